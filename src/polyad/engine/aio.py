@@ -29,7 +29,7 @@ class _CancelledError(BaseException):
 def _run_in_thread(
     method: Callable[Concatenate[Engine, P], T],
 ) -> Callable[Concatenate[AsyncEngine, P], Coroutine[Any, Any, T]]:
-    """Convert a method of :class:`Engine` into a coroutine that runs the method in a thread.
+    """Return a coroutine function that runs a method of :class:`Engine` in a thread.
 
     After cancellation the method stops at the next callback.
     """
@@ -53,7 +53,7 @@ def _run_in_thread(
 
 
 def _stop_when_cancelled(callback: Any, is_cancelled: threading.Event) -> Callable[..., None]:
-    """Return a callback that calls ``callback``, or raises _CancelledError if the coroutine was cancelled."""
+    """Return a function that calls ``callback``, or raises _CancelledError if the event ``is_cancelled`` is set."""
 
     def call_or_stop(*arguments: object) -> None:
         if is_cancelled.is_set():
@@ -100,7 +100,7 @@ class AsyncAnswerStream(AsyncIterator[str]):
 def _stream_in_threads(
     method: Callable[Concatenate[Engine, P], AnswerStream],
 ) -> Callable[Concatenate[AsyncEngine, P], AsyncAnswerStream]:
-    """Convert a method of :class:`Engine` that returns a stream into one that returns an asynchronous stream."""
+    """Return a method that streams an answer asynchronously, by a streaming method of :class:`Engine`."""
 
     @wraps(method)
     def stream(self: AsyncEngine, *arguments: P.args, **options: P.kwargs) -> AsyncAnswerStream:
@@ -118,8 +118,8 @@ class AsyncEngine:
         ...     async for piece in engine.stream("Who funded the trial?"):
         ...         print(piece, end="")
 
-    A caller that is cancelled goes on at once. What it waited for ends at its next step: indexing after the document it
-    is at, which is in the index whole or not at all; an answer at its next piece.
+    If a coroutine is cancelled, its caller continues at once. The method in the thread ends at its next step: indexing
+    after the current document, which is stored completely or not at all; an answer at its next piece.
 
     Args:
         engine: Does the work; searches may run side by side.

@@ -1,4 +1,4 @@
-"""Looking things up in an index. Takes no model, but for the summary of an entity."""
+"""Lookups in an index. Only the summary of an entity may need a language model."""
 
 from __future__ import annotations
 
@@ -125,14 +125,14 @@ class Catalogue:
 
         Args:
             where: Filter of the documents; see :meth:`polyad.Engine.search`. None for all.
-            as_of: Time at which the documents hold; see there. None for all times.
+            as_of: Time at which the documents are valid; see :meth:`polyad.Engine.search`. None for all times.
         """
         sources = get_sources(self._store)
         selected = self._select_documents(sources, where, as_of)
         return {id: source for id, source in sources.items() if id in selected}
 
     def passages(self, where: Where = None, as_of: Time = None) -> list[Passage]:
-        """Return all passages, sorted by id, or only those of documents that satisfy a filter and hold at a date."""
+        """Return all passages, sorted by id; with a filter or date, only the passages of documents that match."""
         passages = get_all(self._store, Passage)
         selected = self._select_documents({passage.document_id for passage in passages}, where, as_of)
         return [passage for passage in passages if passage.document_id in selected]
@@ -154,7 +154,7 @@ class Catalogue:
         return [Entity.from_labels(key, labels) for key, labels in sorted(incidences.items())]
 
     def hyperedges(self, where: Where = None, as_of: Time = None) -> list[Hyperedge]:
-        """Return all hyperedges, sorted by id, or only those that satisfy a filter and are valid at a date."""
+        """Return all hyperedges, sorted by id; with a filter or date, only the hyperedges that match both."""
         edges = get_all(self._store, Hyperedge)
         if where is None and as_of is None:
             return edges
@@ -162,11 +162,11 @@ class Catalogue:
         return [edge for edge in edges if edge.id in selected]
 
     def incidences(self, hyperedge_ids: Sequence[str]) -> dict[str, list[Incidence]]:
-        """Return the member entities of each hyperedge, with their roles, keyed by hyperedge id."""
+        """Return the incidences (member entities with roles) of each hyperedge, keyed by hyperedge id."""
         return get_incidences(self._store, hyperedge_ids)
 
     def validity(self, hyperedge_ids: Sequence[str]) -> dict[str, Interval]:
-        """Return the period in which a hyperedge and its document are both valid, keyed by hyperedge id."""
+        """Return for each hyperedge id the period in which the hyperedge and its document are both valid."""
         edges = get_all(self._store, Hyperedge, hyperedge_ids)
         ids = [edge.passage_id.rpartition("#")[0] for edge in edges]
         origins = get_all(self._store, Origin, ids)
@@ -176,24 +176,40 @@ class Catalogue:
         }
 
     def origin(self, document_id: str) -> Origin:
-        """Return the title, source, URL and metadata of a document. Raises NotFoundError if it is not in the index."""
+        """Return the title, source, URL and metadata of a document.
+
+        Raises:
+            NotFoundError: The index has no document with this id.
+        """
         return get_all(self._store, Origin, [document_id])[0]
 
     def document(self, id: str) -> Document:
-        """Return a document with its text. Raises NotFoundError if it is not in the index."""
+        """Return the document with this id, including its text.
+
+        Raises:
+            NotFoundError: The index has no document with this id.
+        """
         return get_all(self._store, Document, [id])[0]
 
     def passage(self, id: str) -> Passage:
-        """Return a passage. Raises NotFoundError if it is not in the index."""
+        """Return the passage with this id.
+
+        Raises:
+            NotFoundError: The index has no passage with this id.
+        """
         return get_all(self._store, Passage, [id])[0]
 
     def hyperedge(self, id: str) -> tuple[Hyperedge, list[Incidence]]:
-        """Return a hyperedge with its member entities. Raises NotFoundError if the id is not in the index."""
+        """Return the hyperedge with this id, and its incidences (member entities with roles).
+
+        Raises:
+            NotFoundError: The index has no hyperedge with this id.
+        """
         [item] = get_all(self._store, IndexedHyperedge, [id])
         return item.hyperedge, list(item.incidences)
 
     def hyperedges_of_passage(self, id: str) -> list[tuple[Hyperedge, list[str]]]:
-        """Return each hyperedge of a passage with the names of its entities, in the order of the text.
+        """Return the hyperedges of the passage with this id, in text order, each with the names of its entities.
 
         Raises:
             NotFoundError: There is no such passage.
@@ -207,7 +223,7 @@ class Catalogue:
     def grounded_share(self, hyperedge: Hyperedge) -> float:
         """Return the share of a hyperedge's content words that occur in its passage, in [0, 1].
 
-        A fact that a language model stated need not keep to its passage.
+        A low share means that a language model may have stated a fact that the passage does not contain.
         """
         from polyad.indexing.facts.grounding import compute_grounded_share  # takes 40 ms, which a search does not need
 
@@ -217,8 +233,8 @@ class Catalogue:
     def entity(self, name: str) -> tuple[Entity, list[str]]:
         """Return an entity, by key or name, and the ids of its hyperedges. Raises NotFoundError for an unknown name.
 
-        Of entities that were given as data the name is their own text, exactly, or their id, or a name that one of them
-        alone was given beside its id. An alias stands for its entity.
+        An alias selects its entity. An entity of facts that were supplied as data has an exact name, or an id. A name
+        beside an id selects the entity if no other entity has the same name.
         """
         resolve = Statements.load(self._store).resolve
         names = (name, build_argument_key(name), build_name_key(name))
@@ -231,7 +247,7 @@ class Catalogue:
         return get_all(self._store, Entity, [key])[0], ids
 
     def neighbourhood(self, name: str, limit: int) -> Neighbourhood:
-        """Return an entity with its best connected neighbours and the hyperedges that join them.
+        """Return an entity, its neighbours with the most hyperedges, and the hyperedges that connect them.
 
         Args:
             name: Name or key of the entity.
@@ -269,7 +285,7 @@ class Catalogue:
 
         Raises:
             NotFoundError: there is no such entity.
-            NoLanguageModelError: there is much to say, and no model is set.
+            NoLanguageModelError: the descriptions are too long to be returned, and no language model is configured.
             LanguageModelError: the model gave no usable reply.
         """
         from polyad.answering.summary import summarise  # takes 60 ms, which a search does not need
@@ -282,11 +298,11 @@ class Catalogue:
         Args:
             names: Names of entities.
             where: Filter of the documents whose hyperedges are returned; see :meth:`polyad.Engine.search`.
-            as_of: Time at which the hyperedges hold; see there. None for all times.
+            as_of: Time at which the hyperedges are valid; see :meth:`polyad.Engine.search`. None for all times.
 
         Raises:
-            ConfigurationError: no name is given.
-            NotFoundError: one of them is no entity of the index.
+            ConfigurationError: ``names`` is empty.
+            NotFoundError: A name is no entity of the index.
         """
         if not names:
             raise ConfigurationError("no entity is named; expected at least one name")
@@ -332,7 +348,7 @@ class Catalogue:
         )
 
     def conflicts(self, where: Where = None, as_of: Time = None) -> list[Conflict]:
-        """Return facts that contradict each other: one subject, one relation, different values.
+        """Return contradictions between facts: one subject (main entity) and relation, but different values.
 
         See :mod:`polyad.text.conflicts`.
 
@@ -344,7 +360,7 @@ class Catalogue:
         return find_conflicts(facts)
 
     def relations(self) -> dict[str, int]:
-        """Return the number of facts of each relation in a dictionary, sorted by name of the relation."""
+        """Return the number of facts of each relation in a dictionary, keyed by relation and sorted by key."""
         with self._store.read_transaction() as transaction:
             return transaction.count("relation")
 
@@ -354,7 +370,7 @@ class Catalogue:
             return list(transaction.count("role"))
 
     def units(self, role: str) -> dict[str, int]:
-        """Return the number of values with each unit in a role (an argument's name); "" for values without a unit."""
+        """Return the number of values with each unit in a role (argument name), keyed by unit; "" for no unit."""
         return count_units(self._store, role)
 
     def list_roles(self, name: str) -> list[str]:

@@ -82,7 +82,7 @@ def parse_toml_value(text: str) -> Value:
 
 
 def _replace_values(section: Any, values: Mapping[str, Value]) -> Any:
-    """Return a copy of a section of settings with new values; dependent keys are reset to their defaults."""
+    """Return a copy of a settings section with new values; keys without effect beside these values are reset."""
     try:
         return replace(section, **values)
     except SettingError as error:

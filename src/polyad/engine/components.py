@@ -29,7 +29,7 @@ class PromptedExtractor(Protocol):
     """A mention extractor that uses language model prompts, which the user may replace."""
 
     def with_prompts(self, prompts: Prompts, /) -> MentionExtractor:
-        """Return a copy of the mention extractor with other prompts."""
+        """Return a copy of the mention extractor that uses ``prompts``."""
 
     @property
     def prompt_version(self) -> str:
@@ -81,7 +81,7 @@ class Components:
 
     @property
     def embedder(self) -> MeteredEmbedder:
-        """The embedder of the index."""
+        """The embedder of the index, loaded at its first use; it counts texts and seconds."""
         with self._lock:
             if self._metered is None:
                 embedder = self._embedder
@@ -95,7 +95,7 @@ class Components:
 
     @property
     def extractor(self) -> MentionExtractor:
-        """The mention extractor of the index."""
+        """The mention extractor (finds entity names in texts) of the index, loaded at its first use."""
         with self._lock:
             if isinstance(self._extractor, str):
                 self._extractor = self._with_prompts(self.loader.load_extractor(self._extractor, self.language_model))

@@ -81,8 +81,8 @@ class Corrections:
             hyperedge: Id of the fact.
             entity: Name of the entity that is withdrawn from the fact, or from all facts without ``hyperedge``.
             role: Withdraw the entity in this role only.
-            where: Filter of documents whose facts are withdrawn, those that are indexed later included.
-            reason: Why; printed wherever a passage still states the fact.
+            where: Filter of documents whose facts are withdrawn, including documents that are indexed later.
+            reason: Reason of the retraction; printed wherever a passage still states the fact.
             now: Time of the retraction; None for the current time.
             is_trial: Whether to change nothing, and report what would be withdrawn.
 
@@ -141,7 +141,10 @@ class Corrections:
         )
 
     def _select_fact(self, id: str, entity: str, role: str, retraction: Retraction) -> Retraction:
-        """Return a retraction of one fact, identified by the fact's content rather than its id, which may change."""
+        """Return ``retraction``, limited to the fact with this id.
+
+        The fact is identified by its content, because its id may change when the document is indexed again.
+        """
         [stored] = get_all(self._store, IndexedHyperedge, [id])
         [passage] = get_all(self._store, Passage, [stored.hyperedge.passage_id])
         originals = load_originals(self._store, [passage.document_id]).get(passage.document_id, ())
@@ -217,7 +220,7 @@ class Corrections:
         )
 
     def enable(self, document_ids: str | Sequence[str], now: datetime | None = None) -> CorrectionReport:
-        """Show documents again that :meth:`disable` has hidden.
+        """Make documents visible again that :meth:`disable` has hidden.
 
         Raises:
             NotFoundError: A document is not disabled; none is enabled.
@@ -239,7 +242,7 @@ class Corrections:
         """Declare names as aliases of entities: all facts of the alias become facts of the entity.
 
         Args:
-            names: Pairs of the other name and a name of the entity.
+            names: Pairs of an alias and a name of the entity.
             now: Time of the statement; None for the current time.
 
         Raises:

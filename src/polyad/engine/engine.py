@@ -189,7 +189,7 @@ class Engine:
 
     @staticmethod
     def exists(place: str | Path, store: StoreOpener | None = None) -> bool:
-        """Return whether ``place`` contains an index, even a damaged one or one of another version."""
+        """Return whether ``place`` contains an index, including a damaged index or one of another version."""
         try:
             (store or loaders.get_store_opener(place))(place).close()
         except StoreNotFoundError:
@@ -346,7 +346,7 @@ class Engine:
     def export(
         self, path: str | Path, format: str = "jsonl", *, vectors: bool = True, progress: Progress = silent
     ) -> ExportReport:
-        """Write one version of the index to a file, while other threads and processes search and write.
+        """Write the index to a file in one consistent version, while other threads search and write.
 
         Args:
             path: The file, which is replaced; for ``parquet`` a folder.
@@ -410,7 +410,7 @@ class Engine:
         return self.writer.import_file(Path(path), progress, now or datetime.now(UTC))
 
     def back_up(self, path: str | Path, *, overwrite: bool = False) -> BackupReport:
-        """Copy one version of the index to a file, while the index is in use.
+        """Copy the index to a file in one consistent version, while other threads search and write.
 
         Cached replies of the language model that lie beside the index are copied to the same name with ``.replies``
         at its end. To restore a backup, copy the files to ``index.sqlite`` and ``replies.sqlite`` in an empty folder.
@@ -441,7 +441,7 @@ class Engine:
         return report
 
     def _see_own_writes(self) -> None:
-        """Make all later searches see the changes that this engine wrote before."""
+        """Make all later searches read an index version that contains the changes by this engine."""
         self._searcher.min_version = get_version(self._store)
 
     # Asking
@@ -609,7 +609,7 @@ class Engine:
         return self.stream_answer(evidence, self.components.usage - usage_before)
 
     def stream_answer(self, evidence: Evidence, search_usage: Usage | None = None) -> AnswerStream:
-        """Return a stream of the pieces of the answer that :meth:`answer` returns.
+        """Return a stream that yields the text of the answer to ``evidence`` in pieces; see :meth:`answer`.
 
         Args:
             evidence: Evidence of :meth:`search`.

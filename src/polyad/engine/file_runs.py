@@ -34,7 +34,7 @@ class FileSelection:
 
     @classmethod
     def from_ids(cls, paths: Sequence[Path], sources: Mapping[str, str]) -> FileSelection:
-        """Select the files to index for a rebuild of some files and documents; without paths, all files.
+        """Return the files and document ids to index for a rebuild of ``paths``; without paths, all files of the index.
 
         Args:
             paths: Files, folders and ids of documents.
@@ -54,7 +54,7 @@ class FileSelection:
         return cls([*folders, *map(Path, sorted(files))], frozenset(ids), files)
 
     def contains(self, item: Document | Failure) -> bool:
-        """Return whether the selection contains a document, or a file that could not be read."""
+        """Return whether the selection contains ``item``, a document or a file that could not be read."""
         source = item.source if isinstance(item, Document) else item.id
         return item.id in self.ids or get_source_file(source) not in self.files
 

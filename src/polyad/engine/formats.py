@@ -20,8 +20,8 @@ readers: Table[Callable[..., object]] = Table(
     callable,
     normalize_name=lambda name: f".{name.removeprefix('.').lower()}",
 )
-"""Functions by file extension: each converts the bytes of a file to a document. Some bundled ones yield many documents
-of a file instead."""
+"""Functions by file extension: each converts the bytes of a file to a document. Some functions of polyad yield several
+documents of a file instead."""
 
 
 def build_file_reader(settings: ReadSettings) -> Reader:

@@ -189,7 +189,7 @@ def _choose_local_embedder(name: str, settings: EncoderSettings) -> str:
 
 
 def resolve_embedder_name(name: str) -> str:
-    """Return the name of an embedder as stored in an index: an absolute path for a model folder."""
+    """Return the name of an embedder as an index stores it: ``name``, or the absolute path of a model folder."""
     return str(Path(name).resolve()) if Path(name).is_dir() else name
 
 

@@ -33,8 +33,8 @@ class CheckReport:
 
     Attributes:
         damage: The violations that the check detected, sorted.
-        remaining: The part of it that is not repaired; all of it without a repair.
-        sources: Source of each damaged document, by id; indexing it again undoes its damage.
+        remaining: The violations that are not repaired; all violations if no repair was requested.
+        sources: Source of each damaged document, by id; indexing the source again repairs the document.
         seconds: Wall time.
     """
 
@@ -46,11 +46,11 @@ class CheckReport:
 
 @dataclass(frozen=True, slots=True)
 class BackupReport:
-    """The result of a backup: the files that it wrote.
+    """The result of a backup: the written files and their size.
 
     Attributes:
-        files: The copy of the index, and that of cached replies if there are any.
-        bytes: Their size.
+        files: The copy of the index, and the copy of the cached replies if there are any.
+        bytes: Total size of the files.
         seconds: Wall time.
     """
 
@@ -88,7 +88,10 @@ class Checker:
         return CheckReport(tuple(damage), tuple(remaining), sources, time.perf_counter() - start)
 
     def _find_damage(self, progress: Progress) -> list[Damage]:
-        """Return damaged database rows; without any, damage to user corrections and snapshot files."""
+        """Return the damage to database rows, user corrections and snapshot files.
+
+        Corrections are checked only if all rows are intact.
+        """
         try:
             progress(0, 3, "groups of invariants: rows")
             damage = self._store.verify() if isinstance(self._store, MaintainedStore) else []
@@ -106,7 +109,10 @@ class Checker:
         return sorted(damage)
 
     def _check_corrections(self) -> Iterator[Damage]:
-        """Yield damage for each user correction that is invalid or not applied to a document."""
+        """Yield damage for each document to which the user's corrections are not applied correctly.
+
+        Corrections that cannot be read are one damage.
+        """
         try:
             statements = Statements.load(self._store)
         except (PolyadError, ValueError) as error:
@@ -128,7 +134,7 @@ class Checker:
                     yield Damage("corrections", "document", id, "differs from what corrections leave", remedy="repair")
 
     def _repair(self, damage: Sequence[Damage]) -> None:
-        """Repair damaged database rows, apply user corrections again, and delete the snapshot's derived files."""
+        """Repair database rows, or apply user corrections again; delete the snapshot files, which are derived."""
         ids = [one.id for one in damage if one.invariant == "corrections" and one.remedy == "repair"]
         try:
             if ids:
@@ -137,7 +143,7 @@ class Checker:
                 self._store.repair()
         except StoreUnavailableError:
             raise
-        except StoreError as error:  # what could not be repaired is found again
+        except StoreError as error:  # the next check reports the damage that remains
             _LOG.debug("the repair failed", exc_info=error)
         if self._files is not None:
             self._files.delete()
@@ -152,7 +158,7 @@ def _get_sources(store: Store, ids: list[str]) -> dict[str, str]:
 
 
 def back_up(store: Store, path: Path, *, overwrite: bool) -> BackupReport:
-    """Copy an index to a file; see :meth:`polyad.engine.engine.Engine.back_up`."""
+    """Copy an index to the file ``path`` and return a report; see :meth:`polyad.engine.engine.Engine.back_up`."""
     start = time.perf_counter()
     if path.is_dir():
         raise ConfigurationError(f"{str(path)!r} is a folder; expected the name of a file")

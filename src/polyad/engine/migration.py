@@ -28,7 +28,7 @@ class MigrationReport:
 
     Attributes:
         documents: Number of documents in the target.
-        copied: Documents of them that this run copied.
+        copied: Number of documents that this run copied.
         values: Number of values, such as corrections, history and cached replies.
         seconds: Wall time.
     """
@@ -68,7 +68,7 @@ def migrate_index(source_place: str | Path, target_place: str | Path, progress: 
 
 
 def _copy_documents(source: ReadTransaction, digests: Mapping[str, str], target: Store, progress: Progress) -> int:
-    """Copy new and changed documents to the target in the order in which they were written; return their number."""
+    """Copy new and changed documents to the target in the order of the source's writes; return their number."""
     if others := sorted(get_digests(target).keys() - digests.keys()):
         raise ConfigurationError(
             f"the target has the document {others[0]!r}, which the source does not have; expected a target without an "
@@ -81,7 +81,9 @@ def _copy_documents(source: ReadTransaction, digests: Mapping[str, str], target:
         for id in ids:
             del remaining[id]
         progress(len(digests) - len(remaining), len(digests), "documents")
-    return copied + sum(_copy_batch(source, target, ids) for ids in _iterate_batches([*remaining]))  # without passages
+    return copied + sum(
+        _copy_batch(source, target, ids) for ids in _iterate_batches([*remaining])
+    )  # documents without passages
 
 
 def _copy_batch(source: ReadTransaction, target: Store, ids: Sequence[str]) -> int:
@@ -103,7 +105,7 @@ def _list_fields(item: IndexedDocument) -> list[object]:
 
 
 def _copy_values(source: Store, target: Store, namespace: str) -> int:
-    """Copy the key-value pairs of a namespace to the target, delete others there, and return the number copied."""
+    """Make a namespace of key-value pairs equal in the target and the source; return the number of pairs."""
     if namespace == ENTITY_VECTORS:
         return _copy_entity_vectors(source, target)
     values = source.get_values(namespace)

@@ -130,21 +130,21 @@ class _Actors:
 
     def call(self, method: str, *arguments: object) -> Any:
         """Call a method of the component in the first Ray actor and return its result."""
-        return _get(lambda: ray.get(self._hosts[0].call.remote(method, *arguments)))
+        return _get_result(lambda: ray.get(self._hosts[0].call.remote(method, *arguments)))
 
     def map(self, method: str, items: Sequence[str], *arguments: object) -> list[Any]:
-        """Split ``items`` into parts, call a method on all Ray actors in parallel, and return the results in order."""
+        """Divide ``items`` among the Ray actors, call a method of the component, and return the results in order."""
         size = -(-len(items) // (_PARTS * len(self._hosts))) or 1
         parts = [items[start : start + size] for start in range(0, len(items), size)]
         pool = ActorPool(self._hosts)
-        results: list[Any] = _get(
+        results: list[Any] = _get_result(
             lambda: list(pool.map(lambda host, part: host.call.remote(method, part, *arguments), parts))
         )
         return results
 
 
-def _get(receive: Callable[[], Any]) -> Any:
-    """Return the result of a Ray call; raise the component's own exception instead of Ray's wrapper.
+def _get_result(receive: Callable[[], Any]) -> Any:
+    """Return the result of Ray calls; raise the component's own exception instead of Ray's wrapper.
 
     The message of Ray's error contains a traceback.
     """
@@ -195,7 +195,7 @@ class _RayLanguageModel(OpenAILanguageModel):
 
 
 class _RayChat(Chat):
-    """The requests to a language model, which one Ray actor sends within the rate limits."""
+    """A chat client whose requests one Ray actor sends, so that the rate limits hold for the cluster."""
 
     def __init__(self, settings: LanguageModelSettings) -> None:
         super().__init__(settings)
@@ -218,7 +218,7 @@ class _RayChat(Chat):
 
 
 class _RayReadJob(ReadJob):
-    """The reading of one document in a Ray task."""
+    """A job that reads one document in a Ray task."""
 
     def __init__(self, content: ray.ObjectRef) -> None:
         super().__init__()
@@ -229,7 +229,7 @@ class _RayReadJob(ReadJob):
 
         See :meth:`ReadJob.wait`.
         """
-        content: Content = _get(lambda: ray.get(self._content))
+        content: Content = _get_result(lambda: ray.get(self._content))
         return content
 
 

@@ -1,4 +1,4 @@
-"""What the processes of a Ray cluster run; imports little, since each of them starts with these imports."""
+"""The actors and tasks of a Ray cluster. The module imports little, since each process starts with these imports."""
 
 from __future__ import annotations
 
@@ -45,7 +45,10 @@ def _get_pool(settings: ReadSettings) -> WorkerPool:
 
 
 def read_bytes(data: bytes, suffix: str, function: str, settings: ReadSettings) -> Content:
-    """Return the content of a document (text, pages, metadata) from the bytes of its file."""
+    """Return the content of a document (text, pages, metadata) from ``data``, the bytes of its file.
+
+    ``suffix`` is the ending of the file name; ``function`` is a reference to the function that reads the format.
+    """
     with TemporaryDirectory(prefix="polyad-") as folder:
         path = Path(folder, f"document{suffix}")
         path.write_bytes(data)

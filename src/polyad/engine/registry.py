@@ -40,9 +40,9 @@ class RetrieverSpec:
         make: Builds the retriever from the engine's components.
         settings: Class of the settings of a plug-in, in the section of its name; None if it has none.
         needs_language_model: Whether the retriever fails without a language model.
-        reads_entity_vectors: Whether it compares entities by vectors, which the first such search of an index computes.
-        embeds_question: Whether it needs the embedder, which takes a while to load.
-        reads_names: Whether it may extract names from the question by the mention extractor or the language model.
+        reads_entity_vectors: Whether the retriever compares entities by vectors; the first search computes the vectors.
+        embeds_question: Whether the retriever needs the embedder, which takes a while to load.
+        reads_names: Whether the retriever may extract names from the question, by mention extractor or language model.
     """
 
     make: Callable[[Components], Retriever]
@@ -178,7 +178,7 @@ def _tuples(_components: Components, _limits: Limits) -> HyperedgeBuilder:
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A registry row of a construction method: how hyperedges are built, and what is required.
+    """The registry row of a construction method: functions that create builder and reader, and requirements.
 
     Attributes:
         build: Creates the builder of hyperedges.
@@ -290,7 +290,10 @@ class MethodAssignment:
     def from_index(
         cls, default: str, document_kinds: Mapping[str, HyperedgeKind], document_sources: Mapping[str, str]
     ) -> MethodAssignment:
-        """Derive the construction method of each document from the kind of its hyperedges."""
+        """Return the construction method of each document of an index, derived from its kind of hyperedges.
+
+        Documents without an entry in ``document_kinds`` have the method ``default``.
+        """
         methods = {id: method for id, kind in document_kinds.items() if (method := METHOD_BY_KIND[kind]) != default}
         files = {
             get_source_file(source): method for id, method in methods.items() if (source := document_sources.get(id))
@@ -342,7 +345,7 @@ def get_settings_by_section(settings: Settings) -> dict[str, Any]:
 
 
 def replace_sections(settings: Settings, sections: Mapping[str, Any]) -> Settings:
-    """Return a copy of the settings in which the named sections are replaced."""
+    """Return a copy of the settings in which ``sections``, a dictionary by section name, replace other values."""
     plugins = {name: section for name, section in sections.items() if name not in SECTIONS}
     others = {name: section for name, section in sections.items() if name in SECTIONS}
     return replace(settings, **others, plugins={**settings.plugins, **plugins})

@@ -36,10 +36,10 @@ RetrieverLike = str | Retriever | RetrieverSpec
 _LOG = logging.getLogger(__name__)
 
 SELECTED_PASSAGES = "passages that the filter selects"
-"""Key of the notes of evidence that was searched with a filter."""
+"""Key in the notes of evidence that was searched with a filter; the value is the number of passages that match."""
 
 OTHER_TIMES = "passages that do not hold at the time"
-"""Key of the notes of evidence without hits, if there are such passages."""
+"""Key in the notes of evidence without hits; the value is the number of passages that are not valid at the time."""
 
 _ATTEMPTS = 6
 """Attempts at a search while a writer removes documents; each attempt reads a newer snapshot."""
@@ -190,17 +190,17 @@ class Searcher:
             yield
 
     def _load_calibration(self, retriever: _CalibratedRetriever) -> Calibration | None:
-        """Return a retriever's calibration (conversion of scores to relevance), from memory or the store."""
+        """Return a retriever's calibration (conversion of scores to relevance) from memory or the store, or None."""
         if retriever.calibration is None and RELEVANCE in (stored := self._store.get_values(RELEVANCE)):
             calibration = Calibration.from_bytes(stored[RELEVANCE])
             retriever.calibration = calibration if calibration.scorer == retriever.scorer_digest else None
         return retriever.calibration
 
     def _calibrate(self, retriever: _CalibratedRetriever, snapshot: Snapshot) -> None:
-        """Fit how a retriever's scores convert to relevance on this index, unless a stored fit is still valid."""
+        """Fit the conversion of a retriever's scores to relevance on this index, unless a stored fit is valid."""
         calibration = self._load_calibration(retriever)
         if calibration is None or not calibration.is_current(snapshot.passage_count):
-            with suppress(StaleSnapshotError):  # a writer deleted a sampled passage; the next search measures
+            with suppress(StaleSnapshotError):  # a writer deleted a sampled passage; the next search calibrates
                 retriever.calibration = retriever.calibrate(snapshot)
                 self._store.put_values(RELEVANCE, {RELEVANCE: retriever.calibration.to_bytes()}, is_optional=True)
 
@@ -232,7 +232,7 @@ class Searcher:
     def _search_in_transaction(
         self, question: str, options: SearchOptions, resolved: ResolvedRetriever, progress: Progress
     ) -> Evidence:
-        """Search the current snapshot; if its texts were deleted, search the version that a new transaction reads."""
+        """Search the current snapshot in a read transaction; after a deletion, search a newer version."""
         snapshot = self.get_snapshot(resolved.spec, progress)
         with suppress(StaleSnapshotError), self._store.read_transaction():
             return self._search_snapshot(question, options, resolved, snapshot)

@@ -67,7 +67,7 @@ class DocumentSelection:
             return self._select_hyperedges(transaction, records, unique)
 
     def _read_documents(self, transaction: ReadTransaction, ids: Iterable[str]) -> _Records:
-        """Return the metadata, by document id, of documents that satisfy the filter and are valid at the date.
+        """Return the metadata of documents that satisfy the filter and are valid at the date, keyed by document id.
 
         A filter that compares fields of hyperedges is not applied here.
         """

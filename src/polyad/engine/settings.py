@@ -37,7 +37,7 @@ class Settings:
 
     Attributes:
         preset: Name of the preset of these settings (:func:`polyad.engine.changes.build_preset_settings`). An
-            engine takes its method and retriever unless others are named. Empty for none.
+            engine uses the preset's method and retriever unless the user names others. Empty for none.
         segmentation: Settings of the method ``semantic-units``.
         default: Settings of the retriever ``default``; the other retrievers have sections of their names.
         plugins: Settings of retrievers that other packages add, by name of the retriever.

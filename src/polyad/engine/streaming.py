@@ -1,4 +1,4 @@
-"""An answer that comes piece by piece."""
+"""A stream of the pieces of an answer, as the language model generates them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from queue import Empty, SimpleQueue
 from polyad.model import Answer
 
 Write = Callable[[Callable[[str], None]], Answer]
-"""Writes an answer, and passes each piece of its text on as it comes."""
+"""Function that generates an answer, and passes each piece of the text to a callback as soon as it is complete."""
 
 
 class _StoppedError(Exception):
@@ -19,8 +19,8 @@ class _StoppedError(Exception):
 class AnswerStream(Iterator[str]):
     """An iterator over the pieces of an answer's text; the property ``answer`` is the complete answer.
 
-    Writing begins with the first piece that is asked for, in a thread of its own. :meth:`close` ends it early, as does
-    leaving a ``with`` block: what has not been asked of the language model by then is not paid for.
+    A thread generates the answer, from the request for the first piece on. :meth:`close`, or the end of a ``with``
+    block, stops the thread early; requests that were not sent to the language model by then cost nothing.
 
     Args:
         write: Writes the answer.
@@ -88,7 +88,7 @@ class AnswerStream(Iterator[str]):
         """Stop the generation of the answer; has no effect after its end.
 
         Args:
-            reason: Raised where the pieces are read, after those that were written; None to end the stream there.
+            reason: Exception that the reader receives after the pieces generated so far; None to end the stream there.
         """
         self._reason = reason
         self._is_closed = True
@@ -104,7 +104,7 @@ class AnswerStream(Iterator[str]):
             self._answer = self._write(self._pass_on)
         except _StoppedError:
             self._error = self._reason
-        except BaseException as error:  # it is raised where the pieces are read
+        except BaseException as error:  # raised in the thread that reads the pieces
             self._error = error
         finally:
             self._pieces.put(None)

@@ -132,7 +132,7 @@ class Table(Generic[T]):
                 f"no {self._label} {name!r}; expected one of {', '.join((*self._forms, *self.plugins))}"
             )
         row_or_error = _load_plugin(plugin, self._is_valid)
-        if isinstance(row_or_error, _PluginError):
+        if isinstance(row_or_error, _PluginFailure):
             raise ConfigurationError(f"the {self._label} {row_or_error.reason}; repair or remove that package")
         return cast(T, row_or_error)
 
@@ -142,21 +142,21 @@ class Table(Generic[T]):
 
     def is_usable(self, plugin: Plugin) -> bool:
         """Return whether a plug-in can be imported; log one warning if not."""
-        return not isinstance(_load_plugin(plugin, self._is_valid), _PluginError)
+        return not isinstance(_load_plugin(plugin, self._is_valid), _PluginFailure)
 
 
 @dataclass(frozen=True, slots=True)
-class _PluginError:
-    """Raised if a plug-in cannot be imported or has the wrong type."""
+class _PluginFailure:
+    """The reason why a plug-in cannot be used: it cannot be imported, or it has the wrong type."""
 
     reason: str
 
 
 @cache
 def _load_plugin(plugin: Plugin, is_valid: Callable[[object], bool]) -> object:
-    """Import a plug-in and return its component.
+    """Import a plug-in and return its component; return a failure if ``is_valid`` rejects the component.
 
-    If that fails, warn once and return the error; warn too if it takes long.
+    A failure, or an import that takes long, is logged once.
     """
     slow = "importing the plug-in %r of %s takes more than %g seconds; if it does not end, remove that package"
     timer = threading.Timer(_SLOW_SECONDS, _LOG.warning, (slow, plugin.name, plugin.package, _SLOW_SECONDS))
@@ -177,12 +177,12 @@ def _load_plugin(plugin: Plugin, is_valid: Callable[[object], bool]) -> object:
         timer.cancel()
     message = f"{plugin.name!r} of {plugin.package} {plugin.version} cannot be used: {reason}"
     _LOG.warning("skipping a plug-in: %s", message)
-    return _PluginError(message)
+    return _PluginFailure(message)
 
 
 @contextmanager
 def _raise_on_exit() -> Iterator[None]:
-    """Make ``os._exit`` raise SystemExit in this process; it would end a command with status 0 and without result."""
+    """Make ``os._exit`` raise SystemExit in the ``with`` block, so that importing a plug-in cannot end polyad."""
     end, process_id = os._exit, os.getpid()
 
     def raise_exit(status: int) -> NoReturn:

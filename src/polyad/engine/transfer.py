@@ -80,7 +80,7 @@ class ImportReport:
 
 
 def export_index(store: Store, path: Path, format: str, progress: Progress, *, vectors: bool) -> ExportReport:
-    """Write an index to a file in one of the export formats; see :meth:`polyad.engine.engine.Engine.export`."""
+    """Write an index to the file ``path`` in an export format; see :meth:`polyad.engine.engine.Engine.export`."""
     start = time.perf_counter()
     if format not in EXPORT_FORMATS:
         raise ConfigurationError(f"the format is {format!r}; expected one of {', '.join(EXPORT_FORMATS)}")
@@ -108,7 +108,7 @@ def export_index(store: Store, path: Path, format: str, progress: Progress, *, v
 class Importer:
     """Adds the documents and corrections of a file in polyad's JSON Lines format to an index.
 
-    Documents that the index has with the same digest are skipped, so an interrupted import is continued by another.
+    Documents that the index has with the same digest are skipped, so a repeated import continues an interrupted one.
 
     Args:
         store: The index.
@@ -129,7 +129,7 @@ class Importer:
         self._counts = {"added": 0, "updated": 0, "unchanged": 0, "embedded": 0}
 
     def run(self, progress: Progress) -> ImportReport:
-        """Import the corrections (retractions, aliases, disabled documents), then the documents."""
+        """Import the corrections (retractions, aliases, disabled documents), then the documents; return a report."""
         start = time.perf_counter()
         statements = self._add_statements(self._header.parse_statements())
         count = 0
@@ -200,7 +200,7 @@ class Importer:
         return count
 
     def _select_new(self, current: Statements, statements: Statements) -> Statements:
-        """Return the imported user corrections that are new and do not contradict existing corrections."""
+        """Return the corrections in ``statements`` that are new and do not contradict the ones in ``current``."""
         aliases: dict[str, Alias] = {}
         for key, alias in statements.aliases.items():
             try:
@@ -225,7 +225,7 @@ def _merge(some: Statements, others: Statements) -> Statements:
 
 
 def _find_documents(statements: Statements) -> FindDocuments:
-    """Return a function that finds the ids of documents that imported user corrections affect."""
+    """Return a function that finds the ids of the documents to which imported user corrections apply."""
     retractions = statements.retractions.values()
     ids = {*statements.disabled, *(one.document_id for one in retractions if one.document_id)}
     keys = {*statements.aliases, *(one.entity for one in retractions if one.entity and not one.document_id)}

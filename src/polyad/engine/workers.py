@@ -45,7 +45,7 @@ from polyad.text.json_types import format_value
 _LOG = logging.getLogger(__name__)
 
 _POLL_SECONDS = 0.2
-"""Seconds between looks at the queue, if it is empty, and at the processes."""
+"""Seconds between two checks of an empty queue, and between two checks of the worker processes."""
 
 _END_SECONDS = 10.0
 """Seconds after which a worker process is terminated if jobs of other runs are left."""
@@ -111,7 +111,7 @@ class Worker:
         """Process jobs of the queue until :meth:`stop` is called, and return their number.
 
         Args:
-            until_idle: Whether to end when no worker has a job.
+            until_idle: Whether to return when no worker has a job.
 
         Raises:
             PolyadError: The settings, the language model or the database prevent any further job.
@@ -169,7 +169,10 @@ class Worker:
                 lease.fail(name, reason)
 
     def _read(self, jobs: Sequence[Job], lease: Lease) -> None:
-        """Read the files of a batch of jobs, and queue one job for each document in them."""
+        """Read the files of a batch of jobs, queue one job for each document, and finish the jobs in ``lease``.
+
+        A lease reserves jobs for one worker.
+        """
         run, failures = jobs[0].run, list[Failure]()
         documents: list[tuple[str, Document]] = []
         with chdir(jobs[0].content):
@@ -192,7 +195,7 @@ class Worker:
         lease.finish_all(outcomes)
 
     def _queue_documents(self, run: str, documents: Sequence[tuple[str, Document]]) -> list[Failure]:
-        """Queue a job for each document; return a failure for each whose id another document of the run has."""
+        """Queue a job for each document of ``run``; return a failure for each document whose id the run has already."""
         kinds: dict[JobKind, list[QueuedJob]] = {}
         for method, document in documents:
             kind: JobKind = "extract" if self._writer.needs_extraction(method) else "embed"
@@ -207,9 +210,9 @@ class Worker:
         return [Failure(id, format_conflict(source, first_source)) for id, source, first_source in conflicts]
 
     def _extract(self, jobs: Sequence[Job], lease: Lease) -> None:
-        """Call the language model for the documents of a batch of jobs, so that its replies are cached.
+        """Request the language model's replies for the documents of a batch of jobs, and queue the next step.
 
-        Then queue the next step.
+        The replies are cached for the next step. A failed document is marked in ``lease``.
         """
         self._get_recorder(jobs[0].run)
         for failure in self._writer.extract(_parse_documents(jobs), jobs[0].method):
@@ -217,7 +220,7 @@ class Worker:
         lease.advance("embed")
 
     def _embed(self, jobs: Sequence[Job], lease: Lease) -> None:
-        """Build hyperedges and vectors for the documents of a batch of jobs, and store the documents."""
+        """Build hyperedges and vectors for the documents of a batch of jobs, store them, and finish the jobs."""
         with self._store.finishing_jobs(lease):
             counts = self._writer.put(_parse_documents(jobs), jobs[0].method, self._get_recorder(jobs[0].run))
         if counts.stop_reason:
@@ -247,7 +250,7 @@ class WorkerRun:
     Args:
         engine: The index.
         start: Starts a worker process on this machine.
-        count: Number of worker processes on this machine; 0 if other machines have some.
+        count: Number of worker processes on this machine; 0 if all workers run on other machines.
 
     Raises:
         ConfigurationError: The index is in another store.
@@ -260,7 +263,7 @@ class WorkerRun:
         self._processes = _Processes(self._queue, start, count)
 
     def index(self, paths: Sequence[Path], method: str, progress: Progress, *, prune: bool) -> IndexReport:
-        """Queue the files in paths as jobs, wait until the workers have indexed all, and return the report.
+        """Queue the files below ``paths`` as jobs, wait until the workers have indexed all, and return the report.
 
         Raises:
             ConfigurationError: A path does not exist, or a worker could not work.
@@ -306,7 +309,7 @@ class _Processes:
         self._processes = [self._start() for _ in range(self._count)]
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is None:  # they end when no job is left
+        if kind is None:  # the processes end when no job is left
             with suppress(subprocess.TimeoutExpired):
                 for process in self._processes:
                     process.wait(_END_SECONDS)
@@ -359,7 +362,7 @@ def _parse_documents(jobs: Sequence[Job]) -> list[Document]:
 def _count_outcomes(
     outcomes: Sequence[tuple[str, str, str, Mapping[str, Any]]], failures: Sequence[Failure]
 ) -> IndexCounts:
-    """Sum the counts (documents, passages, failures) of all jobs in an indexing run."""
+    """Return the sum of the counts of all jobs in an indexing run; ``failures`` are files that cannot be read."""
     counts: Counter[str] = Counter()
     failed = list(failures)
     for _, state, name, outcome in outcomes:

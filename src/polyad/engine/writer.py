@@ -40,7 +40,7 @@ class Writer:
     Args:
         store: Record of the index.
         snapshots: Provides and saves snapshots of the index.
-        searcher: Searches the index; told of each write, so that an engine reads its own writes.
+        searcher: Searches the index; receives the version of each write, so that an engine reads its own writes.
         components: Embedder, mention extractor, language model and settings.
         method: Construction method of an index without documents.
     """
@@ -107,7 +107,7 @@ class Writer:
         checkpoint: RebuildCheckpoint | None,
         recorder: HistoryRecorder,
     ) -> IndexReport:
-        """Index files once per construction method; stop early at a cost limit."""
+        """Index files once per construction method, and return a report; stop early at a cost limit."""
         report: IndexReport | None = None
         has_one_method = len(files.assignment.methods) == 1
         with closing(files.read(progress)) as runs:
@@ -128,7 +128,7 @@ class Writer:
         return report
 
     def _find_missing(self, files: FileRuns, report: IndexReport, now: datetime, *, prune: bool) -> IndexReport:
-        """Add documents whose files no longer exist to the report; with ``prune``, remove the documents."""
+        """Return ``report`` with the documents whose files no longer exist; with ``prune``, remove the documents."""
         missing = MissingDocuments()
         if not report.counts.stop_reason:
             sources = get_sources(self._store, get_source_roots(files.selection.paths))
@@ -195,7 +195,7 @@ class Writer:
         progress: Progress,
         recorder: HistoryRecorder,
     ) -> IndexReport:
-        """Index documents in memory, once per construction method; stop early at a cost limit."""
+        """Index documents in memory, grouped by construction method, and return a report; stop at a cost limit."""
         if method:
             return self._index(documents, method, limits, progress, recorder)
         assignment = self._get_assignment()
@@ -276,7 +276,7 @@ class Writer:
     # Steps of workers, which index documents of the same run side by side
 
     def list_files(self, paths: Sequence[Path], method: str) -> tuple[list[Path | Failure], tuple[str, ...]]:
-        """Return the files below paths, with a failure for each unreadable path, and the skipped files."""
+        """Return the files below ``paths``, with a failure for each unreadable path, and the skipped files."""
         default = method or self._get_assignment().default
         reader = methods[default].read(self._components.settings.read)
         if not isinstance(reader, FileReader):
@@ -297,7 +297,7 @@ class Writer:
         return methods[method].needs_language_model or self._components.extracts_by_language_model
 
     def extract(self, documents: Sequence[Document], method: str) -> list[Failure]:
-        """Call the language model for new passages, so that its replies are cached; return the failures.
+        """Call the language model for the documents' new passages, so that its replies are cached; return failures.
 
         The id of each failure is that of a document.
 
@@ -315,14 +315,14 @@ class Writer:
         return [Failure(id, reason) for id, reason in failures.items()]
 
     def put(self, documents: Sequence[Document], method: str, recorder: HistoryRecorder) -> IndexCounts:
-        """Build hyperedges for documents, embed and store them; the snapshot is not updated."""
+        """Build hyperedges for documents, embed and store them, and return counts; the snapshot is not updated."""
         builder = make_builder(method, self._components, Limits())
         return self._build_indexer(builder, method, recorder).index(documents, silent)
 
     def finish(
         self, paths: Sequence[Path], read_ids: Set[str], report: IndexReport, now: datetime, *, prune: bool
     ) -> IndexReport:
-        """Save the snapshot after workers indexed files, and return the report with missing documents."""
+        """Save the snapshot after workers indexed files; return ``report`` with missing documents and duplicates."""
         files, _ = self._select_files(paths, report.method, force=False)
         files.read_ids |= read_ids
         duplicates = tuple(sorted(find_duplicates(self._store, sorted(read_ids)).items()))
