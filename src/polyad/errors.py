@@ -33,8 +33,6 @@ what helps with most errors of a class, for programs that print errors as JSON.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
@@ -224,24 +222,3 @@ class UnreadableReplyError(LanguageModelError):
             f"expected {expected}, but the language model replied {reply[:200]!r}; asking again may help, else another "
             "model"
         )
-
-
-@contextmanager
-def report_failure(kind: type[PolyadError], component: str) -> Iterator[None]:
-    """Convert any exception in the ``with`` block into an error of class ``kind`` that names the component.
-
-    The component may be code of the user. Errors of polyad are not converted.
-
-    Args:
-        kind: Class of the error.
-        component: The component as the subject of a sentence, such as "the retriever 'x'".
-
-    Raises:
-        PolyadError: Of the class ``kind``; errors of polyad pass unchanged.
-    """
-    try:
-        yield
-    except PolyadError:
-        raise
-    except Exception as error:
-        raise kind(" ".join(f"{component} failed: {type(error).__name__}: {error}".split())) from error

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from polyad.errors import EmbedderError, IndexMismatchError, report_failure
+from polyad.errors import EmbedderError, IndexMismatchError
 from polyad.model import FloatArray
-from polyad.protocols.components import Embedder, TextKind
+from polyad.protocols.components import Embedder, TextKind, report_failure
 
 
 class MeteredEmbedder:

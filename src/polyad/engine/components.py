@@ -12,11 +12,11 @@ from polyad.config import EncoderSettings
 from polyad.embedders.metered import MeteredEmbedder
 from polyad.engine import loaders
 from polyad.engine.settings import Settings
-from polyad.errors import EmbedderError, NoLanguageModelError, report_failure
+from polyad.errors import EmbedderError, NoLanguageModelError
 from polyad.indexing.split import SentenceSplitter
 from polyad.language_models.reply_cache import CachedLanguageModel
 from polyad.model import Usage
-from polyad.protocols.components import Embedder, MentionExtractor, Reranker
+from polyad.protocols.components import Embedder, MentionExtractor, Reranker, report_failure
 from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
 
 _LOG = logging.getLogger(__name__)

@@ -13,9 +13,9 @@ from typing import Protocol, cast, runtime_checkable
 from polyad.curation.corrections import mark_retracted
 from polyad.engine.components import Components
 from polyad.engine.registry import RetrieverSpec, retrievers
-from polyad.errors import ConfigurationError, RetrieverError, StaleSnapshotError, report_failure
+from polyad.errors import ConfigurationError, RetrieverError, StaleSnapshotError
 from polyad.model import Evidence, Query, Timings
-from polyad.protocols.components import Progress, Retriever, silent
+from polyad.protocols.components import Progress, Retriever, report_failure, silent
 from polyad.protocols.lookups import get_version
 from polyad.protocols.snapshot import Snapshot
 from polyad.protocols.store import RELEVANCE, Store

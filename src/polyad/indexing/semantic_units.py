@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from polyad.calibration import get_embedder_calibration
-from polyad.errors import MentionExtractorError, report_failure
+from polyad.errors import MentionExtractorError
 from polyad.indexing.segmentation import (
     CandidateUnits,
     SegmentationSettings,
@@ -45,6 +45,7 @@ from polyad.protocols.components import (
     Splitter,
     build_hyperedge_id,
     ignore_message,
+    report_failure,
 )
 from polyad.text.keys import build_labelled_key, find_mention_key
 from polyad.text.words import collapse_whitespace

@@ -10,9 +10,9 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any, Protocol, TypeVar, cast, runtime_checkable
 
-from polyad.errors import LanguageModelError, NoMoreRepliesError, report_failure
+from polyad.errors import LanguageModelError, NoMoreRepliesError
 from polyad.model import Usage
-from polyad.protocols.components import BudgetCheck, LanguageModel, OnOutcome, Prompt, Reply
+from polyad.protocols.components import BudgetCheck, LanguageModel, OnOutcome, Prompt, Reply, report_failure
 from polyad.protocols.store import REPLIES, ValueStore
 from polyad.text.prompts import count_prompt_tokens
 from polyad.text.words import count_tokens

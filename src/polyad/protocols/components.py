@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol, runtime_checkable
 
-from polyad.errors import LanguageModelError
+from polyad.errors import LanguageModelError, PolyadError
 from polyad.model import Document, Evidence, Failure, FloatArray, IndexedHyperedge, Mention, Passage, Query, Span, Usage
 from polyad.protocols.snapshot import Snapshot
 
@@ -268,3 +269,24 @@ class Progress(Protocol):
 
 def silent(done: int, total: int | None, message: str) -> None:
     """Do nothing: the default :class:`Progress` callback, which discards the progress."""
+
+
+@contextmanager
+def report_failure(kind: type[PolyadError], component: str) -> Iterator[None]:
+    """Convert any exception in the ``with`` block into an error of class ``kind`` that names the component.
+
+    The component may be code of the user. Errors of polyad are not converted.
+
+    Args:
+        kind: Class of the error.
+        component: The component as the subject of a sentence, such as "the retriever 'x'".
+
+    Raises:
+        PolyadError: Of the class ``kind``; errors of polyad pass unchanged.
+    """
+    try:
+        yield
+    except PolyadError:
+        raise
+    except Exception as error:
+        raise kind(" ".join(f"{component} failed: {type(error).__name__}: {error}".split())) from error

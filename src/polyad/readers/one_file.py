@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from polyad.config import ReadSettings
-from polyad.errors import PolyadError, ReadError, report_failure
+from polyad.errors import PolyadError, ReadError
+from polyad.protocols.components import report_failure
 from polyad.readers.plain_text import Content, to_single_line
 from polyad.readers.properties import prepend_properties
 

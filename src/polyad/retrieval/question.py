@@ -6,10 +6,10 @@ from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 
 from polyad.config import NamesLinked
-from polyad.errors import MentionExtractorError, report_failure
+from polyad.errors import MentionExtractorError
 from polyad.hypergraph.sparse import compute_cosines
 from polyad.model import Mention
-from polyad.protocols.components import Embedder, MentionExtractor
+from polyad.protocols.components import Embedder, MentionExtractor, report_failure
 from polyad.protocols.snapshot import Snapshot
 from polyad.text.keys import EntityNameMatcher, build_argument_key, build_labelled_key, build_name_key
 

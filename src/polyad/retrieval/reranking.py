@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from polyad.errors import RerankerError, report_failure
+from polyad.errors import RerankerError
 from polyad.model import Evidence, FloatArray, ScoredPassage
-from polyad.protocols.components import Reranker
+from polyad.protocols.components import Reranker, report_failure
 
 MIN_CANDIDATES = 50
 """Passages that a reranker reads at least. Each costs as much as a passage in a language model's prompt."""
