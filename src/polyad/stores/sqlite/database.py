@@ -6,8 +6,8 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -152,6 +152,24 @@ class Database:
                 if connection.in_transaction:  # SQLite itself ends it when the disk is full
                     connection.execute("ROLLBACK")
                 raise
+
+    def put_values(self, namespace: str, values: Mapping[str, bytes | None] | None, *, is_optional: bool) -> None:
+        """Store key-value pairs of a namespace; a None value deletes a key, ``values=None`` all keys of the namespace.
+
+        See :meth:`polyad.protocols.store.ValueStore.put_values`.
+        """
+        if is_optional and self.is_read_only:
+            return
+        if values is None:  # most runs leave nothing to delete: do not wait for other writers then
+            with self.reading() as connection:
+                if not connection.execute("SELECT 1 FROM value WHERE namespace = ? LIMIT 1", [namespace]).fetchone():
+                    return
+        errors = (BusyError,) if is_optional else ()
+        with suppress(*errors), self.writing(**({"seconds": 0.0} if is_optional else {})) as connection:
+            if values is None:
+                connection.execute("DELETE FROM value WHERE namespace = ?", [namespace])
+            else:
+                connection.replace_values(namespace, values)
 
     @contextmanager
     def report_errors(self) -> Iterator[None]:

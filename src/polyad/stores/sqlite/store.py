@@ -43,7 +43,6 @@ from polyad.stores.sqlite.rows import BATCH, SqliteConnection, is_sound, pad_val
 from polyad.stores.sqlite.values import (
     REPLIES_FILE_NAME,
     SqliteValueFile,
-    put_values,
     read_value_schema,
 )
 from polyad.text.files import read_package_file
@@ -288,7 +287,7 @@ class SqliteStore:
         if namespace == REPLIES:
             self._open_replies().put_values(namespace, values, is_optional=is_optional)
         else:
-            put_values(self._database, namespace, values, is_optional=is_optional)
+            self._database.put_values(namespace, values, is_optional=is_optional)
 
     def verify(self) -> list[Damage]:
         """Return a sorted list with a :class:`Damage` for each damaged record of the index and its cached replies."""

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from polyad.errors import IndexMismatchError, StoreError
 from polyad.protocols.store import Damage
 from polyad.stores.relational.rows import check_types
-from polyad.stores.sqlite.database import BusyError, Database, check_path_length, create_tables, run_script
+from polyad.stores.sqlite.database import Database, check_path_length, create_tables, run_script
 from polyad.stores.sqlite.integrity import find_value_damage, repair_values
 from polyad.stores.sqlite.rows import SqliteConnection
 from polyad.text.files import read_package_file
@@ -29,27 +28,6 @@ _REMEDY = f"restore it from a copy, or {_OTHER_FILE}"
 def read_value_schema() -> str:
     """Return the SQL statements that create the table of key-value pairs."""
     return read_package_file("polyad.stores.sqlite", "values.sql")
-
-
-def put_values(
-    database: Database, namespace: str, values: Mapping[str, bytes | None] | None, *, is_optional: bool
-) -> None:
-    """Store key-value pairs in a database; a None value deletes a key, ``values=None`` all keys of the namespace.
-
-    See :meth:`polyad.protocols.store.ValueStore.put_values`.
-    """
-    if is_optional and database.is_read_only:
-        return
-    if values is None:  # most runs leave nothing to delete: do not wait for other writers then
-        with database.reading() as connection:
-            if not connection.execute("SELECT 1 FROM value WHERE namespace = ? LIMIT 1", [namespace]).fetchone():
-                return
-    errors = (BusyError,) if is_optional else ()
-    with suppress(*errors), database.writing(**({"seconds": 0.0} if is_optional else {})) as connection:
-        if values is None:
-            connection.execute("DELETE FROM value WHERE namespace = ?", [namespace])
-        else:
-            connection.replace_values(namespace, values)
 
 
 class SqliteValueFile:
@@ -99,7 +77,7 @@ class SqliteValueFile:
     ) -> None:
         """Store key-value pairs under a namespace in one transaction; nothing is stored in a read-only file."""
         if self._database and not self._database.is_read_only:
-            put_values(self._database, namespace, values, is_optional=is_optional)
+            self._database.put_values(namespace, values, is_optional=is_optional)
 
     def has_values(self) -> bool:
         """Return whether the file contains any value."""
