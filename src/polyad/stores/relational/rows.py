@@ -10,6 +10,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from decimal import Decimal
 from types import NoneType
 from typing import Any, TypeVar
 
@@ -206,6 +207,11 @@ def parse_argument(row: Sequence[Any]) -> Argument:
 def format_vector(vector: FloatArray) -> bytes:
     """Convert a vector to little-endian float32 bytes."""
     return vector.astype("<f4", copy=False).tobytes()
+
+
+def format_number(value: Decimal) -> float:
+    """Convert a decimal number to the nearest float; -0.0 becomes 0.0."""
+    return float(value) + 0.0
 
 
 def parse_vector(blob: bytes) -> FloatArray:

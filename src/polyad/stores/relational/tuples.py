@@ -1,20 +1,19 @@
-"""Insertion and search of relations and arguments, which tuples and some extracted facts have."""
+"""Search by relations and arguments, which tuples and some extracted facts have."""
 
 from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
-from polyad.model import Argument, Condition, Hyperedge, HyperedgeKind
+from polyad.model import Argument, Condition
 from polyad.stores.relational.connection import Connection
-from polyad.stores.relational.rows import format_check, parse_argument
+from polyad.stores.relational.rows import format_check, format_number, parse_argument
 from polyad.text.literals import (
     TYPES,
     Extent,
     convert_unit,
-    get_extent,
     is_match,
     list_convertible_units,
     parse_condition_extent,
@@ -29,21 +28,6 @@ _ARGUMENTS = (
 
 _BOUNDS = {"=": ("low", "="), ">=": ("low", ">="), ">": ("low", ">="), "<=": ('"end"', "<="), "<": ('"end"', "<=")}
 """Column and SQL operator that select the candidates of each operator; rounded bounds need ``>=`` for ``>``."""
-
-
-def insert_tuples(connection: Connection, hyperedges: Iterable[tuple[int, Hyperedge]]) -> None:
-    """Insert the relation and the arguments of each hyperedge that has a relation into the database.
-
-    Items are ``(primary key, hyperedge)``.
-    """
-    tuples = [(number, edge) for number, edge in hyperedges if edge.kind is HyperedgeKind.TUPLE or edge.relation]
-    connection.insert_rows("tuple", ((number, edge.relation, len(edge.arguments)) for number, edge in tuples))
-    arguments = (
-        (number, place, *_format_argument(argument))
-        for number, edge in tuples
-        for place, argument in enumerate(edge.arguments)
-    )
-    connection.insert_rows("argument", arguments)
 
 
 def find_tuples(connection: Connection, relation: str, conditions: Sequence[Condition]) -> list[int]:
@@ -107,7 +91,7 @@ def _find_candidates(connection: Connection, condition: Condition) -> set[int]:
         if type == "number" and year is not None:
             extent = Extent(Decimal(year), Decimal(year))
         for converted, unit in _convert_units(extent) if extent else ():
-            bound = _round(converted.low if column == "low" else converted.end)
+            bound = format_number(converted.low if column == "low" else converted.end)
             where = f"AND type = ? AND low IS NOT NULL AND {column} {operator} ?"
             units = () if unit is None else (unit,)
             candidates |= select(f"{where} AND unit IN (?, '')" if units else where, type, bound, *units)
@@ -125,18 +109,3 @@ def _convert_units(extent: Extent) -> Iterator[tuple[Extent, str | None]]:
     for unit in list_convertible_units(extent.unit):
         if (converted := convert_unit(extent, unit)) is not None:
             yield converted, unit
-
-
-def _format_argument(argument: Argument) -> tuple[object, ...]:
-    """Return the column values of an argument (role with value) for the table ``argument``."""
-    value, extent = normalize_value(argument.value), get_extent(argument)
-    return (
-        *(argument.role, value, None if value == argument.value else argument.value, argument.type, argument.unit),
-        json.dumps(list(map(normalize_value, argument.names))),
-        *((_round(extent.low), _round(extent.end)) if extent else (None, None)),
-    )
-
-
-def _round(value: Decimal) -> float:
-    """Convert a decimal number to the nearest float; -0.0 becomes 0.0."""
-    return float(value) + 0.0

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from polyad.errors import VersionConflictError
-from polyad.model import IndexedDocument, IndexedHyperedge, IndexedPassage, Passage
+from polyad.model import Argument, Hyperedge, HyperedgeKind, IndexedDocument, IndexedHyperedge, IndexedPassage, Passage
 from polyad.protocols.lookups import require_ids
 from polyad.protocols.store import VECTOR_NAMESPACES, Manifest, ReadTransaction, Values
 from polyad.stores.relational.connection import Connection, WritingConnection
-from polyad.stores.relational.rows import format_check, format_vector, iterate_batches
-from polyad.stores.relational.tuples import insert_tuples
+from polyad.stores.relational.rows import format_check, format_number, format_vector, iterate_batches
+from polyad.text.literals import get_extent
+from polyad.text.words import normalize_value
 
 _DOCUMENTS_PER_BATCH = 100
 """Documents in memory while vectors are replaced."""
@@ -126,7 +127,7 @@ def insert_documents(connection: Connection, documents: Sequence[IndexedDocument
         "hyperedge",
         (_hyperedge_row(edge, number, passage_number, passage) for number, (edge, passage_number, passage) in edges),
     )
-    insert_tuples(connection, ((number, edge.hyperedge) for number, (edge, *_) in edges))
+    _insert_tuples(connection, ((number, edge.hyperedge) for number, (edge, *_) in edges))
     connection.insert_rows(
         "incidence",
         (
@@ -138,6 +139,21 @@ def insert_documents(connection: Connection, documents: Sequence[IndexedDocument
             for part in edge.incidences
         ),
     )
+
+
+def _insert_tuples(connection: Connection, hyperedges: Iterable[tuple[int, Hyperedge]]) -> None:
+    """Insert the relation and the arguments of each hyperedge that has a relation into the database.
+
+    Items are ``(primary key, hyperedge)``.
+    """
+    tuples = [(number, edge) for number, edge in hyperedges if edge.kind is HyperedgeKind.TUPLE or edge.relation]
+    connection.insert_rows("tuple", ((number, edge.relation, len(edge.arguments)) for number, edge in tuples))
+    arguments = (
+        (number, place, *_format_argument(argument))
+        for number, edge in tuples
+        for place, argument in enumerate(edge.arguments)
+    )
+    connection.insert_rows("argument", arguments)
 
 
 def _insert_entities(connection: Connection, documents: Sequence[IndexedDocument], last: int) -> dict[str, int]:
@@ -188,4 +204,14 @@ def _hyperedge_row(item: IndexedHyperedge, number: int, passage_number: int, pas
     return (
         *(number, passage_number, edge.id, str(edge.kind), None if is_span else edge.text, edge.start, edge.end),
         *(float(edge.score), edge.valid_from, edge.valid_to, len(item.incidences), format_vector(item.vector)),
+    )
+
+
+def _format_argument(argument: Argument) -> tuple[object, ...]:
+    """Return the column values of an argument (role with value) for the table ``argument``."""
+    value, extent = normalize_value(argument.value), get_extent(argument)
+    return (
+        *(argument.role, value, None if value == argument.value else argument.value, argument.type, argument.unit),
+        json.dumps(list(map(normalize_value, argument.names))),
+        *((format_number(extent.low), format_number(extent.end)) if extent else (None, None)),
     )
