@@ -148,7 +148,7 @@ class Changes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredRows:
-    """The passages, hyperedges and incidences of a batch of documents as parallel arrays, sorted by primary key.
+    """The passages, hyperedges and incidences (memberships) of a batch of documents, as parallel arrays.
 
     Attributes:
         passage_numbers: Primary keys of the passages, int64 ``[passages]``.
@@ -210,7 +210,7 @@ class ReadTransaction(Protocol):
         """
 
     def rows(self, documents: Sequence[int], entities_after: int = 0) -> Iterator[StoredRows]:
-        """Yield the passages, hyperedges and incidences of documents as arrays, one :class:`StoredRows` for each batch.
+        """Yield the rows of documents as arrays, in batches, with the keys of entities above ``entities_after``.
 
         Args:
             documents: Primary keys of the documents, ascending.
@@ -224,9 +224,9 @@ class ReadTransaction(Protocol):
         """
 
     def entity_names(self, after: int, last: int) -> Iterator[tuple[str, Sequence[str]]]:
-        """Yield (entity id, names) from the user's tuples whose primary key is above ``after`` and at most ``last``.
+        """Yield (entity id, names) from the user's facts whose primary key is above ``after`` and at most ``last``.
 
-        Entities whose only name is the id are left out.
+        Only tuples (facts that the user supplied as data) name entities beside the id. Other entities are left out.
 
         Args:
             after: A primary key of tuples; 0 to begin with the first tuple.
@@ -253,7 +253,7 @@ class ReadTransaction(Protocol):
     def get_together(
         self, ids: Mapping[type[Any], Sequence[str] | Sequence[int]], requests: Sequence[tuple[int, int, int]] = ()
     ) -> tuple[dict[type[Any], dict[Any, Any]], list[list[EntityIncidence]]]:
-        """Return records of several types (``ids`` by type), and for each of ``requests`` the incidences of one entity.
+        """Return the records listed in ``ids`` by type, and for each request an entity's incidences in a range.
 
         A database server receives all queries in one round trip.
 
@@ -439,7 +439,7 @@ class StoreOpener(Protocol):
     """A protocol of functions that open or create stores of one kind, such as SQLite databases."""
 
     def __call__(self, place: str | Path, /, manifest: Manifest | None = None, *, replies: Path | None = None) -> Store:
-        """Open the index at ``place`` (a folder or an address); if there is none, create it with ``manifest``.
+        """Open the index at ``place`` (a folder or an address); if there is none, create one with ``manifest``.
 
         Args:
             place: Location of the index: a directory or an address.

@@ -26,7 +26,7 @@ from polyad.text.words import is_capitalized_name, normalize_value
 
 @dataclass(frozen=True)
 class _State:
-    """One immutable version of an in-memory index.
+    """One immutable version of an in-memory index, with all documents and primary keys.
 
     Attributes:
         version: The store version.
@@ -130,7 +130,7 @@ class MemoryReadTransaction:
         return protocol.Changes(self.version, removed, documents)
 
     def rows(self, documents: Sequence[int], entities_after: int = 0) -> Iterator[protocol.StoredRows]:
-        """Yield the passages, hyperedges and incidences of documents as arrays, in one :class:`StoredRows`.
+        """Yield the rows of documents as arrays, in batches, with the keys of entities above ``entities_after``.
 
         ``documents`` are primary keys. Entity keys are included for entities with a primary key above
         ``entities_after``.
@@ -180,9 +180,9 @@ class MemoryReadTransaction:
         return iter([(number, key) for key, number in self._state.keys.items()])
 
     def entity_names(self, after: int, last: int) -> Iterator[tuple[str, Sequence[str]]]:
-        """Yield (entity id, names) from the user's tuples whose primary key is above ``after`` and at most ``last``.
+        """Yield (entity id, names) from the user's facts whose primary key is above ``after`` and at most ``last``.
 
-        Entities whose only name is the id are left out.
+        Only tuples (facts that the user supplied as data) name entities beside the id. Other entities are left out.
         """
         edges = (edge.hyperedge for number, edge in self._state.edges.items() if after < number <= last)
         arguments = (one for edge in edges for one in edge.arguments)
@@ -200,7 +200,7 @@ class MemoryReadTransaction:
     def get_together(
         self, ids: Mapping[type[Any], Sequence[str] | Sequence[int]], requests: Sequence[tuple[int, int, int]] = ()
     ) -> tuple[dict[type[Any], dict[Any, Any]], list[list[EntityIncidence]]]:
-        """Return records of several types (``ids`` by type), and for each of ``requests`` incidences of one entity."""
+        """Return the records listed in ``ids`` by type, and for each request an entity's incidences in a range."""
         records = {record_type: self.get(record_type, requested) for record_type, requested in ids.items()}
         return records, self._read_incidences(requests)
 
@@ -357,7 +357,7 @@ class MemoryStore:
 
     @classmethod
     def open(cls, place: str | Path, manifest: Manifest | None = None, *, replies: Path | None = None) -> MemoryStore:  # noqa: ARG003
-        """Open the in-memory index with this name, or create it with ``manifest``.
+        """Open the in-memory index with the name ``place``, or create it with ``manifest``.
 
         Cached replies are always part of the index: ``replies`` is ignored.
         """

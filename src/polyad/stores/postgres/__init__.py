@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def open_postgres(place: str | Path, manifest: Manifest | None = None, *, replies: Path | None = None) -> PostgresStore:
-    """Open an index in a PostgreSQL database.
+    """Open the index at the PostgreSQL address ``place``, or create it with ``manifest``.
 
     See :meth:`polyad.stores.postgres.store.PostgresStore.open`.
 

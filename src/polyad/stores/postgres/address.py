@@ -20,7 +20,7 @@ _FORM = "postgresql://USER@HOST/DATABASE?workspace=NAME"
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """The address of an index in PostgreSQL: a database, and a workspace that is stored as a schema of it.
+    """The address of an index in PostgreSQL: a database, and a workspace (a schema of the database).
 
     Attributes:
         connection_info: Connection parameters in the form of libpq, which may include a password.
@@ -65,7 +65,7 @@ class Address:
         return f"polyad_{self.workspace}" if self.workspace else "polyad"
 
     def get_cache_directory(self, token: str) -> Path:
-        """Return the local folder for the snapshot files of an index, whose creation drew the random ``token``.
+        """Return the local folder for snapshot files of the index that has the random token ``token``.
 
         Args:
             token: Random token of the index; an index that is created at the same address has another one.

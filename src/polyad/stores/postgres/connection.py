@@ -134,9 +134,9 @@ class PostgresConnection:
                 copy.write_row(row)
 
     def delete_documents(self, document_ids: Sequence[str], new_version: int) -> None:
-        """Delete documents with all their rows, and entities that no hyperedge contains any more.
+        """Delete documents and unused entities, and log the removed passages under the version ``new_version``.
 
-        The removed passages are logged under ``new_version``. Ids that do not exist are ignored.
+        An entity is unused if no hyperedge contains it any more. Document ids that do not exist are ignored.
         """
         ranges = self.select_in(_RANGES, document_ids)
         numbers = [row[0] for row in ranges]

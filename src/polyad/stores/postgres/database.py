@@ -171,7 +171,7 @@ class PostgresDatabase:
             self._release(connection)
 
     def commit(self, connection: PostgresConnection, version: int, token: str) -> None:
-        """Commit a write transaction under a new store version and notify all readers.
+        """Commit a write transaction as the store version ``version`` and notify all readers.
 
         Args:
             connection: Connection of the transaction.
@@ -187,7 +187,7 @@ class PostgresDatabase:
         )
 
     def run_autocommit(self, run: Callable[[PostgresConnection], T]) -> T:
-        """Return ``run(connection)`` for a pooled connection without transaction, which saves round trips."""
+        """Call ``run`` with a pooled connection outside a transaction, to save round trips; return its result."""
         connection = self._get_connection()
         try:
             return run(PostgresConnection(connection))
@@ -279,7 +279,7 @@ class PostgresDatabase:
             raise
 
     def _release(self, connection: psycopg.Connection[Any]) -> None:
-        """Roll back a transaction that is still open, and return its connection to the pool."""
+        """Return a connection to the pool, after rolling back a transaction that is still open."""
         with suppress(psycopg.Error):
             if connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
                 connection.execute("ROLLBACK", prepare=False)

@@ -60,7 +60,7 @@ def is_refused(error: psycopg.Error) -> bool:
 
 @contextmanager
 def translate_errors(name: str) -> Iterator[None]:
-    """Convert errors of PostgreSQL in the ``with`` block into errors of polyad whose message starts from ``name``.
+    """Convert PostgreSQL's errors in the ``with`` block into errors of polyad that call the index ``name``.
 
     The cause is dropped: it could hold connection parameters.
 

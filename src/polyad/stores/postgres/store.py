@@ -56,7 +56,7 @@ class PostgresStore:
 
     @classmethod
     def open(cls, url: str, manifest: Manifest | None = None, *, replies: Path | None = None) -> PostgresStore:
-        """Open the index at ``postgresql://USER@HOST:PORT/DATABASE?workspace=NAME``.
+        """Open the index at ``postgresql://USER@HOST:PORT/DATABASE?workspace=NAME``, or create it there.
 
         Args:
             url: The address; its other parameters are those of libpq, such as ``target_session_attrs``.

@@ -291,15 +291,15 @@ class RelationalReadTransaction(ABC):
 
     @report_errors
     def entity_names(self, after: int, last: int) -> Iterator[tuple[str, Sequence[str]]]:
-        """Yield (entity id, names) from the user's tuples whose primary key is above ``after`` and at most ``last``.
+        """Yield (entity id, names) from the user's facts whose primary key is above ``after`` and at most ``last``.
 
-        Entities whose only name is the id are left out.
+        Only tuples (facts that the user supplied as data) name entities beside the id. Other entities are left out.
         """
         yield from select_entity_names(self.connection, after, last)
 
     @report_errors
     def rows(self, documents: Sequence[int], entities_after: int = 0) -> Iterator[StoredRows]:
-        """Yield the passages, hyperedges and incidences of documents as arrays, one :class:`StoredRows` for each batch.
+        """Yield the rows of documents as arrays, in batches, with the keys of entities above ``entities_after``.
 
         Args:
             documents: Primary keys of the documents, ascending.
@@ -358,7 +358,7 @@ class RelationalReadTransaction(ABC):
     def get_together(
         self, ids: Mapping[type[Any], Sequence[str] | Sequence[int]], requests: Sequence[tuple[int, int, int]] = ()
     ) -> tuple[dict[type[Any], Records], list[list[EntityIncidence]]]:
-        """Return records of several types (``ids`` by type), and for each of ``requests`` the incidences of one entity.
+        """Return the records listed in ``ids`` by type, and for each request an entity's incidences in a range.
 
         All queries share one round trip.
         """
@@ -368,7 +368,11 @@ class RelationalReadTransaction(ABC):
 
     @abstractmethod
     def _read_incidences(self, requests: Sequence[tuple[int, int, int]]) -> Reader:
-        """Return a reader that finds, for each request, the incidences of one entity in a range of hyperedges."""
+        """Return a reader that finds, for each request, an entity's incidences in a range of hyperedges.
+
+        A request is (entity, after, last): primary keys of the entity, of the hyperedge before the range, and of the
+        last hyperedge.
+        """
 
     def _run_readers(self, *readers: Reader) -> list[Any]:
         """Run several readers together, the next query of each in one round trip, and return each reader's result."""

@@ -59,7 +59,7 @@ TEXT_CHECK = "is_sound(document.text_checksum, document.text)"
 
 
 def format_check(table: str) -> str:
-    """Return an SQL condition that raises an error if a row of ``table`` does not match its checksum."""
+    """Return an SQL condition that raises an error if a row of ``table`` does not match the row's checksum."""
     return f"is_sound({format_checksum_columns(table)})"
 
 
@@ -111,7 +111,7 @@ def iterate_batches(values: Sequence[T], size: int) -> Iterator[Sequence[T]]:
 
 
 def check_types(rows: Iterable[tuple[Any, ...]], *types: type | tuple[type, ...]) -> list[tuple[Any, ...]]:
-    """Return database rows as a list after checking that each column's values have the expected type.
+    """Return rows as a list, after checking that the values of each column have the type in ``types``.
 
     Raises:
         ValueError: a value has another type; SQLite returns any value it finds in a damaged file.
@@ -124,7 +124,7 @@ def check_types(rows: Iterable[tuple[Any, ...]], *types: type | tuple[type, ...]
 
 
 def check_count(row_name: str, expected: int, actual: int) -> None:
-    """Raise ValueError if a query returned another number of rows than were written (a damaged file)."""
+    """Raise ValueError unless as many rows (``row_name``) were read as were written: a damaged file lacks rows."""
     if expected != actual:
         raise ValueError(f"{actual:,} {row_name} where {expected:,} were written")
 
@@ -171,7 +171,7 @@ def parse_hyperedges(rows: Iterable[tuple[Any, ...]]) -> dict[int, Hyperedge]:
 
 
 def add_arguments(hyperedges: Mapping[int, Hyperedge], rows: Iterable[tuple[Any, ...]]) -> dict[int, Hyperedge]:
-    """Return the hyperedges with the relations and arguments that ``rows`` hold, in a dictionary by primary key.
+    """Return copies of ``hyperedges`` with the relations and arguments in ``rows``, in a dictionary by primary key.
 
     The rows are those of :data:`SELECT_TUPLES`.
 
@@ -230,18 +230,15 @@ def parse_vectors(blobs: Sequence[bytes], dimension: int) -> FloatArray:
 
 
 def parse_floats(values: Sequence[float]) -> FloatArray:
-    """Convert scores to a float32 array after checking their type.
-
-    Raises ValueError if a value is not finite.
-    """
+    """Convert numbers to a float32 array; raise ValueError if a number is infinite or NaN."""
     with np.errstate(over="ignore"):
         return _check_finite(np.array(values, dtype=np.float32))
 
 
 def parse_primary_keys(numbers: Sequence[Any]) -> IntArray:
-    """Convert primary keys to an int64 array after checking their type.
+    """Convert primary keys to an int64 array; raise ValueError for a key out of range, as in a damaged file.
 
-    Raises ValueError for keys out of range, which would allocate huge arrays later.
+    A key that is too high would allocate huge arrays later.
     """
     array = np.array(numbers, dtype=np.int64)
     if array.min(initial=0) < 0 or array.max(initial=0) >= _MAX_PRIMARY_KEY:

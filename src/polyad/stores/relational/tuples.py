@@ -31,7 +31,7 @@ _BOUNDS = {"=": ("low", "="), ">=": ("low", ">="), ">": ("low", ">="), "<=": ('"
 
 
 def find_tuples(connection: Connection, relation: str, conditions: Sequence[Condition]) -> list[int]:
-    """Return the sorted primary keys of facts that have a relation and whose arguments satisfy all conditions.
+    """Return the sorted primary keys of facts that have ``relation`` and whose arguments satisfy all conditions.
 
     An empty relation stands for any relation.
     """
@@ -55,7 +55,7 @@ def find_tuples(connection: Connection, relation: str, conditions: Sequence[Cond
 def select_entity_names(
     connection: Connection, after: int, last: int, source: str = "argument"
 ) -> Iterator[tuple[str, Sequence[str]]]:
-    """Yield (entity id, names) for each entity to which the user's tuples give names beside its id.
+    """Yield (entity id, names) from the user's facts whose primary key is above ``after`` and at most ``last``.
 
     Args:
         connection: The connection.
@@ -99,7 +99,7 @@ def _find_candidates(connection: Connection, condition: Condition) -> set[int]:
 
 
 def _convert_units(extent: Extent) -> Iterator[tuple[Extent, str | None]]:
-    """Yield (range, unit): a condition's range of values, converted to each unit that it can be converted to.
+    """Yield (range, unit): the range of a condition's value, in each unit to which the range can be converted.
 
     The unit is None for a condition without a unit: a stored number may then have any unit.
     """

@@ -25,7 +25,7 @@ def put(
     version: int,
     expected_version: int | None = None,
 ) -> set[str]:
-    """Store documents and key-value pairs, and return the ids of those documents that replaced an earlier one.
+    """Store documents and key-value pairs, and return the ids of documents that existed and were replaced.
 
     Args:
         connection: The connection.
@@ -156,8 +156,8 @@ def _insert_tuples(connection: Connection, hyperedges: Iterable[tuple[int, Hyper
     connection.insert_rows("argument", arguments)
 
 
-def _insert_entities(connection: Connection, documents: Sequence[IndexedDocument], last: int) -> dict[str, int]:
-    """Insert entities that are new in ``documents``, and return a dictionary from entity key to primary key.
+def _insert_entities(connection: Connection, documents: Sequence[IndexedDocument], last_key: int) -> dict[str, int]:
+    """Insert new entities, with primary keys above ``last_key``, and return the primary keys of all by entity key.
 
     New keys follow the order of documents, then of entity keys.
     """
@@ -169,13 +169,13 @@ def _insert_entities(connection: Connection, documents: Sequence[IndexedDocument
     existing: dict[str, int] = dict(
         connection.select_in(f"SELECT key, number FROM entity WHERE key IN ({{}}) AND {format_check('entity')}", keys)
     )
-    new = {key: number for number, key in enumerate((key for key in keys if key not in existing), last + 1)}
+    new = {key: number for number, key in enumerate((key for key in keys if key not in existing), last_key + 1)}
     connection.insert_rows("entity", ((number, key) for key, number in new.items()))
     return existing | new
 
 
 def _document_row(item: IndexedDocument, number: int, version: int) -> tuple[object, ...]:
-    """Return the column values of a document's row in the table ``document``."""
+    """Return the column values of a document in the table ``document``; ``number`` is the primary key."""
     document = item.document
     return (
         *(number, version, document.id, document.title, document.source, document.url),
@@ -187,7 +187,7 @@ def _document_row(item: IndexedDocument, number: int, version: int) -> tuple[obj
 
 
 def _passage_row(item: IndexedPassage, number: int, document_number: int) -> tuple[object, ...]:
-    """Return the column values of a passage's row in the table ``passage``."""
+    """Return the column values of a passage in the table ``passage``; ``number`` is the primary key."""
     passage = item.passage
     return (
         *(number, document_number, passage.id, passage.title, passage.text, passage.start, passage.end, passage.page),
@@ -197,7 +197,7 @@ def _passage_row(item: IndexedPassage, number: int, document_number: int) -> tup
 
 
 def _hyperedge_row(item: IndexedHyperedge, number: int, passage_number: int, passage: Passage) -> tuple[object, ...]:
-    """Return the column values of a hyperedge's row in the table ``hyperedge``."""
+    """Return the column values of a hyperedge in the table ``hyperedge``; ``number`` is the primary key."""
     edge, text = item.hyperedge, passage.text
     is_plain = "\x00" not in text and "\x01" not in text  # SQLite's SUBSTR ends at a NUL, PostgreSQL escapes both
     is_span = is_plain and edge.text == text[edge.start : edge.end]

@@ -56,7 +56,7 @@ class BusyError(StoreUnavailableError):
 
 @dataclass(frozen=True, slots=True)
 class _OpenConnection:
-    """An open SQLite connection; for a read-only file with the file's state, by which changes are detected.
+    """An open SQLite connection, and for a read-only file the file's state, to detect changes of the file.
 
     Attributes:
         connection: The connection.
@@ -130,7 +130,7 @@ class Database:
 
     @contextmanager
     def writing(self, seconds: float = BUSY_SECONDS) -> Iterator[SqliteConnection]:
-        """Open a write transaction for the ``with`` block, yield its connection, and commit at the end.
+        """Open a write transaction, waiting at most ``seconds`` for other writers; yield its connection and commit.
 
         Args:
             seconds: Time limit of waiting for other processes that write.
@@ -364,7 +364,7 @@ def _has_tables(connection: sqlite3.Connection) -> bool:
 
 @contextmanager
 def _translate_errors(path: Path, remedy: str) -> Iterator[None]:
-    """Convert SQLite's errors in the ``with`` block into StoreError with a message for users."""
+    """Convert SQLite's errors in the ``with`` block into StoreError, whose message contains ``path`` and ``remedy``."""
     try:
         yield
     except FileNotFoundError as error:

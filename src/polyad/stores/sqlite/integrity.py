@@ -224,7 +224,7 @@ def check_spans(connection: sqlite3.Connection) -> Iterator[Damage]:
 
 
 def check_primary_keys(connection: sqlite3.Connection) -> Iterator[Damage]:
-    """Yield a Damage for each table whose highest primary key SQLite has not recorded, and could therefore reuse."""
+    """Yield a Damage for each table in which a primary key could be reused, since SQLite has not recorded it."""
     recorded = dict(connection.execute("SELECT name, seq FROM sqlite_sequence"))
     for table, query in _MAXIMA:
         used = max((number or 0 for (number,) in connection.execute(query)), default=0)

@@ -79,9 +79,9 @@ class SqliteConnection(sqlite3.Connection):
         return defaultdict(int, self.execute("SELECT name, seq FROM sqlite_sequence"))
 
     def delete_documents(self, document_ids: Sequence[str], new_version: int) -> None:
-        """Delete documents with all their rows, and entities that no hyperedge contains any more.
+        """Delete documents and unused entities, and log the removed passages under the version ``new_version``.
 
-        The removed passages are logged under ``new_version``. Ids that do not exist are ignored.
+        An entity is unused if no hyperedge contains it any more. Document ids that do not exist are ignored.
         """
         for document_id in document_ids:
             row = self.execute("SELECT number FROM document WHERE id = ?", [document_id]).fetchone()

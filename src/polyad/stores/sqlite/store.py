@@ -100,9 +100,9 @@ class SqliteReadTransaction(RelationalReadTransaction):
 
     @report_errors
     def entity_names(self, after: int, last: int) -> Iterator[tuple[str, Sequence[str]]]:
-        """Yield (entity id, names) from the user's tuples whose primary key is above ``after`` and at most ``last``.
+        """Yield (entity id, names) from the user's facts whose primary key is above ``after`` and at most ``last``.
 
-        Entities whose only name is the id are left out.
+        Only tuples (facts that the user supplied as data) name entities beside the id. Other entities are left out.
         """
         source = "argument" if after else "argument INDEXED BY argument_by_names"
         yield from select_entity_names(self.connection, after, last, source)
@@ -149,7 +149,7 @@ class SqliteStore:
     def open(
         cls, directory: str | Path, manifest: Manifest | None = None, *, replies: Path | None = None
     ) -> SqliteStore:
-        """Open the index in a directory, or create it with ``manifest``.
+        """Open the index in ``directory``, or create it with ``manifest`` if the directory holds none.
 
         Args:
             directory: Directory of the index.
