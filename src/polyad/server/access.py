@@ -19,7 +19,7 @@ from polyad.server.limits import RateLimiter
 from polyad.server.problems import RequestError
 from polyad.server.workspaces import Workspace, Workspaces
 
-_KEYS_ARE_FRESH = 1.0
+_KEY_CACHE_SECONDS = 1.0
 """Seconds after which keys are read again, so that new and removed keys take effect."""
 
 
@@ -38,7 +38,7 @@ class Principal:
     scope: Scope
 
     def require(self, scope: Scope) -> None:
-        """Raise RequestError if the key does not have a scope or a higher one."""
+        """Raise RequestError if the permission of the sender does not include ``scope``."""
         if self.scope < scope:
             actual, needed = self.scope.name.lower(), scope.name.lower()
             raise RequestError(
@@ -78,7 +78,7 @@ class Gatekeeper:
         return bool(self._load_keys())
 
     def authenticate(self, authorization: str, address: str) -> Principal:
-        """Return the sender of a request: the holder of its API key, or a local client if no key exists.
+        """Return the sender of a request: the holder of its API key, or a local client if the server has no keys.
 
         Args:
             authorization: Header ``Authorization``.
@@ -109,11 +109,11 @@ class Gatekeeper:
 
         Args:
             request: The request.
-            workspace: Name of the workspace; empty for the only one that the key or the server has.
+            workspace: Name of the workspace; empty for the only workspace that the key or the server has.
             scope: Permission that the route needs.
 
         Raises:
-            RequestError: The key is missing, invalid or lacks the scope, or there is no such workspace for it.
+            RequestError: The key is missing, invalid or lacks the scope, or may not use a workspace of this name.
         """
         principal = self.authenticate(*read_credentials(request))
         request.state.key = principal.key.id if principal.key else ""
@@ -141,7 +141,7 @@ class Gatekeeper:
     def _load_keys(self) -> Mapping[str, tuple[str, Key]]:
         """Return all API keys by key id, each with the name of the workspace (index) that stores it."""
         with self._lock:
-            if time.monotonic() - self._loaded > _KEYS_ARE_FRESH:
+            if time.monotonic() - self._loaded > _KEY_CACHE_SECONDS:
                 keys: dict[str, tuple[str, Key]] = {}
                 for workspace in self.workspaces.list_all():
                     keys |= {key.id: (workspace.name, key) for key in list_keys(workspace.values)}
@@ -161,7 +161,7 @@ class Gatekeeper:
 
 
 def read_credentials(request: Request) -> tuple[str, str]:
-    """Return the header ``Authorization`` of a request and the IP address of its client."""
+    """Return the header ``Authorization`` of a request, and the client's IP address."""
     return request.headers.get("authorization", ""), request.client.host if request.client else ""
 
 

@@ -20,9 +20,9 @@ _UNREAD_SECONDS = 1.0
 
 
 class WrittenAnswer(Iterator[str]):
-    """An iterator over the text of an answer that a language model is writing, with a time limit.
+    """An iterator over the text of an answer while a language model generates it, with a time limit.
 
-    It releases its slot when the answer ends, the time is over, or the client disconnects.
+    The slot of the answer is released when the answer ends, the time is over, or the client disconnects.
 
     Args:
         stream: Writes the answer.
@@ -38,7 +38,8 @@ class WrittenAnswer(Iterator[str]):
         self._metrics = state.metrics
         self._seconds = state.settings.answer_seconds
         self._deadline = time.monotonic() + self._seconds
-        # A client that does not read its answer stops this iterator. The timer must not refer to it, or it never ends.
+        # If the client does not read, nothing calls this iterator, so a timer ends the answer. The timer must not refer
+        # to the iterator, which would then never be deleted.
         self._timer = threading.Timer(self._seconds + _UNREAD_SECONDS, _end, [stream, slot])
         self._timer.daemon = True
         self._timer.start()
@@ -58,7 +59,7 @@ class WrittenAnswer(Iterator[str]):
             raise RequestError(504, "answer_timeout", message) from None
 
     def finish(self) -> Answer:
-        """Wait for the end of the answer and return it with citations. May be called once."""
+        """Wait for the end of the answer, and return the answer with citations. May be called once."""
         try:
             for _ in self:
                 pass
@@ -70,7 +71,7 @@ class WrittenAnswer(Iterator[str]):
             self.close()
 
     def close(self) -> None:
-        """Stop writing the answer and free its slot for a waiting request."""
+        """Stop the generation of the answer, and free its slot for a waiting request."""
         self._timer.cancel()
         self._stream.close()
         self._slot.close()
@@ -80,7 +81,7 @@ class WrittenAnswer(Iterator[str]):
 
 
 def _end(stream: AnswerStream, slot: ExitStack) -> None:
-    """Stop an answer whose time is over, and free its slot."""
+    """Stop an answer that has reached its time limit, and free its slot for a waiting request."""
     stream.close(TimeoutError("the time of the answer is over"))
     slot.close()
 
@@ -88,7 +89,7 @@ def _end(stream: AnswerStream, slot: ExitStack) -> None:
 def write_answer(
     state: ServerState, workspace: Workspace, body: SearchBody, history: Sequence[Mapping[str, str]]
 ) -> WrittenAnswer:
-    """Search and start to write an answer to a question, which may refer to earlier chat messages.
+    """Search, and return an iterator that generates the answer to a question, which may refer to earlier messages.
 
     Args:
         state: Limits of the server.

@@ -147,5 +147,5 @@ def _add_middleware(
 
 
 def split_list(text: str) -> list[str]:
-    """Split the value of a setting at commas into a list."""
+    """Return the items of a setting's value, which are separated by commas."""
     return [item.strip() for item in text.split(",") if item.strip()]

@@ -34,7 +34,7 @@ _LINK = re.compile(r"\](?=[(:])")
 def is_client_task(text: str) -> bool:
     r"""Return whether a message comes from the chat program itself: a request for a title, tags or follow-up questions.
 
-    Such requests quote the conversation; a search for them would find passages about its words.
+    Such requests quote the conversation; a search for them would find passages with words of the conversation.
 
     >>> is_client_task("### Task:\nGenerate 1-3 broad tags.\n<chat_history>...</chat_history>")
     True
@@ -57,14 +57,16 @@ def separate_links(text: str) -> str:
 
 
 def split_conversation(messages: Sequence[Message]) -> tuple[str, list[dict[str, str]]]:
-    """Split a chat into the user's last message and the earlier messages of user and assistant."""
+    """Return the user's last message of a chat, and the earlier messages of user and assistant."""
     turns = [{"role": each.role, "content": each.text} for each in messages if each.role in ("user", "assistant")]
     last = next((number for number in range(len(turns) - 1, -1, -1) if turns[number]["role"] == "user"), None)
     return ("", []) if last is None else (turns[last]["content"], turns[:last])
 
 
 def complete_task(workspace: Workspace, text: str) -> tuple[str, Usage]:
-    """Let the language model answer a chat program's own request, such as for a title; empty without a model.
+    """Return the reply of the language model to a chat program's own request, such as for a title, and its usage.
+
+    Without a language model, the reply is empty.
 
     Raises:
         LanguageModelError: The language model returned no reply.
@@ -101,7 +103,7 @@ class ChatFormat:
         return self._build_completion(text, [], [], usage)
 
     def format_answer(self, answer: Answer) -> dict[str, Any]:
-        """Return an answer as a chat completion in OpenAI's format; without a language model, its evidence."""
+        """Return an answer as a chat completion in OpenAI's format; without an answer's text, its evidence."""
         text = (separate_links(answer.text) or self.format_evidence(answer)) + self._format_footer(answer)
         return self._build_completion(text, self._list_annotations(answer), self._list_urls(answer), answer.usage)
 

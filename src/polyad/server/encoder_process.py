@@ -21,10 +21,10 @@ from polyad.server.encoding import LoadEmbedder, SharedEmbedders, is_endpoint
 
 _BACKLOG = 128
 _MAX_SECONDS = 10.0
-"""Time after which a question is embedded by its own process."""
+"""Seconds to wait for the encoder process; then the search process embeds the question itself."""
 
 _RETRY_SECONDS = 1.0
-"""Time for which the encoder process is not asked after a failure."""
+"""Seconds after a failure in which the encoder process receives no request."""
 
 _LOG = logging.getLogger(__name__)
 
@@ -32,15 +32,17 @@ _LOG = logging.getLogger(__name__)
 def run_encoder(address: Path, settings: EncoderSettings) -> None:
     """Run the encoder process, which embeds questions that arrive over a Unix socket until it is terminated.
 
-    A request is JSON, ``[name of the embedder, texts]``, and the reply the numbers of the vectors in float32; it is
-    empty after an error.
+    A request is JSON, ``[name of the embedder, texts]``. The reply has the vectors as float32 bytes, or is empty after
+    an error.
 
     Args:
         address: Path of the socket, which only this user may reach.
         settings: Device or backend of local models.
     """
     load = SharedEmbedders().get
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; searches need this one to the end
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # Ctrl-C reaches all processes; searches need the encoder until they end
     address.unlink(missing_ok=True)
     with Listener(str(address), "AF_UNIX", backlog=_BACKLOG) as listener:
         while True:
@@ -62,7 +64,7 @@ def _answer(connection: Connection, load: LoadEmbedder, settings: EncoderSetting
 
 
 class RemoteEmbedder:
-    """An embedder that sends queries to the encoder process, or embeds them locally if that process has ended.
+    """An embedder that sends queries to the encoder process, or embeds them locally if the process has ended.
 
     Args:
         name: Name of the embedder.
@@ -140,7 +142,7 @@ class RemoteEmbedders:
         self._remote: dict[str, RemoteEmbedder] = {}
 
     def get(self, name: str, settings: EncoderSettings) -> Embedder:
-        """Return the embedder with this name, which is loaded on first use.
+        """Return the embedder with this name; the first call creates the embedder with ``settings``.
 
         An embedder behind an HTTP endpoint does not use the encoder process: each process calls the endpoint itself.
         """

@@ -14,7 +14,7 @@ LoadEmbedder = Callable[[str, EncoderSettings], Embedder]
 """Loads an embedder by its name."""
 
 MAX_BATCH = 16
-"""Maximum number of requests in one batch: larger ones take as long for each question, and their first waits longer."""
+"""Maximum number of requests in one batch. A larger batch takes as long per question, and its first waits longer."""
 
 _ENDPOINT = "openai:"
 
@@ -26,7 +26,7 @@ class _Request:
         texts: The texts.
         ready: Set when the vectors are computed, or when the thread of this request has to compute the next batch.
         vectors: The vectors; None until they are computed.
-        error: Why there are no vectors; None if there are.
+        error: Exception of the embedder; None if the vectors could be computed.
     """
 
     def __init__(self, texts: Sequence[str]) -> None:
@@ -40,7 +40,7 @@ class BatchingEmbedder:
     """An embedder that combines the queries of concurrent threads into one batch.
 
     While one batch is computed, further queries wait; together they are the next batch. So a query waits at most for
-    one batch, and not at all if there is no other. A batch is computed by the thread of its first query.
+    one batch, and not at all if no batch is being computed. The thread of the first query computes the batch.
 
     Args:
         embedder: Computes the vectors.
@@ -123,7 +123,7 @@ class SharedEmbedders:
         self._loaded: dict[str, Embedder] = {}
 
     def get(self, name: str, settings: EncoderSettings) -> Embedder:
-        """Return the embedder with this name, which is loaded on first use."""
+        """Return the embedder with this name; the first call loads the embedder with ``settings``."""
         with self._lock:
             if name not in self._loaded:
                 embedder = self._load(name, settings)

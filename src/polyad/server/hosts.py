@@ -15,8 +15,8 @@ _SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 class HostCheck:
     """ASGI middleware that rejects unknown host names, and write requests from web pages of other origins.
 
-    The first protects from a foreign name that resolves to this machine (DNS rebinding), the second from a foreign page
-    that uses the access of this machine.
+    The check of host names protects from a foreign name that resolves to this machine (DNS rebinding). The check of
+    origins protects from a foreign web page that sends requests from this machine.
 
     Args:
         app: The application.

@@ -52,7 +52,7 @@ class Job:
         created, started, ended: Times in UTC; empty if not yet.
         done: Number of documents that were processed.
         total: Number of documents of the job; None if it is not known.
-        message: What the job is doing, or why it failed.
+        message: Current step of the job, or the reason of its failure.
         report: Output of ``polyad index --json``, once the job has ended.
         number: Number of this state of the job; grows by one with each change.
     """
@@ -81,7 +81,7 @@ class Job:
 class _StoppedError(BaseException):
     """Raised inside an indexing job when the server stops; the job continues at the next start.
 
-    It is no :class:`Exception`, after which indexing would go on with the next document.
+    The class is no :class:`Exception`, because the indexer continues with the next document after an exception.
     """
 
 
@@ -90,7 +90,7 @@ class _CancelledError(BaseException):
 
 
 class JobRunner:
-    """Runs the indexing jobs of one index in a background thread, one after the other.
+    """Runs the indexing jobs of one index in a background thread, one job after another.
 
     Args:
         engine: The index.
@@ -115,7 +115,7 @@ class JobRunner:
         idempotency_key: str = "",
         now: datetime,
     ) -> Job:
-        """Store files together with a job that indexes them, and return the job.
+        """Store uploaded files together with a job that indexes the files, and return the job.
 
         A repeated request with the same idempotency key returns the first job.
 
@@ -194,7 +194,7 @@ class JobRunner:
         self._wake.set()
 
     def stop(self) -> None:
-        """Stop the running job after its current document and wait; it continues at the next start."""
+        """Stop the running job after its current document, and wait; the job continues at the next server start."""
         self.request_stop()
         if self._thread is not None:
             self._thread.join()
@@ -279,7 +279,7 @@ class _ProgressRecorder:
 
     def __call__(self, done: int, total: int | None, message: str) -> None:
         self.job = replace(self.job, done=done, total=total, message=message)
-        self._runner.check_interruption(self.job)  # all documents may be read already
+        self._runner.check_interruption(self.job)  # _read makes no more checks if all documents are read
         if time.monotonic() - self._last_write >= _POLL_SECONDS:
             self._last_write = time.monotonic()
             self.job = replace(self.job, number=self.job.number + 1)

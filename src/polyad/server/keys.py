@@ -30,7 +30,7 @@ _MIN_USE_INTERVAL = timedelta(minutes=1)
 
 
 class Scope(IntEnum):
-    """The permission of an API key: read, write or admin; each includes the one before."""
+    """The permission of an API key: read, write (includes read), or admin (includes both)."""
 
     READ = 1
     WRITE = 2
@@ -39,16 +39,16 @@ class Scope(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """An API key as stored: with a hash of its secret.
+    """An API key as the store contains it: id, name, permission, times, and a hash of the secret.
 
     Attributes:
         id: Random id, part of the text of the key.
-        name: Name by which people recognise it.
+        name: Name by which people recognise the key.
         digest: SHA-256 of the secret, in hexadecimal.
         scope: Permission of the key: ``read``, ``write`` or ``admin``.
         created: Time of creation, in UTC.
         last_used: Time of the last use, within a minute; empty if it was never used.
-        expires: Time from which it is invalid; empty for never.
+        expires: Time from which the key is invalid; empty for never.
     """
 
     id: str
@@ -70,7 +70,7 @@ def _digest(secret: str) -> str:
 
 
 NO_KEY = Key("", "", _digest(""), "read", "", expires=datetime.min.replace(tzinfo=UTC).isoformat())
-"""A key that is never valid; an unknown key is compared with it, so that it takes as long as a known one."""
+"""A key that is never valid. An unknown id is checked against this key, so that the check takes as long as others."""
 
 
 def key_json(key: Key) -> KeySchema:
@@ -79,7 +79,7 @@ def key_json(key: Key) -> KeySchema:
 
 
 def add_key(store: ValueStore, name: str, scope: str, now: datetime, expires: datetime | None = None) -> str:
-    """Create an API key, store its hash, and return its text, which cannot be read again.
+    """Create an API key, store a hash of its secret, and return the text of the key, which is not stored.
 
     Raises:
         ConfigurationError: The name is blank, another key has it, or there is no such scope.
@@ -120,7 +120,7 @@ def record_use(store: ValueStore, key: Key, now: datetime) -> None:
     """Store the time of the last use of a key, at most once a minute; skipped if another writer is busy."""
     if key.last_used and now - datetime.fromisoformat(key.last_used) < _MIN_USE_INTERVAL:
         return
-    if key.id in store.get_values(KEYS, [key.id]):  # it may have been removed since
+    if key.id in store.get_values(KEYS, [key.id]):  # the key may have been removed since it was read
         _put(store, replace(key, last_used=now.isoformat(timespec="seconds")), is_optional=True)
 
 
@@ -135,7 +135,7 @@ def open_root_keys(root: Path) -> Iterator[ValueStore]:
 
 
 def split_key(text: str) -> tuple[str, str]:
-    """Split the text of an API key into id and secret; both are empty if the text is no key."""
+    """Return id and secret from the text of an API key; both are empty if the text is no key."""
     prefix, _, rest = text.partition("_")
     id, _, secret = rest.partition("_")
     return (id, secret) if prefix == PREFIX and id and secret else ("", "")

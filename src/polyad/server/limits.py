@@ -1,4 +1,4 @@
-"""Limits of the server: requests a minute, work at the same time, and the size of a request."""
+"""Limits of the server: requests per minute, concurrent requests, and the size of a request."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class RateLimiter:
         self._lock = threading.Lock()
 
     def count(self, client: str) -> None:
-        """Count a client's request; raise RequestError if it exceeds the rate limit.
+        """Count a request of a client, unless the client has reached the rate limit.
 
         Raises:
             RequestError: The client has reached the limit.
@@ -51,12 +51,12 @@ class RateLimiter:
 class Turnstile:
     """Limits the number of concurrent requests; further requests wait in a queue of limited length.
 
-    Slots are assigned in the order of arrival. A semaphore lets a new request overtake those that wait, some of which
-    then waited several times as long as others.
+    Slots are assigned in the order of arrival. A semaphore would let new requests overtake waiting requests, some of
+    which would then wait several times as long as others.
 
     Args:
-        running: Number of requests that work at the same time.
-        waiting: Number of requests that wait.
+        running: Maximum number of requests that run at the same time.
+        waiting: Maximum number of requests that wait.
         name: Name of the limited requests in messages, such as ``searches``.
     """
 

@@ -16,6 +16,6 @@ def get_base_url(request: Request, state: ServerState) -> str:
 
 
 def build_passage_url(base_url: str, workspace: str, passage_id: str, excerpt: Excerpt | None = None) -> str:
-    """Return the URL that opens a passage in the web page and marks the sentences of the excerpt."""
+    """Return the URL that opens a passage in the web page and highlights the sentences of the excerpt."""
     span = {"start": excerpt.start, "end": excerpt.end} if excerpt else {}
     return f"{base_url}/#/passage?{urlencode({'workspace': workspace, 'id': passage_id, **span})}"

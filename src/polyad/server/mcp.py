@@ -77,7 +77,7 @@ def _call(
     *arguments: P.args,
     **options: P.kwargs,
 ) -> T:
-    """Call the function of an MCP tool; convert errors that the agent can correct into ToolError.
+    """Call the function of an MCP tool; convert errors that the AI agent can correct into ToolError.
 
     Raises:
         ToolError: The call failed.
@@ -182,7 +182,7 @@ def _add_writing_tools(server: MCPServer[Any], get_target: GetTarget) -> None:
 
 
 def get_http_target(request: Request | None, scope: KeyScope) -> ToolTarget:
-    """Return the index of an HTTP request that :class:`AuthorizedMcp` has authorised.
+    """Return the index for a tool call over HTTP; :class:`AuthorizedMcp` has authorised the request before.
 
     Raises:
         RequestError: The key lacks the scope.
@@ -232,7 +232,7 @@ class AuthorizedMcp:
             return
         request.state.access, request.state.server = access, self._state
         key = access.principal.key
-        if key is not None:  # a session then serves no other key
+        if key is not None:  # so that a session serves no other key
             token = AccessToken(token="", client_id=key.id, scopes=[key.scope])
             scope["user"] = AuthenticatedUser(token)
         app = self._writing_app if access.principal.scope >= KeyScope.WRITE else self._reading_app
@@ -245,8 +245,8 @@ def build_mcp_app(server: MCPServer[Any], hosts: list[str], origins: list[str], 
     Args:
         server: The MCP server.
         hosts: Names under which clients reach the server.
-        origins: Origins of web pages that may use it.
-        is_stateful: Whether sessions are kept between requests. Without them, a client continues after a restart.
+        origins: Origins of web pages that may use the server.
+        is_stateful: Whether the server stores sessions. Without sessions, a client continues after a restart.
     """
     names = [pattern for host in hosts for pattern in (host, f"{host}:*")]
     security = TransportSecuritySettings(

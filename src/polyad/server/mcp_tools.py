@@ -19,7 +19,7 @@ from polyad.schemas.places import describe_hit, describe_location, get_excerpt, 
 from polyad.server.links import build_passage_url
 
 MAX_CHARACTERS = 24_000
-"""Characters of the JSON of one result; clients cut longer ones at 25,000."""
+"""Maximum characters of the JSON of one result; clients cut longer results at 25,000."""
 
 _MAX_FACTS = 60
 _MAX_HIT_FACTS = 5
@@ -153,13 +153,13 @@ class RetractionResult(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class ToolTarget:
-    """The index on which MCP tools work, with the server's address for links.
+    """The index that MCP tools search and change, with the server's address for links.
 
     Attributes:
         engine: The index.
         workspace: Name of the workspace.
-        search: Searches it, within the limits of the server.
-        answer: Answers a question from it, within the limits of the server.
+        search: Searches the index, within the limits of the server.
+        answer: Answers a question from the index, within the limits of the server.
         base_url: Address of the web page, for links; empty without a page.
     """
 
@@ -376,14 +376,16 @@ def _require_documents(target: ToolTarget, where: str) -> None:
 
 
 def _take_part(
-    items: Sequence[Item], cursor: str, limit: int = MAX_CHARACTERS - 1000, count: int = 1000
+    items: Sequence[Item], cursor: str, max_characters: int = MAX_CHARACTERS - 1000, max_items: int = 1000
 ) -> tuple[list[Item], str]:
     """Return the items from ``cursor`` on that fit into one tool result, and the next cursor.
+
+    At most ``max_items`` items are returned, with ``max_characters`` characters of JSON.
 
     The next cursor is empty at the end.
 
     Raises:
-        ToolInputError: The cursor is not one of an earlier result.
+        ToolInputError: The cursor is not from an earlier result.
     """
     start = _read_cursor(cursor)
     if start and start >= len(items):
@@ -392,7 +394,7 @@ def _take_part(
     size = 0
     for item in items[start:]:
         size += _measure(item)
-        if part and (size > limit or len(part) == count):
+        if part and (size > max_characters or len(part) == max_items):
             return part, str(start + len(part))
         part.append(item)
     return part, ""

@@ -19,7 +19,7 @@ class Metrics:
     """The Prometheus metrics of a server.
 
     Args:
-        workspaces: Their jobs are counted when the metrics are read.
+        workspaces: The workspaces, whose jobs are counted when the metrics are read.
     """
 
     def __init__(self, workspaces: Workspaces) -> None:

@@ -31,7 +31,7 @@ def parse_openai_filter(filter: Mapping[str, Any], depth: int = 0) -> dict[str, 
     The result is a filter of polyad as JSON.
 
     Raises:
-        RequestError: The filter is not one.
+        RequestError: The value is no filter of OpenAI, or uses an unknown operator.
     """
     kind = filter.get("type")
     parts = filter.get("filters")
@@ -50,7 +50,7 @@ def parse_openai_filter(filter: Mapping[str, Any], depth: int = 0) -> dict[str, 
 
 
 def parse_dify_condition(condition: DifyCondition) -> dict[str, Any] | None:
-    """Convert a metadata condition of Dify to a filter of polyad as JSON; None if it has no conditions.
+    """Convert a metadata condition of Dify to a filter of polyad as JSON; None without comparisons.
 
     Raises:
         RequestError: An operator is not supported.

@@ -185,7 +185,7 @@ def search_vector_store(
 
 
 def _search(state: ServerState, access: Access, options: SearchBody, threshold: float) -> list[ScoredPassage]:
-    """Return the search hits with a score of at least ``threshold``."""
+    """Search a workspace, and return the hits with a score of at least ``threshold``."""
     return [hit for hit in state.search(access.workspace, options).passages if _get_score(hit) >= threshold]
 
 

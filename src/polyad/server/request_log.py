@@ -23,7 +23,7 @@ _NO_ROUTE = "unknown"
 class RequestLog:
     """ASGI middleware that gives each request an id, logs the request and counts it.
 
-    The id is that of the header ``X-Request-ID``, or a new one; the response contains it.
+    The id is the request's header ``X-Request-ID``, or is new; the response has the same header.
 
     Args:
         app: The application.

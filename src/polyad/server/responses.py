@@ -49,16 +49,16 @@ def stream_events(events: Iterator[Event]) -> StreamingResponse:
 
 
 def build_page(name: str, items: Sequence[Any], limit: int, cursor: str) -> dict[str, Any]:
-    """Return one page of a list as JSON, with the cursor of the next page (empty at the end).
+    """Return one page of a list as JSON, with the cursor of the next page (empty on the last page).
 
     Args:
         name: Key of the items.
         items: All items.
-        limit: Number of items in the part.
-        cursor: Cursor of the part; empty for the first.
+        limit: Maximum number of items in the page.
+        cursor: Cursor of the page; empty for the first page.
 
     Raises:
-        RequestError: The cursor is not one of this server.
+        RequestError: The cursor is not from this server.
     """
     start = _parse_cursor(cursor)
     is_last = start + limit >= len(items)

@@ -132,13 +132,13 @@ def serve_app(app: FastAPI, workspaces: Workspaces, options: ServerOptions, list
         timeout_graceful_shutdown=round(options.settings.drain_seconds),
     )
     server = _Server(config, workspaces)
-    for number in (signal.SIGINT, signal.SIGTERM):  # before uvicorn handles them, and when it raises them at its end
+    for number in (signal.SIGINT, signal.SIGTERM):  # before uvicorn's handlers, and when uvicorn raises them again
         signal.signal(number, server.handle_exit)
     server.run([listener])
 
 
 class _Server(uvicorn.Server):
-    """A uvicorn server that stops its jobs and event streams on the first signal.
+    """A uvicorn server that stops the indexing jobs and the event streams on the first signal.
 
     Args:
         config: Configuration of the server.

@@ -1,4 +1,4 @@
-"""What the routes of a server share."""
+"""The state that all routes of a server share: settings, limits and metrics."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class ServerState:
         Args:
             workspace: The index.
             body: The question and its options.
-            answers: Whether the evidence is for an answer, for which a question may be refused by default.
+            answers: Whether the evidence is for an answer. Then the default of ``min_relevance`` is ``auto``.
 
         Raises:
             ConfigurationError: An option is invalid.

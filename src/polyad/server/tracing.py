@@ -80,7 +80,7 @@ def _start(operation: str, workspace: str) -> Iterator[Span]:
     if trace is None:
         yield _NoSpan()
         return
-    # It does not become the current span of its thread, since several threads write one answer.
+    # The span does not become the current span of its thread, since several threads write one answer.
     span = trace.get_tracer("polyad").start_span(f"{operation} {workspace}")
     try:
         span.set_attribute("gen_ai.operation.name", operation)

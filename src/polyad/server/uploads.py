@@ -18,7 +18,7 @@ _UNSAFE = re.compile(r"[^\w.-]+")
 _MAX_NAME_BYTES = 100
 _MAX_EXTENSION = 20
 _FILE_KEYS = ("path", "folder", "modified")
-"""Metadata of the temporary file, which says nothing about the uploaded one."""
+"""Metadata keys that describe the temporary file, not the uploaded file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,10 @@ def read_uploads(
 def _rename(
     item: Document | Failure, path: str, name: str, metadata: Mapping[str, MetadataValue]
 ) -> Document | Failure:
-    """Return a document or failure with the uploaded file's name in place of the temporary path."""
+    """Return a document or failure with the uploaded file's name in place of the temporary path.
+
+    ``metadata`` is added to a document.
+    """
     id = name + item.id.removeprefix(path) if item.id.startswith(path) else item.id
     if isinstance(item, Failure):
         return Failure(id, item.reason.replace(path, name))

@@ -35,7 +35,7 @@ _LOG = logging.getLogger(__name__)
 def run_workers(options: ServerOptions, announce: Callable[[str], None]) -> None:
     """Serve indexes with several processes until SIGINT or SIGTERM; a process that ends early is started again.
 
-    The workers read the same mapped files and accept connections on one port. Each counts requests by itself.
+    The workers read the same mapped files and accept connections on one port. Each worker has its own rate limits.
 
     Args:
         options: Indexes, address, processes and limits.
@@ -78,7 +78,9 @@ def _listen(options: ServerOptions) -> list[socket.socket]:
 def _run_worker(options: ServerOptions, listeners: list[socket.socket], number: int, address: Path) -> None:
     """Run a worker process: serve requests, and send questions to the encoder process."""
     for listener in listeners:
-        if listener is not listeners[number]:  # its connections would wait for a process that has ended
+        if (
+            listener is not listeners[number]
+        ):  # connections of another worker's socket would wait here if that worker ended
             listener.close()
     with open_app(options, runs_jobs=False, load_embedder=RemoteEmbedders(address).get) as (app, workspaces):
         serve_app(app, workspaces, options, listeners[number])
@@ -102,7 +104,7 @@ def _run_jobs(options: ServerOptions, listeners: list[socket.socket]) -> None:
 
 
 class _StopSignal:
-    """A flag that SIGINT or SIGTERM sets.
+    """A flag that is set when the process receives SIGINT or SIGTERM.
 
     A ``threading.Event`` could deadlock if the signal arrives while its thread waits.
     """
@@ -117,7 +119,7 @@ class _StopSignal:
 
 
 class _Supervisor:
-    """Starts child processes, restarts any that end, and ends all after a signal.
+    """Starts child processes, restarts a process that ends, and ends all processes after a signal.
 
     Args:
         groups: Processes by name, in groups; later groups are ended first.
