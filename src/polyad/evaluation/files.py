@@ -36,7 +36,7 @@ def read_text(path: Path) -> str:
 
 
 def read_json(path: Path) -> Any:
-    """Parse a JSON file and return its value.
+    """Return the value that a JSON file contains.
 
     Raises:
         ConfigurationError: the file cannot be read or is no JSON; the message names file and line.
@@ -45,9 +45,7 @@ def read_json(path: Path) -> Any:
 
 
 def parse_json(path: Path, text: str, line: int = 1) -> Any:
-    """Parse a JSON text that starts at line ``line`` of a file (for error messages).
-
-    ``line`` is the number of the first line of the text, for messages.
+    """Return the value of a JSON text; ``path`` and ``line``, the number of the first line, are for error messages.
 
     Raises:
         ConfigurationError: the text is no JSON, is nested deeply or holds half of a surrogate pair, which no file can
@@ -79,7 +77,7 @@ def _is_deep(value: object) -> bool:
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield line number (from 1) and text of each non-blank line of a file.
+    """Yield (line number, text) for each non-blank line of a UTF-8 file; the first line has number 1.
 
     Raises:
         ConfigurationError: the file cannot be read, or a line is not UTF-8 or too long.
@@ -103,7 +101,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def read_json_objects(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """Yield (line number, object) for a JSON file with an array of objects or one object.
+    """Yield (line number, object) for each object in a JSON file, which contains one object or an array of objects.
 
     Raises:
         ConfigurationError: the file holds anything else; the message names file and line.
@@ -122,7 +120,7 @@ def read_json_objects(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
 
 
 def find_line(path: Path, text: str) -> int:
-    """Return the first line number of a file that contains ``text`` as a JSON string; 1 if none does."""
+    """Return the number of the first line that contains ``text`` as a JSON string; 1 if no line contains ``text``."""
     contents = read_text(path)
     for string in (json.dumps(text, ensure_ascii=False), json.dumps(text)):
         position = contents.find(string)
@@ -132,7 +130,7 @@ def find_line(path: Path, text: str) -> int:
 
 
 class Record(Protocol):
-    """A protocol of dataclasses stored as one line of a JSONL file each, such as an answer."""
+    """The protocol of dataclasses that are stored as lines of a JSONL file, such as answers."""
 
     @property
     def key(self) -> Any:
@@ -187,13 +185,13 @@ class RecordFile(Generic[R]):
         self.close()
 
     def _drop_incomplete_line(self) -> None:
-        """Remove the incomplete last line that a killed process left in the file."""
+        """Delete the last line of the file if a killed process has written the line incompletely."""
         self._file.seek(0)
         self._file.truncate(self._file.readall().rfind(b"\n") + 1)
 
 
 def _lock(file: FileIO, path: Path) -> None:
-    """Lock a file for this process; raise ConfigurationError if another process holds the lock.
+    """Lock a file until this process closes the file; raise ConfigurationError if another process holds the lock.
 
     On Windows nothing is locked.
     """
@@ -237,7 +235,7 @@ def read_records(path: Path, record_type: type[R], *, missing_ok: bool = False) 
 
 
 def index_records(records: Iterable[R]) -> dict[Any, R]:
-    """Return records in a dictionary by key; of several records with one key, the first."""
+    """Return the records in a dictionary, keyed by ``record.key``; of records with the same key, the first counts."""
     by_key: dict[Any, R] = {}
     for record in records:
         by_key.setdefault(record.key, record)
@@ -245,7 +243,7 @@ def index_records(records: Iterable[R]) -> dict[Any, R]:
 
 
 def make_folder(folder: Path) -> None:
-    """Create a folder if it is missing; raise ConfigurationError if this is impossible.
+    """Create a folder if it is missing; raise ConfigurationError if the folder cannot be created or contains a link.
 
     Raises:
         ConfigurationError: the folder cannot be created, or holds a link.

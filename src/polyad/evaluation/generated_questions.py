@@ -46,7 +46,7 @@ _TABLE_SEPARATOR = "|"
 
 @dataclass(frozen=True, slots=True)
 class GeneratedQuestion:
-    """A question generated from an index, with the ids of the passages that contain its answer.
+    """A question generated from an index, with the ids of the passages that are relevant to the question.
 
     Attributes:
         kind: :data:`KNOWN_ITEM`, :data:`TWO_HOP`, or the kind of a written question.
@@ -65,7 +65,7 @@ class GeneratedQuestion:
 
 @dataclass(frozen=True, slots=True)
 class QuestionSet:
-    """Questions generated from an index, and the index's passages."""
+    """Questions generated from an index, with all passages of this index."""
 
     passages: Sequence[Passage]
     questions: Sequence[GeneratedQuestion]
@@ -74,7 +74,7 @@ class QuestionSet:
 def generate_questions(
     engine: Engine, count: int, seed: int = 0, splitter: Splitter | None = None, progress: Progress = silent
 ) -> QuestionSet:
-    """Generate test questions from an index without a language model.
+    """Return questions for evaluation that are generated from the passages of an index, without a language model.
 
     The kinds are known-item questions (find this sentence) and two-hop questions (find the passage about a name that is
     left out of a sentence).
@@ -109,18 +109,18 @@ class _Sentence:
 
 @dataclass(frozen=True, slots=True)
 class _Names:
-    """The entity names in each passage, and the passages about each entity."""
+    """The names of entities in each passage, and the passages about each entity (the entity is their subject)."""
 
     by_passage: dict[str, dict[str, str]]
     passages_about: dict[str, dict[str, float]]
 
     def get_main_passages(self, key: str) -> list[str]:
-        """Return the ids of passages whose title or definition states that they are about an entity."""
+        """Return the ids of passages that are about the entity ``key`` according to their title or a definition."""
         return [passage for passage, strength in self.passages_about.get(key, {}).items() if strength == STRONG]
 
 
 def _read_index(engine: Engine, progress: Progress) -> tuple[list[Passage], _Names]:
-    """Return all passages of an index, sorted by id, and the entity names in each."""
+    """Return all passages of an index, sorted by id, and the entity names that occur in each passage."""
     by_passage: dict[str, dict[str, str]] = defaultdict(dict)
     passages_about: dict[str, dict[str, float]] = defaultdict(dict)
     hyperedges = engine.catalogue.hyperedges()
@@ -137,7 +137,7 @@ def _read_index(engine: Engine, progress: Progress) -> tuple[list[Passage], _Nam
 
 
 def _find_unique_sentences(passages: Sequence[Passage], splitter: Splitter) -> list[_Sentence]:
-    """Return sentences of suitable length that occur in only one passage."""
+    """Return the sentences of 8 to 40 words that occur in only one of the passages."""
     sentences = [
         _Sentence(passage, " ".join(span.of(passage.text).split()))
         for passage in passages
@@ -187,7 +187,11 @@ def _generate_two_hop(
 
 
 def _is_bridge(key: str, sentence: _Sentence, names: _Names) -> bool:
-    """Return whether exactly one other passage is about an entity in a sentence (for two-hop questions)."""
+    """Return whether a two-hop question can ask for the entity ``key`` of a sentence.
+
+    This needs exactly one passage about the entity; the sentence's own passage and its title must not be about the
+    entity.
+    """
     is_about_itself = sentence.passage.id in names.passages_about.get(key, {})
     return (
         not is_about_itself
@@ -197,12 +201,12 @@ def _is_bridge(key: str, sentence: _Sentence, names: _Names) -> bool:
 
 
 def _find_content_words(text: str) -> list[re.Match[str]]:
-    """Return regex matches of all words in a text except stop words."""
+    """Return a regex match for each word in a text that is not a stop word."""
     return [match for match in _WORD.finditer(text) if build_entity_key(match[0])]
 
 
 def _insert_gaps(text: str, spans: Iterable[tuple[int, int]]) -> str:
-    """Replace spans of a text, such as the name that a question asks for, by a gap sign."""
+    """Return the text with the sign ``___`` in place of each character span; adjacent signs are merged."""
     parts, end = [], 0
     for start, stop in spans:
         parts += [text[end:start], _GAP]
@@ -212,7 +216,7 @@ def _insert_gaps(text: str, spans: Iterable[tuple[int, int]]) -> str:
 
 
 def _select_distinct(questions: Iterator[GeneratedQuestion], count: int) -> list[GeneratedQuestion]:
-    """Return the first ``count`` questions that differ in words and passages.
+    """Return the first ``count`` questions that differ in words and in gold (relevant) passages.
 
     At most two questions share the last gold passage.
     """
@@ -232,7 +236,7 @@ def _select_distinct(questions: Iterator[GeneratedQuestion], count: int) -> list
 
 
 def write_question_set(question_set: QuestionSet, folder: Path) -> None:
-    """Write passages, questions and gold passages as a BEIR folder, in which each passage is a document.
+    """Write questions as a data set in BEIR format, in which each passage is a document, to a folder.
 
     Raises:
         ConfigurationError: the folder cannot be written, or holds a data set.

@@ -69,7 +69,7 @@ _NEEDED_TOGETHER = "All {count} facts are needed for the answer."
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A hyperedge of the index with its entity keys and passage id, as material for questions."""
+    """A hyperedge of the index (a text that joins entities), about which a language model can write a question."""
 
     id: str
     text: str
@@ -78,13 +78,13 @@ class Fact:
 
     @property
     def source(self) -> str:
-        """The kind of the fact: ``binary`` with two entities, ``n-ary`` with more, empty with fewer."""
+        """The kind of the fact: ``binary`` for two entities, ``n-ary`` for more than two, empty for fewer than two."""
         return "" if len(self.entities) < 2 else BINARY if len(self.entities) == 2 else N_ARY
 
 
 @dataclass(frozen=True, slots=True)
 class FactChain:
-    """One or several facts, linked by common entities, for one written question.
+    """One or several facts, linked by common entities, about which a language model writes one question.
 
     Attributes:
         kind: Source and number of hops, such as ``binary-2-hop``.
@@ -96,7 +96,7 @@ class FactChain:
 
     @property
     def key(self) -> tuple[str, ...]:
-        """Kind and fact ids: the key of the fact chain."""
+        """The key of the fact chain: kind and fact ids."""
         return self.kind, *(fact.id for fact in self.facts)
 
     def build_prompt(self, prompts: Prompts = DEFAULT_PROMPTS) -> Prompt:
@@ -111,7 +111,7 @@ class FactChain:
 
 @dataclass(frozen=True, slots=True)
 class QuestionReply:
-    """A language model's reply with a question about a chain of facts, a line of ``written.jsonl``."""
+    """A language model's reply that contains a question about a chain of facts: a line of ``written.jsonl``."""
 
     kind: str
     facts: tuple[str, ...]
@@ -120,12 +120,12 @@ class QuestionReply:
 
     @property
     def key(self) -> tuple[str, ...]:
-        """Kind and fact ids: the key of the reply's fact chain."""
+        """The key of the fact chain to which the model replied: kind and fact ids."""
         return self.kind, *self.facts
 
 
 def _open_replies(folder: Path, plan: Mapping[str, Any]) -> RecordFile[QuestionReply]:
-    """Return the file of language model replies of a new or unfinished question set.
+    """Open the file of a language model's replies in the folder of a new or unfinished question set.
 
     Args:
         folder: Folder of the question set; created if it is missing.
@@ -154,7 +154,9 @@ def write_questions(
     progress: Progress = silent,
     sources: Sequence[str] = (BINARY, N_ARY),
 ) -> QuestionSet:
-    """Let a language model write questions about facts of an index. Stored replies in ``folder`` are reused.
+    """Return questions about facts of an index, written by a language model.
+
+    Replies that are stored in ``folder`` are reused.
 
     Args:
         engine: Engine of the index.
@@ -200,7 +202,7 @@ def write_questions(
 
 
 def load_facts(engine: Engine) -> list[Fact]:
-    """Return all hyperedges of an index as facts, sorted by id."""
+    """Return all hyperedges of an index as facts (text, passage id and entity keys), sorted by id."""
     facts = []
     for hyperedge in sorted(engine.catalogue.hyperedges(), key=lambda hyperedge: hyperedge.id):
         keys = {incidence.entity_key for incidence in engine.catalogue.hyperedge(hyperedge.id)[1]}
@@ -219,7 +221,7 @@ def _digest_facts(facts: Sequence[Fact]) -> str:
 def _sample_chains(
     facts: Sequence[Fact], kind: str, hops: int, count: int, generator: random.Random
 ) -> Iterator[FactChain]:
-    """Yield random chains of ``hops`` facts, without repetition."""
+    """Yield random chains of ``hops`` facts each, for some ``count`` questions; no set of facts is repeated."""
     by_entity: dict[str, list[Fact]] = defaultdict(list)
     for fact in facts:
         for entity in fact.entities:
@@ -243,9 +245,9 @@ def _sample_facts(
     by_entity: Mapping[str, Sequence[Fact]],
     generator: random.Random,
 ) -> list[Fact]:
-    """Return up to ``hops`` linked facts, beginning with ``start``.
+    """Return up to ``hops`` facts for one question, beginning with ``start``; ``kind`` states how the facts are linked.
 
-    ``kind`` selects random facts, facts of one entity, or a path.
+    The facts are selected at random, share one entity, or form a path. ``by_entity`` lists the facts of each entity.
     """
     if kind.startswith((RANDOM, SINGLE_ENTITY)):
         pool = facts if kind.startswith(RANDOM) else by_entity[generator.choice(start.entities)]
@@ -255,7 +257,7 @@ def _sample_facts(
 
 
 def _walk(start: Fact, hops: int, by_entity: Mapping[str, Sequence[Fact]], generator: random.Random) -> list[Fact]:
-    """Return a random path of up to ``hops`` facts, in which consecutive facts share an entity."""
+    """Return a random path of up to ``hops`` facts from ``start``, in which consecutive facts share an entity."""
     walk, visited = [start], set[str]()
     while len(walk) < hops:
         entities = [entity for entity in walk[-1].entities if entity not in visited and len(by_entity[entity]) > 1]
@@ -272,9 +274,10 @@ def _walk(start: Fact, hops: int, by_entity: Mapping[str, Sequence[Fact]], gener
 def _collect_questions(
     earlier: Container[str], chains: Sequence[FactChain], count: int, file: RecordFile[QuestionReply]
 ) -> tuple[dict[str, GeneratedQuestion], list[FactChain]]:
-    """Return up to ``count`` questions by normalised text that are not in ``earlier``, and the chains without a reply.
+    """Return up to ``count`` new questions from the replies in ``file``, and the chains without a reply.
 
-    Replies count in the order of the chains, in whichever order they arrived.
+    Questions are keyed by normalised text; texts in ``earlier`` are skipped. Replies count in the order of the chains,
+    in whichever order the replies arrived.
     """
     added: dict[str, GeneratedQuestion] = {}
     missing: list[FactChain] = []
@@ -291,7 +294,7 @@ def _collect_questions(
 
 
 def _read_question(chain: FactChain, reply: str) -> GeneratedQuestion | None:
-    """Return the question in a reply; None if the reply is invalid or the question contains its answer."""
+    """Return the question in a language model's reply; None if the reply is invalid or the question has the answer."""
     value = parse_reply(reply, _SCHEMA)
     if value is None or not all(map(str.strip, value.values())):
         return None
@@ -310,7 +313,7 @@ def _request_questions(
     progress: Progress,
     prompts: Prompts,
 ) -> None:
-    """Ask the language model for a question about each chain of facts, and append each reply to a file."""
+    """Ask the language model for a question about each chain of facts, and append each reply to ``file``."""
     requests = [chain.build_prompt(prompts) for chain in chains]
 
     def handle(position: int, outcome: Reply | LanguageModelError) -> None:

@@ -19,7 +19,7 @@ from polyad.text.words import format_count
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A benchmark question with its gold (relevant) documents and accepted answers.
+    """A question of a data set, with the ids of its gold (relevant) documents and with accepted answers.
 
     Attributes:
         id: Id of the question, unique in the data set.
@@ -44,7 +44,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """A benchmark: a corpus of documents with questions.
+    """A data set for evaluation: a corpus of documents, and questions with gold (relevant) documents.
 
     If some questions have gold documents, the questions without gold documents are left out.
 
@@ -66,7 +66,7 @@ class Dataset:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """Paths of all files of the benchmark: corpus, questions and relevance judgements."""
+        """Paths of all files of the data set: corpus, questions and relevance judgements."""
         others = self.others
         if others is None:
             beside = (self.corpus.parent / "queries.jsonl", _get_qrels_path(self.corpus.parent))
@@ -75,7 +75,7 @@ class Dataset:
 
     @property
     def is_judged(self) -> bool:
-        """Whether any question of the benchmark has gold (relevant) documents."""
+        """Whether any question of the data set has gold (relevant) documents."""
         return any(query.gold for query in self.queries)
 
     def find_missing_gold(self, document_ids: Container[str]) -> list[str]:
@@ -87,7 +87,7 @@ class Dataset:
 
 
 def load_beir(folder: Path, limit: int | None = None) -> Dataset:
-    """Read a data set from a folder in BEIR format.
+    """Return a data set read from a folder in the format of the BEIR benchmark.
 
     Args:
         folder: Folder with ``corpus.jsonl``, ``queries.jsonl`` and ``qrels/test.tsv``. Without a folder ``qrels``,
@@ -121,7 +121,7 @@ def load_beir(folder: Path, limit: int | None = None) -> Dataset:
 
 
 def require_valid_corpus(dataset: Dataset) -> None:
-    """Raise ConfigurationError if a corpus is empty, has an invalid id, or lacks a gold (relevant) document.
+    """Raise ConfigurationError if a data set's corpus is empty, has an invalid id, or lacks a gold (relevant) document.
 
     Lines that are no records are skipped: indexing reports them.
 
@@ -147,12 +147,12 @@ def require_valid_corpus(dataset: Dataset) -> None:
 
 
 def get_document_ids(dataset: Dataset) -> set[str]:
-    """Return the ids of all documents in a benchmark's corpus."""
+    """Return the ids of all documents in a data set's corpus."""
     return {id for id, _ in _iterate_documents(dataset)}
 
 
 def get_document_texts(dataset: Dataset, ids: Container[str]) -> dict[str, str]:
-    """Return title and text of each listed document as one text, by id; missing ids are omitted."""
+    """Return title and text, joined by a line break, of each document in ``ids``; missing documents are omitted."""
     return {
         id: "\n".join(str(record[key]) for key in ("title", "text") if record.get(key))
         for id, record in _iterate_documents(dataset)
@@ -161,7 +161,7 @@ def get_document_texts(dataset: Dataset, ids: Container[str]) -> dict[str, str]:
 
 
 def _iterate_documents(dataset: Dataset) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield id and record of each document in a benchmark's corpus."""
+    """Yield the id and the record (a mapping with title and text) of each document in a data set's corpus."""
     if dataset.documents is not None:
         yield from ((document.id, {"title": document.title, "text": document.text}) for document in dataset.documents)
         return
@@ -170,7 +170,7 @@ def _iterate_documents(dataset: Dataset) -> Iterator[tuple[str, Mapping[str, Any
 
 
 def _read_corpus(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """Yield line number and JSON object of each valid line of a corpus file."""
+    """Yield (line number, JSON object) for each line of a corpus file that is a JSON object with an id."""
     for number, line in read_lines(path):
         try:
             record = parse_json(path, line, number)
@@ -181,7 +181,7 @@ def _read_corpus(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
 
 
 def require_unique_id(path: Path, number: int, kind: str, id: str, lines: dict[str, int]) -> None:
-    """Record the line of an id in ``lines``; raise ConfigurationError if it is empty or a duplicate."""
+    """Add ``id`` and its line number to ``lines``; raise ConfigurationError if ``id`` is blank or a duplicate."""
     if not id.strip():
         raise ConfigurationError(f"{str(path)!r}, line {number}: the id of a {kind} is empty; expected one of its own")
     if id in lines:
@@ -192,7 +192,7 @@ def require_unique_id(path: Path, number: int, kind: str, id: str, lines: dict[s
 
 
 def _parse_id(path: Path, number: int, kind: str, id: object) -> str:
-    """Return an id as a string; raise ConfigurationError unless it is a string or an integer."""
+    """Return an id of a JSON file as a string; raise ConfigurationError unless the id is a string or an integer."""
     if not isinstance(id, str | int) or isinstance(id, bool):
         raise ConfigurationError(f"{str(path)!r}, line {number}: the id of a {kind} is {id!r}; expected a text")
     return str(id)
@@ -260,7 +260,7 @@ def _read_questions(path: Path, gold: Mapping[str, Iterable[str]]) -> list[Quest
 
 
 def parse_texts(value: object) -> tuple[str, ...]:
-    """Return the non-blank texts in a JSON value: a text, a list of texts, or objects with ``text``.
+    """Return the non-blank texts in a JSON value: a string, or a list of strings or of objects with the key ``text``.
 
     >>> parse_texts(["Anna", 1961, {"text": "Aldby"}]), parse_texts("Anna"), parse_texts(None)
     (('Anna', '1961', 'Aldby'), ('Anna',), ())
@@ -271,7 +271,7 @@ def parse_texts(value: object) -> tuple[str, ...]:
 
 
 def group_by_type(queries: Iterable[Question]) -> dict[str, list[Question]]:
-    """Group questions by type, in order of occurrence; empty if all have the same type."""
+    """Return the questions of each type in a dictionary, keyed by type; empty if all questions have the same type."""
     groups: dict[str, list[Question]] = {}
     for query in queries:
         groups.setdefault(query.type or "other", []).append(query)

@@ -31,12 +31,12 @@ _BETWEEN_SENTENCES, _BETWEEN = re.compile(r"(?<=[.!?]);\s+"), re.compile(r";\s+"
 
 
 def is_graphrag_bench(path: Path) -> bool:
-    """Return whether a path is a questions file of GraphRAG-Bench, or a folder that contains one."""
+    """Return whether a path is a file of questions in the format of GraphRAG-Bench, or a folder that contains one."""
     return path.name.endswith(_QUESTIONS) if path.is_file() else bool(_find_question_files(path))
 
 
 def load_graphrag_bench(path: Path) -> Dataset:
-    """Read questions and corpus of GraphRAG-Bench.
+    """Return the questions and the corpus of GraphRAG-Bench as a data set.
 
     The whole corpus is one index for all questions. A question about one of several novels has this novel as its gold
     document. With a single document there is nothing to rank, so that questions have no gold documents.
@@ -59,7 +59,7 @@ def load_graphrag_bench(path: Path) -> Dataset:
 
 
 def split_statements(evidence: object) -> tuple[str, ...]:
-    """Return evidence statements from a JSON value: a list, or a text separated by semicolons.
+    """Return the evidence statements in a JSON value: a list, or one text with statements separated by semicolons.
 
     >>> split_statements("Otters dive.; They eat fish; and crabs.")
     ('Otters dive.', 'They eat fish; and crabs.')
@@ -98,7 +98,7 @@ def _find_corpus(questions: Path) -> Path:
 
 
 def _read_documents(path: Path) -> dict[str, list[Document]]:
-    """Return the documents in a corpus file by ``corpus_name``; repeated names get a number."""
+    """Return the documents of a corpus file, keyed by ``corpus_name``; ids of repeated names end in a number."""
     documents: dict[str, list[Document]] = defaultdict(list)
     for line, item in read_json_objects(path):
         name, text = _get_text(item, "corpus_name", path, line), _get_text(item, "context", path, line)
@@ -154,7 +154,7 @@ def is_wikitopics(folder: Path) -> bool:
 
 
 def load_wikitopics(folder: Path) -> Dataset:
-    """Read questions, answers and corpus of WikiTopics; its questions have no gold documents.
+    """Return the questions, answers and corpus of WikiTopics as a data set, in which no question has gold documents.
 
     Raises:
         ConfigurationError: a file is missing or has another format; the message names file and line.
@@ -207,7 +207,7 @@ def _read_topic_questions(
 
 
 def _read_topic_answers(path: Path) -> dict[str, tuple[str, ...]]:
-    """Return the answers in a WikiTopics file by question; empty if the file is missing."""
+    """Return the accepted answers in a WikiTopics file, keyed by question text; empty if the file is missing."""
     content: Any = read_json(path) if path.is_file() else {}
     if not isinstance(content, dict) or not all(isinstance(by_question, dict) for by_question in content.values()):
         raise ConfigurationError(f"{str(path)!r}: expected answers by question and structure")
@@ -215,7 +215,7 @@ def _read_topic_answers(path: Path) -> dict[str, tuple[str, ...]]:
 
 
 def _read_sentences(files: Sequence[Path]) -> tuple[Document, ...]:
-    """Return each non-blank line of the files as one document, without duplicates."""
+    """Return one document for each non-blank line of the files, without duplicates."""
     documents: dict[str, Document] = {}
     for path in files:
         for number, line in enumerate(read_text(path).splitlines(), 1):

@@ -17,7 +17,7 @@ from polyad.text.words import format_count
 
 
 def load_dataset(path: Path) -> Dataset:
-    """Load a benchmark with all questions from a folder or a questions file.
+    """Return a data set with all questions, read from a folder or a file of questions.
 
     The formats are BEIR, GraphRAG-Bench and WikiTopics.
 
@@ -38,7 +38,7 @@ def load_dataset(path: Path) -> Dataset:
 
 
 def load_datasets(folders: Iterable[Path], load: Callable[[Path], Dataset] = load_dataset) -> dict[str, Dataset]:
-    """Load several benchmarks, keyed by name.
+    """Return several data sets, keyed by name; ``load`` reads one data set.
 
     Raises:
         ConfigurationError: two data sets have the same name, or one cannot be read.
@@ -56,7 +56,7 @@ def load_datasets(folders: Iterable[Path], load: Callable[[Path], Dataset] = loa
 
 @dataclass(frozen=True, slots=True)
 class TrainingQuestions:
-    """Hashes of the questions on which a retriever's weights were trained.
+    """Hashes of the questions on which the weights of a retriever were trained.
 
     Attributes:
         retriever: Name of the retriever.
@@ -70,19 +70,19 @@ class TrainingQuestions:
 
     @property
     def is_unknown(self) -> bool:
-        """Whether the training questions of trained weights are unknown, as in old weight files."""
+        """Whether the weights were trained on unknown questions, because an old weight file lists no hashes."""
         return bool(self.data_sets) and not self.digests
 
     def find_trained(self, queries: Sequence[Question]) -> list[Question]:
-        """Return the questions on which the retriever's weights were trained.
+        """Return those ``queries`` on which the weights of the retriever were trained.
 
-        Questions are compared by text.
+        Questions are compared by hashes of their texts.
         """
         return [query for query in queries if hash_question(query.text) in self.digests]
 
 
 def load_training_questions(retrievers: Sequence[str], settings: Settings) -> Iterator[TrainingQuestions]:
-    """Yield the training questions of each retriever with trained weights.
+    """Yield hashes of the training questions for each of the ``retrievers`` that has trained weights.
 
     Raises:
         ConfigurationError: weights cannot be read.
@@ -107,7 +107,7 @@ TRAINING, VALIDATION = 0.64, 0.16
 
 @dataclass(frozen=True, slots=True)
 class Splits:
-    """The questions of a benchmark, split into training, validation and test sets."""
+    """The questions of a data set, split into training, validation and test sets."""
 
     train: tuple[Question, ...]
     validation: tuple[Question, ...]
@@ -125,7 +125,9 @@ class Splits:
 
 
 def split_questions(queries: Iterable[Question]) -> tuple[list[Question], list[Question], list[Question]]:
-    """Split questions into training, validation and test: about 64, 16 and 20 per cent (HyperRAG, Table 5).
+    """Return three lists of questions for training, validation and test: about 64, 16 and 20 per cent of all.
+
+    The shares are those of HyperRAG, Table 5.
 
     A digest of the text is scaled to [0, 1) and compared with the shares, so that ids, order and other questions do not
     matter.
@@ -138,7 +140,7 @@ def split_questions(queries: Iterable[Question]) -> tuple[list[Question], list[Q
 
 
 def split_dataset(dataset: Dataset, limit: int | None = None) -> Splits:
-    """Split a benchmark's questions into training, validation and test sets.
+    """Return the questions of a data set, split into training, validation and test sets.
 
     See :func:`split_questions`.
 
@@ -152,7 +154,7 @@ def split_dataset(dataset: Dataset, limit: int | None = None) -> Splits:
 def select_questions(
     dataset: Dataset, name: str, limit: int | None = None, training: Iterable[TrainingQuestions] = ()
 ) -> tuple[Question, ...]:
-    """Return the first ``limit`` questions of a split: training, validation, test, all, or unseen (not trained on).
+    """Return the first ``limit`` questions of a split: train, validation, test, all, or unseen (not trained on).
 
     Args:
         dataset: The benchmark.

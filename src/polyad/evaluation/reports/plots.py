@@ -42,14 +42,14 @@ def can_plot(name: str) -> bool:
 
 
 def create_figure(width: float, height: float) -> Figure:
-    """Return an empty matplotlib figure; width and height are in inches."""
+    """Return an empty matplotlib figure of ``width`` x ``height`` inches."""
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, min(height, _MAX_HEIGHT)), layout="constrained")
 
 
 def escape_label(name: str) -> str:
-    """Escape a label so that matplotlib displays every character unchanged.
+    """Return a label, escaped so that matplotlib displays every character unchanged.
 
     Dollar signs would start a formula, and a leading ``_`` would hide the label.
     """
@@ -57,7 +57,7 @@ def escape_label(name: str) -> str:
 
 
 def save_figure(figure: Figure, path: Path) -> None:
-    """Write the figure to ``path`` atomically. Writing the same figure again produces identical bytes.
+    """Write the figure to a PNG or SVG file atomically; the same figure always produces identical bytes.
 
     Args:
         figure: The figure.
@@ -90,7 +90,7 @@ COSTS: Mapping[str, tuple[str, Callable[[SystemSummary], float]]] = {
 
 
 def plot_group(summary: GroupSummary, measures: Sequence[str] = (RECALL,)) -> Iterator[tuple[str, Figure]]:
-    """Yield (name, figure) for each plot of a group of comparable systems.
+    """Yield (name, figure) for each plot of ``measures`` and costs of systems that answered the same questions.
 
     Yield nothing if matplotlib is not installed.
     """
@@ -111,7 +111,7 @@ def plot_group(summary: GroupSummary, measures: Sequence[str] = (RECALL,)) -> It
 
 
 def _plot_measure(systems: Systems, measure: str) -> Iterator[tuple[str, Figure]]:
-    """Yield (name, figure) for each plot that compares systems by one measure."""
+    """Yield (name, figure) for each plot that compares the systems by one measure."""
     if not systems:
         return
     yield measure, plot_bars(systems, measure)
@@ -127,7 +127,7 @@ def _plot_measure(systems: Systems, measure: str) -> Iterator[tuple[str, Figure]
 
 
 def plot_profile(systems: Systems, measures: Sequence[str]) -> Figure:
-    """Plot several measures of each system as a polygon, a radar chart (HyperGraphRAG, Figure 7)."""
+    """Return a radar chart with one polygon per system; each corner is a measure (HyperGraphRAG, Figure 7)."""
     figure = _create_legend_figure(len(systems) + 4)
     axes = figure.subplots(subplot_kw={"projection": "polar"})
     angles = [2 * pi * position / len(measures) for position in range(len(measures) + 1)]
@@ -140,14 +140,14 @@ def plot_profile(systems: Systems, measures: Sequence[str]) -> Figure:
 
 
 def plot_recall_by_depth(systems: Systems) -> Figure:
-    """Plot recall over the number of ranked documents (HyperGraphRAG, Figure 6)."""
+    """Return a plot of recall over the number of ranked documents, one line per system (HyperGraphRAG, Figure 6)."""
     depth = min(len(system.by_depth) for system in systems.values())
     curves = {name: system.by_depth[:depth] for name, system in systems.items()}
     return _plot_curves("documents", range(1, depth + 1), curves)
 
 
 def plot_recall_by_words(systems: Systems) -> Figure:
-    """Plot recall over the number of words of the retrieved passages."""
+    """Return a plot of recall over the number of words in the retrieved passages, one line per system."""
     curves = {name: [system.by_words[budget] for budget in CURVE_BUDGETS] for name, system in systems.items()}
     return _plot_curves("words of returned text", CURVE_BUDGETS, curves)
 
@@ -162,7 +162,7 @@ def _plot_curves(x_label: str, positions: Sequence[int], curves: Mapping[str, Se
 
 
 def _plot_lines(axes: Axes, lines: Mapping[str, tuple[Sequence[float], Sequence[float]]], **style: object) -> None:
-    """Plot one line per label, distinguishable without colour."""
+    """Plot one line per label, with markers and dashes so that lines can be distinguished without colour."""
     for (label, points), (marker, dash, shade) in zip(lines.items(), _iterate_line_styles(), strict=False):
         styles: dict[str, Any] = {"marker": marker, "linestyle": dash, "color": shade, "markersize": 5, **style}
         axes.plot(*points, label=escape_label(label), **styles)
@@ -173,7 +173,7 @@ def _iterate_line_styles() -> Iterator[tuple[str, str, str]]:
 
 
 def _create_legend_figure(rows: int) -> Figure:
-    """Return a figure with space for a legend of ``rows`` rows below the plot."""
+    """Return an empty figure that is high enough for a legend of ``rows`` rows below the plot."""
     return create_figure(7, 4 + 0.25 * rows)
 
 
@@ -184,7 +184,7 @@ def _label_axes(axes: Axes, x_label: str, measure: str) -> None:
 
 
 def plot_by_cost(systems: Systems, cost: str, measure: str = RECALL) -> Figure:
-    """Plot a measure over a cost in :data:`COSTS`, one point for each system that has both (HyperRAG, Figure 3).
+    """Return a plot of a measure over a cost of :data:`COSTS`, with one point for each system (HyperRAG, Figure 3).
 
     Over time, the size of a point grows with the logarithm of the words returned.
     """
@@ -224,7 +224,7 @@ def _get_mean(system: SystemSummary, measure: str) -> float:
 
 
 def plot_bars(systems: Systems, measure: str = RECALL) -> Figure:
-    """Plot a measure of each system with its 95 per cent confidence interval (HyperSU, Figure 3).
+    """Return a bar plot of a measure with 95 per cent confidence intervals, one bar per system (HyperSU, Figure 3).
 
     A dashed line marks the first system if the other systems are compared with it.
     """
@@ -246,7 +246,7 @@ def plot_bars(systems: Systems, measure: str = RECALL) -> Figure:
 
 
 def plot_cost(systems: Systems) -> Figure:
-    """Plot search time per question and indexing time per 1,000 tokens for each system (HyperGraphRAG, Table 3).
+    """Return bars of search time per question and indexing time per 1,000 tokens, by system (HyperGraphRAG, Table 3).
 
     The time in the embedder is hatched. Indexing is omitted if the cost of some index is unknown.
     """
@@ -267,7 +267,7 @@ def plot_cost(systems: Systems) -> Figure:
 
 
 def _plot_stacked_bar(axes: Axes, row: int, encode_time: float, total_time: float) -> None:
-    """Plot a horizontal bar of total time whose hatched part is the embedding time."""
+    """Plot a horizontal bar of length ``total_time`` at height ``row``; the hatched part is the embedding time."""
     rest = max(0.0, total_time - encode_time)
     axes.barh(row, encode_time, color="#ffffff", edgecolor="#000000", hatch="///")
     axes.barh(row, rest, left=encode_time, color="#bbbbbb", edgecolor="#000000")
@@ -277,9 +277,9 @@ def _plot_stacked_bar(axes: Axes, row: int, encode_time: float, total_time: floa
 
 
 def plot_sensitivities(systems: Systems, measure: str = RECALL) -> Iterator[tuple[str, Figure]]:
-    """Yield plots of a measure against the settings that differ between runs.
+    """Yield (name, figure) for plots of a measure against the settings that differ between the runs.
 
-    One setting gives a line plot, two settings give a heat map for each retriever.
+    One varied setting gives a line plot, two varied settings give a heat map for each retriever.
     """
     settings = list(next(iter(systems.values())).settings)
     by_retriever: dict[str, list[SystemSummary]] = {}
@@ -293,7 +293,7 @@ def plot_sensitivities(systems: Systems, measure: str = RECALL) -> Iterator[tupl
 
 
 def _plot_setting(by_retriever: Mapping[str, Sequence[SystemSummary]], setting: str, measure: str) -> Figure:
-    """Plot a measure over the values of one setting, one line for each retriever (HyperSU, Figures 4 to 6).
+    """Return a plot of a measure over the values of one setting, one line per retriever (HyperSU, Figures 4 to 6).
 
     If questions were answered, dots show the tokens of an answer on a second axis (HyperGraphRAG, Figure 6).
     """
@@ -317,7 +317,7 @@ def _plot_setting(by_retriever: Mapping[str, Sequence[SystemSummary]], setting: 
 
 
 def _plot_heat_map(systems: Sequence[SystemSummary], settings: Sequence[str], measure: str) -> Figure:
-    """Plot a measure over two settings as a grid of grey cells with numbers (HyperSU, Figures 4 to 6)."""
+    """Return a plot of a measure over two settings as a grid of grey cells with numbers (HyperSU, Figures 4 to 6)."""
     figure = create_figure(7, 4.5)
     axes = figure.subplots()
     axes.set_xlabel(escape_label(settings[0])[1:])
@@ -343,7 +343,10 @@ Point = tuple[float, float]
 
 
 def plot_distributions(hypergraphs: Mapping[str, HypergraphStatistics]) -> Figure:
-    """Plot the distributions of arity, degree and sentences per hyperedge, one line per hypergraph (HyperSU, Table 5).
+    """Return plots of the distributions of arity, degree and sentences per hyperedge (HyperSU, Table 5).
+
+    Each hypergraph is a line, which shows the share of hyperedges or entities of at least a size, so that the few large
+    ones are visible.
 
     Each line shows the share of hyperedges or entities of at least a size, so that the few large ones are visible.
     """
@@ -378,7 +381,7 @@ def _plot_cumulative(axes: Axes, histograms: Mapping[str, Histogram], x_label: s
 
 
 def plot_neighbourhood(neighbourhood: Neighbourhood) -> Figure:
-    """Plot an entity, its hyperedges (squares) and the other entities of these hyperedges (HyperGraphRAG, Figure 5)."""
+    """Return a plot of an entity and its hyperedges (squares) with all their entities (HyperGraphRAG, Figure 5)."""
     figure = create_figure(9, 7)
     axes = figure.subplots()
     entities, squares = _compute_layout(neighbourhood)
@@ -399,7 +402,7 @@ def plot_neighbourhood(neighbourhood: Neighbourhood) -> Figure:
 
 
 def _compute_layout(neighbourhood: Neighbourhood) -> tuple[dict[str, Point], list[Point]]:
-    """Return the plot positions of entities and hyperedges in a neighbourhood.
+    """Return the plot positions (x, y) of entities, by name, and of hyperedges in the neighbourhood of an entity.
 
     Entities lie on a circle in the order of the hyperedges. A hyperedge lies between the centre and the entities that
     it adds.

@@ -26,7 +26,7 @@ TABLES, PAGE = "tables.md", "report.html"
 
 @dataclass(frozen=True, slots=True)
 class SystemGroup:
-    """Systems (retriever and run) that answered the same questions and can be compared.
+    """Systems (a retriever in an evaluation run) that answered the same questions and can be compared.
 
     Attributes:
         title: Name of the data set and number of questions.
@@ -40,7 +40,7 @@ class SystemGroup:
 
 
 def find_run_folders(paths: Sequence[Path]) -> list[Path]:
-    """Return the run folders at or below each path, sorted.
+    """Return the folders of all evaluation runs at or below each path, sorted within each path.
 
     Raises:
         ConfigurationError: a path contains no run.
@@ -59,7 +59,7 @@ def find_run_folders(paths: Sequence[Path]) -> list[Path]:
 def write_report(
     folders: Sequence[Path], out: Path, seed: int | None = None, measures: Sequence[str] = ()
 ) -> list[Path]:
-    """Write tables, plots and an HTML page that compare several runs. Equal runs produce identical files.
+    """Write tables, plots and an HTML page that compare several evaluation runs. Equal runs produce identical files.
 
     Args:
         folders: Folders of the runs.
@@ -108,7 +108,7 @@ def _require_measures(summaries: Sequence[GroupSummary], measures: Sequence[str]
 
 
 def group_runs(runs: Sequence[Run]) -> list[SystemGroup]:
-    """Group systems that answered the same questions at the same ranking depth."""
+    """Return groups of systems (a retriever in a run) that answered the same questions at the same ranking depth."""
     by_questions: dict[tuple[object, ...], list[Run]] = {}
     for run in runs:
         dataset = run.manifest["dataset"]
@@ -130,7 +130,7 @@ def group_runs(runs: Sequence[Run]) -> list[SystemGroup]:
 
 
 def _name_system(run: Run, retriever: str, members: Sequence[Run]) -> str:
-    """Return a unique name of a system in its group: retriever, run folder, or both."""
+    """Return a unique name of a system among the runs ``members`` of its group: retriever, run folder, or both."""
     if len(members) == 1:
         return retriever
     folders = [member.folder.name for member in members]
@@ -160,7 +160,7 @@ figure { margin: 1rem 0; } svg { max-width: 100%; height: auto; }
 
 
 def _format_section(group: SystemGroup, tables: Sequence[Table], drawings: Mapping[str, str]) -> str:
-    """Return the HTML of one group of comparable systems: tables and plots."""
+    """Return HTML with the tables and plots of a group of systems; ``drawings`` are the plots as SVG, by name."""
     parts = [f"<h2>{escape(group.title)}</h2>", *map(format_html, tables)]
     parts += [f"<figure aria-label='{escape(name)}'>{drawing}</figure>" for name, drawing in drawings.items()]
     for title, table in (("Questions", _build_question_table(group)), ("Setup", _build_setup_table(group))):
@@ -169,7 +169,7 @@ def _format_section(group: SystemGroup, tables: Sequence[Table], drawings: Mappi
 
 
 def _build_question_table(group: SystemGroup) -> Table:
-    """Return a table with the recall of each system for each question."""
+    """Return a table with one row per question and the recall of each system."""
     return [
         {
             "question": records[0].query.text,
@@ -185,7 +185,7 @@ def _build_question_table(group: SystemGroup) -> Table:
 
 
 def _build_setup_table(group: SystemGroup) -> Table:
-    """Return a table with code version, machine and data set of each system."""
+    """Return a table with one row per system: settings, code version, machine and data set."""
     return [
         {
             "retriever": name,

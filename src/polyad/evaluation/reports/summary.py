@@ -37,7 +37,7 @@ _INDEX_VALUES = (*_INDEXING_COSTS, "tokens", "passages", "hyperedges", "entities
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """The mean of a measure with its 95 per cent confidence interval."""
+    """The mean of a measure over questions, with the bounds of the 95 per cent confidence interval."""
 
     mean: float
     low: float
@@ -57,7 +57,7 @@ class RecallDifference(Estimate):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SystemSummary:
-    """The mean measures and costs of one system (a retriever in a run).
+    """The mean measures and costs of one system (a retriever in an evaluation run).
 
     Attributes:
         retriever: Name of the retriever.
@@ -111,7 +111,7 @@ class SystemSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupSummary:
-    """The summaries of systems that answered the same questions.
+    """The summaries of systems (a retriever in an evaluation run) that answered the same questions.
 
     Attributes:
         title: Name of the data set and number of questions.
@@ -127,7 +127,7 @@ class GroupSummary:
 
     @property
     def judged_systems(self) -> Mapping[str, SystemSummary]:
-        """The systems with ranking measures; none if the benchmark has no relevance judgements."""
+        """The systems with ranking measures, keyed by name; empty if the data set has no relevance judgements."""
         return self.select_systems(RECALL)
 
     def select_systems(self, measure: str) -> Mapping[str, SystemSummary]:
@@ -136,7 +136,7 @@ class GroupSummary:
 
 
 def summarise_systems(title: str, name: str, systems: Mapping[str, System], seed: int) -> GroupSummary:
-    """Compute means, confidence intervals and costs of systems that answered the same questions.
+    """Return means, confidence intervals and costs of systems that answered the same questions.
 
     Args:
         title: Name of the data set and number of questions.
@@ -216,7 +216,7 @@ def _summarise_system(system: System, settings: Sequence[str], seed: int) -> Sys
 def _measure_answers(
     system: System, answers: Mapping[tuple[str, str], AnswerRecord], judgements: JudgementLog
 ) -> dict[str, list[float]]:
-    """Return the per-question values of each answer measure for one system."""
+    """Return the values of each answer measure for one system, keyed by measure, with one value per question."""
     logs: dict[str, JudgementLog] = {}  # by question: averages of one question must not read all judgements
     for key, attempts in judgements.attempts.items():
         logs.setdefault(key[1], JudgementLog(judgements.values)).attempts[key] = attempts
@@ -238,7 +238,7 @@ def _round(*values: float) -> tuple[float, ...]:
 
 
 def _find_baselines(systems: Mapping[str, System]) -> dict[str, str]:
-    """Return the name of each system's baseline, keyed by system name; baselines are omitted."""
+    """Return the name of the baseline of each system, keyed by system name; systems that are baselines are omitted."""
     first_runs: dict[str, str] = {}
     for label, system in systems.items():
         first_runs.setdefault(system.retriever, label)
@@ -249,12 +249,12 @@ def _find_baselines(systems: Mapping[str, System]) -> dict[str, str]:
 
 
 def _select_judged(system: System) -> System:
-    """Return the system with the records of questions that have gold (relevant) documents."""
+    """Return a copy of the system with only the records of questions that have gold (relevant) documents."""
     return replace(system, records=[record for record in system.records if record.query.gold])
 
 
 def _summarise_index(run: Run) -> dict[str, float]:
-    """Return size and cost of a run's index; no cost if the index existed before."""
+    """Return size and cost of the index of a run, keyed by name; costs are omitted if the index was not new."""
     is_new = run.index.get("written", run.index.get("passages")) == run.index.get("passages")
     names = [name for name in _INDEX_VALUES if is_new or name not in _INDEXING_COSTS]
     values = {name: run.index[name] for name in names if run.index.get(name) is not None}
@@ -267,7 +267,7 @@ def _summarise_index(run: Run) -> dict[str, float]:
 
 
 def _get_numeric_settings(run: Run) -> dict[str, float]:
-    """Return the numeric settings of a run, keyed ``section.key``."""
+    """Return the numeric settings of an evaluation run, keyed ``section.key``."""
     stages = run.manifest.get("settings", {}).get("stages") or {}
     return {
         f"{section}.{key}": float(value)

@@ -29,22 +29,22 @@ _BOLD = re.compile(r"^\*\*([\d.]+)\*\*$")
 
 
 def format_percent(value: float | None) -> str:
-    """Format a share in [0, 1] as per cent with one decimal; a dash for None."""
+    """Return a share in [0, 1] as text in per cent with one decimal; a dash for None."""
     return "-" if value is None else f"{100 * value:.1f}"
 
 
 def format_interval(low: float, high: float) -> str:
-    """Format a confidence interval in per cent."""
+    """Return a confidence interval, two shares in [0, 1], as text in per cent."""
     return f"{format_percent(low)} - {format_percent(high)}"
 
 
 def format_count(value: float | None) -> str:
-    """Format a number with thousands separators; a dash for None."""
+    """Return a number as text with thousands separators; a dash for None."""
     return "-" if value is None else f"{value:,}"
 
 
 def format_markdown(table: Table) -> str:
-    """Format a table as Markdown, with right-aligned columns after the first."""
+    """Return a table in Markdown, with right-aligned columns after the first column."""
 
     def format_line(cells: Sequence[str]) -> str:
         return f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |\n"
@@ -55,7 +55,7 @@ def format_markdown(table: Table) -> str:
 
 
 def format_html(table: Table) -> str:
-    """Format a table as HTML; ``**bold**`` becomes ``<b>``."""
+    """Return a table in HTML; numbers in ``**bold**`` become ``<b>``."""
     head = "".join(f"<th>{escape(name)}</th>" for name in table[0])
     cells = ([_BOLD.sub(r"<b>\1</b>", escape(cell)) for cell in row.values()] for row in table)
     rows = ("".join(f"<td>{cell}</td>" for cell in row) for row in cells)
@@ -68,7 +68,7 @@ Systems = Mapping[str, System]
 
 
 def format_result_row(result: RetrieverResult) -> Mapping[str, str]:
-    """Return one row of the table of results: recall, MRR, latency and tokens of a retriever."""
+    """Return one row of the table of results: recall, MRR, latency and tokens of one retriever, as text by column."""
     tokens, uncached = result.llm_tokens_per_query, result.llm_tokens_uncached_per_query
     return {
         "retriever": result.retriever,
@@ -83,7 +83,7 @@ def format_result_row(result: RetrieverResult) -> Mapping[str, str]:
 
 
 def format_evidence_row(result: RetrieverResult) -> Mapping[str, str]:
-    """Return a table row with the share of evidence statements retrieved within each word budget."""
+    """Return a table row with the share of evidence statements that a retriever finds within each budget of words."""
     return {
         "retriever": result.retriever,
         **{f"{budget:,} words": format_percent(value) for budget, value in result.evidence.items()},
@@ -92,7 +92,7 @@ def format_evidence_row(result: RetrieverResult) -> Mapping[str, str]:
 
 
 def build_tables(summary: GroupSummary, systems: Systems, seed: int) -> list[Table]:
-    """Return all tables that compare the systems of one group; empty tables are left out."""
+    """Return all tables that compare the systems of one group (with the same questions); empty tables are left out."""
     tables = (
         build_quality_table(summary),
         build_evidence_table(systems, seed),
@@ -130,11 +130,10 @@ def build_quality_table(summary: GroupSummary) -> Table:
 
 
 def build_repetition_table(summary: GroupSummary, systems: Systems) -> Table:
-    """Return a table with mean and standard deviation over runs that differ only in the language model's seed.
+    """Return a table of mean and standard deviation over runs that differ only in the seed of the language model.
 
-    Empty if there are no such runs.
-    The first system is the baseline of the differences. Their p values are those of Welch's t-test, corrected by Holm
-    for all rows (HyperSU, Table 23).
+    Empty if there are no such runs. The first system is the baseline of the differences. The p values of the
+    differences are those of Welch's t-test, corrected by Holm for all rows (HyperSU, Table 23).
     """
     repetitions: dict[str, list[str]] = {}
     for name, system in systems.items():
@@ -163,7 +162,7 @@ def build_repetition_table(summary: GroupSummary, systems: Systems) -> Table:
 
 
 def _describe_without_seed(system: System) -> str:
-    """Return a system's settings without the seed as JSON, to group repeated runs."""
+    """Return as JSON all settings of a system's run except the seed; equal texts mean repeated runs."""
     manifest = {name: value for name, value in system.run.manifest.items() if name not in ("retrievers", "seed")}
     settings = {**manifest.get("settings", {}), "language_model": {**_get_model(system), "seed": 0}}
     judges = read_answers(system.run.folder)[1].models
@@ -176,7 +175,7 @@ def _get_model(system: System) -> Mapping[str, Any]:
 
 
 def build_cost_table(summary: GroupSummary) -> Table:
-    """Return a table of search latency and tokens per question, and of indexing time and size.
+    """Return a table of search latency and tokens per question, and of indexing time and index size, by system.
 
     The words to read are those of the passages until k documents have been seen. Seconds and dollars of answers include
     the search. Columns of dollars need the prices of the language model.
@@ -217,7 +216,7 @@ def build_cost_table(summary: GroupSummary) -> Table:
 
 
 def build_hypergraph_table(summary: GroupSummary) -> Table:
-    """Return a table with the size and mean node degree of each hypergraph; empty without statistics."""
+    """Return a table with sizes and mean degrees of each searched hypergraph; empty without statistics."""
     return [
         {
             "hypergraph": name,
@@ -233,7 +232,7 @@ def build_hypergraph_table(summary: GroupSummary) -> Table:
 
 
 def build_evidence_table(systems: Systems, seed: int) -> Table:
-    """Return a table of the recall of evidence statements in per cent, over all questions and by question type.
+    """Return a table of the recall of evidence statements in per cent, for all questions and for each question type.
 
     The smallest budget has a 95 per cent interval; the last column is the share that any passage of the index covers.
     Empty if the data set states no evidence.
@@ -256,7 +255,7 @@ def build_evidence_table(systems: Systems, seed: int) -> Table:
 
 
 def _group_records(records: Sequence[QuestionRecord]) -> dict[str, list[QuestionRecord]]:
-    """Group records by question type; empty if all questions have the same type."""
+    """Return the records of each question type in a dictionary; empty if all questions have the same type."""
     by_id = {record.query.id: record for record in records}
     groups = group_by_type(record.query for record in records)
     return {question_type: [by_id[query.id] for query in queries] for question_type, queries in groups.items()}
@@ -277,16 +276,17 @@ def build_refusal_table(systems: Systems, seed: int) -> Table:
 
 
 def build_answer_table(systems: Systems) -> Table:
-    """Return a table of answer measures in per cent; a star marks too few judged answers. Empty without answers.
+    """Return a table of answer measures in per cent, one row per system; empty without answers.
 
-    The best average of each measure is bold if several systems have enough judged answers.
+    A star marks too few judged answers. The best average of each measure is bold if several systems have enough judged
+    answers.
     """
     averages = {name: system.run.average_answers().get(system.retriever, {}) for name, system in systems.items()}
     return format_answer_rows(averages)
 
 
 def build_answer_tables_by_type(systems: Systems) -> list[Table]:
-    """Return a table of answer measures for each question type; empty if there is only one type."""
+    """Return a table of answer measures for each question type; an empty list if there is only one type."""
     by_type: dict[str, dict[str, Mapping[str, Average]]] = {}
     for name, system in systems.items():
         for question_type, averages in system.run.average_answers_by_type().items():
@@ -298,7 +298,7 @@ def build_answer_tables_by_type(systems: Systems) -> list[Table]:
 
 
 def build_protocol_table(systems: Systems) -> Table:
-    """Return a table of how answer measures were computed, such as tokenizer and number of requests.
+    """Return a table that states for each answer measure how it was computed, such as tokenizer and number of requests.
 
     The table lists only measures whose computation depends on the data set or on a setting. It is empty without
     answers.
@@ -323,7 +323,7 @@ def build_protocol_table(systems: Systems) -> Table:
 
 
 def _describe_gold(system: System, log: JudgementLog) -> str:
-    """Return how many questions were compared with evidence statements, and how many with documents."""
+    """Return a text that counts the questions compared with evidence statements, and those compared with documents."""
     compared = [
         record.query
         for record in system.records
@@ -335,7 +335,7 @@ def _describe_gold(system: System, log: JudgementLog) -> str:
 
 
 def format_answer_rows(averages: Mapping[str, Mapping[str, Average]]) -> Table:
-    """Return the means of answer measures as table rows, one per system."""
+    """Return a table of mean answer measures, one row per system; ``averages`` is keyed by system and measure."""
     measures = list(dict.fromkeys(measure for by_measure in averages.values() for measure in by_measure))
     best = {measure: _find_best([by_measure.get(measure) for by_measure in averages.values()]) for measure in measures}
     return [
@@ -349,7 +349,7 @@ def format_answer_rows(averages: Mapping[str, Mapping[str, Average]]) -> Table:
 
 
 def _find_best(averages: Sequence[Average | None]) -> float | None:
-    """Return the highest sufficient mean; None unless at least two means are sufficient."""
+    """Return the highest mean among averages of enough questions; None unless at least two averages are sufficient."""
     values = [average.value for average in averages if average and average.is_sufficient and average.value is not None]
     return max(values) if len(values) > 1 else None
 
