@@ -25,7 +25,7 @@ Values = Mapping[JudgementKey, float]
 
 
 def _get_first_answer(answer: AnswerRecord) -> str:
-    """Return the answer's text, or its first name if the answer is a list of names."""
+    """Return the text of an answer, or the first entity name if the answer is a ranked list of entity names."""
     return answer.names[0] if answer.names else answer.measured_text
 
 
@@ -54,7 +54,7 @@ _MEASURES_BY_DIFFICULTY = ("em", "hyperrag_em", "mrr", "hits@10")
 
 @dataclass(frozen=True, slots=True)
 class Average:
-    """The mean of a measure over a run's questions, with the number of questions.
+    """The mean of one measure over the questions of an evaluation run, with the number of values in the mean.
 
     ``value`` is None if no question has a value.
 
@@ -75,17 +75,17 @@ class Average:
 
     @classmethod
     def from_values(cls, values: Collection[float | None], total: int) -> Average:
-        """Return the mean of the values that are not None; ``total`` is the number of questions."""
+        """Return the average of the values that are not None; ``total`` is the number of applicable questions."""
         numbers = [value for value in values if value is not None]
         return cls(statistics.fmean(numbers) if numbers else None, len(numbers), total)
 
     def to_json(self) -> dict[str, object]:
-        """Return the average as a JSON object of the output of ``polyad eval --json``."""
+        """Return the average as a dictionary, which is a part of the JSON that ``polyad eval --json`` prints."""
         value = None if self.value is None else round(self.value, 4)
         return {"value": value, "counted": self.counted, "asked": self.total, "enough": self.is_sufficient}
 
     def format(self) -> str:
-        """Format the mean in per cent; a star and counts mark a mean of too few questions."""
+        """Return the mean in per cent as text, marked with a star and the counts if too few questions have a value."""
         value = "-" if self.value is None else f"{100 * self.value:.1f}"
         return value if self.is_sufficient else f"{value}* ({self.counted} / {self.total})"
 
@@ -108,7 +108,7 @@ class _JudgedMeasure:
 def average_answers(
     retriever: str, queries: Iterable[Question], answers: Mapping[tuple[str, str], AnswerRecord], log: JudgementLog
 ) -> dict[str, Average]:
-    """Return the mean of each answer measure for one retriever, keyed by measure.
+    """Return the mean of each answer measure over all questions for one retriever, keyed by the name of the measure.
 
     The result is empty if there are neither answers nor judgements.
 
@@ -141,7 +141,7 @@ def average_answers(
 
 
 def _average_hyperedge_quality(queries: Sequence[Question], log: JudgementLog) -> dict[str, Average]:
-    """Return the mean of each quality score that a language model gave to extracted hyperedges.
+    """Return the mean of each quality score that a language model gave to extracted hyperedges, by name of the score.
 
     These averages do not depend on a retriever.
     """
@@ -166,9 +166,9 @@ def _average_measures(queries: Sequence[Question], answers: Mapping[str, AnswerR
 
 
 def _average_measure(name: str, queries: Sequence[Question], answers: Mapping[str, AnswerRecord]) -> Average:
-    """Return the average of one answer measure over the questions with accepted answers.
+    """Return the average of the answer measure ``name`` over all questions that have accepted answers.
 
-    Questions without a value are left out.
+    ``answers`` has the answer of each question by question id. Questions without a value are left out.
     """
     applicable = [query for query in queries if query.answers]
     values = [ANSWER_MEASURES[name](query, answers[query.id]) for query in applicable if query.id in answers]

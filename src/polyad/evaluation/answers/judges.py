@@ -35,7 +35,7 @@ def request_replies(
     progress: Progress,
     label: str,
 ) -> None:
-    """Send prompts to a language model in parallel, and pass each reply or failure to ``on_reply``.
+    """Send prompts to a language model in parallel, and pass each reply or failure to the callback ``on_reply``.
 
     Args:
         model: The language model.
@@ -62,7 +62,7 @@ def request_replies(
 
 
 def parse_reply(reply: str, schema: Schema) -> Mapping[str, Any] | None:
-    """Return the JSON object in a reply, or None if the reply is not JSON of this schema.
+    """Return the JSON object in a language model's reply, or None if the reply does not match the JSON schema.
 
     Reasoning and code fences are ignored.
 
@@ -78,7 +78,7 @@ def parse_reply(reply: str, schema: Schema) -> Mapping[str, Any] | None:
 
 
 def _has_schema(value: object, schema: Any) -> bool:
-    """Return whether a JSON value matches a schema: an object with these properties, a list, a number or a text."""
+    """Return whether a parsed JSON value matches a JSON schema of objects, arrays, strings, integers and booleans."""
     if schema["type"] == "object":
         properties = schema["properties"]
         if not isinstance(value, dict) or value.keys() != properties.keys():
@@ -141,7 +141,7 @@ class JudgeInput:
     pair: tuple[str, str] = ("", "")
 
     def format_sections(self) -> dict[str, str]:
-        """Return the sections of a judge's prompt as text, keyed by the XML tag around each.
+        """Return the text of each section of a judge's prompt in a dictionary, keyed by the XML tag of the section.
 
         The text of a missing input is empty.
         """
@@ -188,16 +188,15 @@ class Judge:
 
     @property
     def sources(self) -> frozenset[str]:
-        """The tags of the texts that the judge needs, such as answer and evidence."""
+        """The XML tags of the texts that the judge needs as input, such as ``question`` and ``given_answer``."""
         of_lists = (tag for judge in self.lists.values() for tag in judge.sections)
         return frozenset({*self.sections, *of_lists}) - self.lists.keys()
 
     def build_prompt(self, judge_input: JudgeInput, attempt: int = 0) -> Prompt:
-        """Return the prompt of an LLM judge.
+        """Return the prompt that asks a language model to score ``judge_input`` by this criterion.
 
-        After an invalid reply (``attempt`` > 0), the prompt asks for valid JSON.
-
-        The changed prompt also changes the key of the reply cache.
+        After an invalid reply (``attempt`` > 0), the prompt asks for valid JSON. The changed prompt also changes the
+        key of the reply cache.
         """
         texts = judge_input.format_sections()
         parts = [f"<{name}>\n{texts[name]}\n</{name}>" for name in self.sections if name != REASONING or texts[name]]
@@ -208,7 +207,7 @@ class Judge:
         return Prompt(system=system, user=user, json_schema=self.schema)
 
     def read_score(self, reply: str, judge_input: JudgeInput) -> float | None:
-        """Return the score in an LLM judge's reply; None if the reply has not the requested JSON."""
+        """Return the score in a language model's reply, or None if the reply is not the JSON that was requested."""
         value = parse_reply(reply, self.schema)
         try:
             return None if value is None else self.score_reply(value, judge_input)
@@ -226,7 +225,7 @@ _TABLES: Mapping[str, Mapping[str, Any]] = tomllib.loads(read_package_file("poly
 
 
 def _get_task(name: str, prompts: Prompts = DEFAULT_PROMPTS) -> str:
-    """Return the instruction of an LLM judge from the prompt files."""
+    """Return the instruction of the LLM judge ``name``, read from the files of ``prompts``."""
     if name.startswith(_DIMENSION_PREFIX):
         dimension = name.removeprefix(_DIMENSION_PREFIX)
         goal, _, rubric = prompts.get_text(f"judge_g_e_{dimension}").partition("\n")
@@ -241,7 +240,7 @@ def _get_task(name: str, prompts: Prompts = DEFAULT_PROMPTS) -> str:
 
 
 def _count_statements(reply: Mapping[str, Any]) -> list[int]:
-    """Return the length of each list in a judge's reply. Raise ValueError if all lists are empty."""
+    """Return the number of statements in each list of a judge's parsed reply. Raise ValueError if there are none."""
     counts = [len(statements) for statements in reply.values()]
     if not sum(counts):
         raise ValueError("no statements")
@@ -249,19 +248,22 @@ def _count_statements(reply: Mapping[str, Any]) -> list[int]:
 
 
 def _compute_statement_f1(reply: Mapping[str, Any], _: JudgeInput) -> float:
-    """Return the F1 score of an answer's statements against the reference answer, as RAGAS computes it."""
+    """Return the F1 of an answer's statements from the statement lists in a judge's parsed reply, as RAGAS computes it.
+
+    The lists are the statements of both answers, of the answer only, and of the reference only.
+    """
     both, answer_only, reference_only = _count_statements(reply)
     return both / (both + (answer_only + reference_only) / 2)
 
 
 def _compute_first_share(reply: Mapping[str, Any], _: JudgeInput) -> float:
-    """Return the length of the first list in a judge's reply divided by the total length of all lists."""
+    """Return the length of the first of two lists in a judge's reply divided by the total length of both lists."""
     first, second = _count_statements(reply)
     return first / (first + second)
 
 
 def _compute_supported_share(reply: Mapping[str, Any], judge_input: JudgeInput) -> float:
-    """Return the share of an answer's statements that a judge lists as supported."""
+    """Return the share of the statements in ``judge_input`` whose numbers a judge's reply lists as supported."""
     numbers = reply["supported"]
     statements = next(iter(judge_input.listed.values()), judge_input.statements)
     if len(set(numbers)) < len(numbers) or not set(numbers) <= set(range(1, len(statements) + 1)):
@@ -270,9 +272,9 @@ def _compute_supported_share(reply: Mapping[str, Any], judge_input: JudgeInput) 
 
 
 def _scale_integer(low: int, high: int) -> ScoreReply:
-    """Return a function that reads an integer score from a judge's reply and divides it by ``high``.
+    """Return a function that reads an integer from a judge's parsed reply and returns the integer divided by ``high``.
 
-    The function raises ValueError if the integer is outside the range.
+    The function raises ValueError if the integer is below ``low`` or above ``high``.
     """
 
     def score_reply(reply: Mapping[str, Any], _: JudgeInput) -> float:
@@ -329,7 +331,7 @@ LISTING_JUDGES = {
 
 
 def graphrag_bench_accuracy(statement_f1: float, cosine: float) -> float:
-    """Return GraphRAG-Bench's accuracy: 0.75 x F1 of the statements + 0.25 x cosine, scaled to [0, 1].
+    """Return GraphRAG-Bench's accuracy of an answer: 0.75 x ``statement_f1`` + 0.25 x ``cosine`` scaled to [0, 1].
 
     >>> graphrag_bench_accuracy(1.0, 0.5)
     0.9375
@@ -338,7 +340,9 @@ def graphrag_bench_accuracy(statement_f1: float, cosine: float) -> float:
 
 
 def generation_evaluation(dimensions: Sequence[float], token_f1: float) -> float:
-    """Return HyperGraphRAG's G-E: the mean of the token F1 and of the mean of seven judged scores (v2, appendix E).
+    """Return HyperGraphRAG's G-E: the mean of ``token_f1`` and the average of ``dimensions``, seven LLM-judged scores.
+
+    Source: HyperGraphRAG v2, appendix E.
 
     >>> generation_evaluation([1.0] * 7, 0.5)
     0.75
@@ -349,7 +353,7 @@ def generation_evaluation(dimensions: Sequence[float], token_f1: float) -> float
 def get_judges(
     measures: Sequence[str], prompts: Prompts = DEFAULT_PROMPTS, requests: JudgeRequests = "paper"
 ) -> list[Judge]:
-    """Return the LLM judges for the measures, with instructions from ``prompts``.
+    """Return the LLM judges that score the named measures, with instructions from ``prompts``.
 
     Args:
         measures: Names in :data:`JUDGES`.

@@ -22,7 +22,7 @@ C_REC, A_REL = "c_rec", "a_rel"
 
 @dataclass(frozen=True, slots=True)
 class JudgingTask:
-    """A request to score one answer by one LLM judge (criterion).
+    """A request to score one answer, or the text retrieved for one question, by one LLM judge (criterion).
 
     Attributes:
         retriever: Retriever of the answer or the returned text.
@@ -38,7 +38,7 @@ class JudgingTask:
 
     @property
     def key(self) -> JudgementKey:
-        """Retriever, question id and judge: the key of a score within a run."""
+        """The key of a score within an evaluation run: retriever, question id and name of the judge."""
         return self.retriever, self.query_id, self.judge.name
 
 
@@ -48,7 +48,7 @@ def build_judging_tasks(
     answers: Mapping[tuple[str, str], AnswerRecord],
     texts: Mapping[tuple[str, str], str],
 ) -> list[JudgingTask]:
-    """Return a task for each judge and answer with all the texts that the judge's prompt needs.
+    """Return a task for each pair of a judge and an answer, except for pairs that lack a text of the judge's prompt.
 
     The returned text may be empty; its judgement needs no request.
 
@@ -85,7 +85,9 @@ def judge_answers(
     log: JudgementLog,
     progress: Progress = silent,
 ) -> None:
-    """Ask a language model for missing scores of answers; an answer without retrieved text gets 0.
+    """Ask a language model for the score of each task that ``log`` lacks, and add the scores to ``log``.
+
+    A judge of retrieved text scores an empty text as 0 without a request.
 
     Args:
         tasks: Tasks.
@@ -124,7 +126,7 @@ def judge_answers(
 
 
 def _insert_statements(task: JudgingTask, log: JudgementLog) -> JudgingTask | None:
-    """Return the judging task with the statements that earlier requests extracted from the answer.
+    """Return a copy of the task whose prompt contains the statements that earlier replies in ``log`` listed.
 
     Return None if the statements of a section are missing.
     """
@@ -140,7 +142,7 @@ def _insert_statements(task: JudgingTask, log: JudgementLog) -> JudgingTask | No
 def compare_vectors(
     pairs: Mapping[tuple[str, str], tuple[str, Sequence[str]]], name: str, embedder: Embedder, log: JudgementLog
 ) -> None:
-    """Compute each text's cosine with its most similar reference text; stored cosines are skipped.
+    """Add to ``log`` each text's cosine with the most similar reference text, unless ``log`` contains the cosine.
 
     For :data:`RETRIEVAL_SIMILARITY` an empty text counts as 0: to retrieve nothing must not raise the mean.
 
@@ -167,7 +169,9 @@ def compare_tokens(
     tokenizer: str,
     log: JudgementLog,
 ) -> None:
-    """Compute HyperGraphRAG's C-Rec and A-Rel (token overlap) of answers; stored values are skipped.
+    """Add to ``log`` the token overlap of each answer with the accepted answers (C-Rec) and with the question (A-Rel).
+
+    Both measures are HyperGraphRAG's. Answers whose values are in ``log`` are skipped.
 
     Args:
         answers: Answers.

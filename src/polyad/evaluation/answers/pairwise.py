@@ -33,7 +33,7 @@ Subject = Literal["answers", "hyperedges"]
 
 @dataclass(frozen=True, slots=True)
 class PairwiseResult:
-    """How many questions each of two systems wins when a language model compares their answers.
+    """The number of questions that each of two systems wins when a language model compares the systems' answers.
 
     Attributes:
         first: Name of the first system.
@@ -64,11 +64,11 @@ class PairwiseResult:
         return self.total > 0 and self.judged >= MIN_JUDGED_SHARE * self.total
 
     def to_json(self) -> dict[str, object]:
-        """Return the numbers of wins as a JSON object of ``polyad bench compare --json``."""
+        """Return the counts as a dictionary, as part of the JSON that ``polyad bench compare --json`` prints."""
         return asdict(self) | {"judged": self.judged, "enough": self.is_sufficient}
 
     def format_row(self) -> Mapping[str, str]:
-        """Return a table row with the counts in per cent of the judged questions.
+        """Return a table row, keyed by column title, with each count in per cent of the judged questions.
 
         A star marks too few judged questions.
         """
@@ -80,9 +80,9 @@ class PairwiseResult:
 
 
 def build_pairwise_judge(prompts: Prompts = DEFAULT_PROMPTS, subject: Subject = "answers") -> Judge:
-    """Return the judge of two answers, or of two sets of hyperedges: its value is 1 for the first, -1 for the second.
+    """Return an LLM judge that compares two answers or two sets of hyperedges, with score 1 if the first is better.
 
-    The value is 0 if neither is better.
+    The score is -1 if the second is better, and 0 if neither is better.
     """
     task = prompts.get_text("judge_pairwise" if subject == "answers" else "judge_pairwise_hyperedges")
     sections = (QUESTION, FIRST, SECOND) if subject == "answers" else (QUESTION, TEXT, FIRST, SECOND)
@@ -103,9 +103,9 @@ def compare_answers(
     prompts: Prompts = DEFAULT_PROMPTS,
     subject: Subject = "answers",
 ) -> list[PairwiseResult]:
-    """Compare the answers or hyperedges of each pair of systems in both orders.
+    """Return the result of comparing the answers or hyperedges of each pair of systems by a language model.
 
-    Ask the language model for the missing verdicts.
+    The model reads each pair of texts in both orders. Verdicts that the folder contains are not requested again.
 
     Args:
         pairs: Systems that were asked the same questions and have answered.
@@ -160,7 +160,10 @@ def _build_inputs(first: System, second: System, subject: Subject) -> list[Judge
 
 
 def _read_texts(system: System, subject: Subject) -> dict[str, tuple[str, str]]:
-    """Return by question id the text that a judge compares: a system's answer, or its hyperedges with their passage."""
+    """Return pairs of texts by question id: source passage, and the system's answer or list of hyperedges.
+
+    The source passage is empty if answers are compared.
+    """
     if subject == "hyperedges":
         return {id: (each.passage, each.format()) for id, each in read_hyperedge_sets(system.run.folder).items()}
     answers = read_answers(system.run.folder)[0]
@@ -168,7 +171,10 @@ def _read_texts(system: System, subject: Subject) -> dict[str, tuple[str, str]]:
 
 
 def _build_tasks(judge: Judge, judge_input: JudgeInput) -> list[JudgingTask]:
-    """Return the tasks of both orders; their keys depend on the prompts, so that equal comparisons share a verdict."""
+    """Return two judging tasks, which compare a pair of texts in both orders.
+
+    The keys of the tasks are hashes of the prompts, so that equal comparisons share a verdict.
+    """
     tasks = []
     for pair in (judge_input.pair, judge_input.pair[::-1]):
         ordered = replace(judge_input, pair=pair)
@@ -179,7 +185,10 @@ def _build_tasks(judge: Judge, judge_input: JudgeInput) -> list[JudgingTask]:
 
 
 def _get_verdicts(judge: Judge, judge_input: JudgeInput, log: JudgementLog) -> tuple[float | None, float | None]:
-    """Return the verdicts for both orders of two texts, from the first text's view; an empty text loses unjudged."""
+    """Return the verdicts on two texts in original and swapped order: 1 if the original first text wins, -1 if not.
+
+    The verdict is 0 if neither text wins, and None if the verdict is missing. An empty text loses without a request.
+    """
     first, second = (bool(text.strip()) for text in judge_input.pair)
     if not (first and second):
         return first - second, first - second

@@ -27,7 +27,7 @@ JudgementKey = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class AnswerRecord:
-    """The stored answer to one question from one retriever's evidence, a line of a run's answer file.
+    """The answer to one question from one retriever's evidence: a line of ``answers.jsonl`` in a run folder.
 
     Attributes:
         retriever: Name of the retriever.
@@ -63,7 +63,7 @@ class AnswerRecord:
 
     @property
     def key(self) -> tuple[str, str]:
-        """Retriever and question id: the key of an answer within a run."""
+        """The key of an answer within an evaluation run: retriever and question id."""
         return self.retriever, self.query_id
 
 
@@ -93,13 +93,13 @@ class Judgement:
 
     @property
     def key(self) -> JudgementKey:
-        """Retriever, question id and judge: the key of a judgement within a run."""
+        """The key of a judgement within an evaluation run: retriever, question id and name of the judge."""
         return self.retriever, self.query_id, self.judge
 
 
 @dataclass(slots=True)
 class JudgementLog:
-    """All scores by LLM judges in a run, and the number of requests for each.
+    """All scores by LLM judges in an evaluation run, with the number of requests for each score.
 
     Attributes:
         values: Scores of the replies that could be parsed.
@@ -117,14 +117,14 @@ class JudgementLog:
 
     @classmethod
     def from_records(cls, judgements: Iterable[Judgement]) -> Self:
-        """Return a log of all judgements in a file."""
+        """Return a log to which all ``judgements`` have been added, in order."""
         log = cls()
         for judgement in judgements:
             log.add(judgement)
         return log
 
     def add(self, judgement: Judgement) -> None:
-        """Count one request for a judgement, and store the score if the reply was valid."""
+        """Store the score of a judgement if the reply was valid, and count one request for the judgement."""
         self.store(judgement)
         self.count_attempt(judgement.key)
         if judgement.value is not None:
@@ -134,17 +134,17 @@ class JudgementLog:
             self.models.setdefault(judgement.judge, judgement.model)
 
     def count_attempt(self, key: JudgementKey) -> None:
-        """Count one request for a judgement."""
+        """Count one more request for the judgement with this key."""
         self.attempts[key] = self.attempts.get(key, 0) + 1
 
     def is_pending(self, key: JudgementKey) -> bool:
-        """Return whether a judgement has no valid reply yet and may be requested again."""
+        """Return whether the judgement with this key has no score yet and has been requested fewer than three times."""
         return key not in self.values and self.attempts.get(key, 0) < MAX_ATTEMPTS
 
 
 @contextmanager
 def open_judgements(path: Path) -> Iterator[JudgementLog]:
-    """Yield the judgements of a file; judgements that are added to this log are appended to the file.
+    """Yield a log of the judgements in a JSONL file; judgements that are added to the log are appended to the file.
 
     Raises:
         ConfigurationError: another process is writing, or a line is damaged.
@@ -156,7 +156,9 @@ def open_judgements(path: Path) -> Iterator[JudgementLog]:
 
 
 def read_answers(folder: Path) -> tuple[dict[tuple[str, str], AnswerRecord], JudgementLog]:
-    """Return the answers and judgements of a run folder; empty if the files are missing.
+    """Return the answers in a run folder by (retriever, question id), and a log of the judgements on these answers.
+
+    Both are empty if the files are missing.
 
     Raises:
         ConfigurationError: a line is damaged; the message names file and line.
@@ -173,7 +175,7 @@ _DEPTH = 100
 
 @dataclass(frozen=True, slots=True)
 class HyperedgeSet:
-    """All hyperedges of one passage with the evidence for a question, for judging extraction quality.
+    """The hyperedges of one passage that is relevant to a question: input of the LLM judges of extraction quality.
 
     Attributes:
         query_id: Id of the question.
@@ -187,16 +189,20 @@ class HyperedgeSet:
 
     @property
     def key(self) -> str:
-        """The question id, which is the key of a hyperedge set."""
+        """The key of the hyperedge set: the question id."""
         return self.query_id
 
     def format(self) -> str:
-        """Format the hyperedges as a bulleted list, one per line."""
+        """Return the hyperedges as text: a bulleted list with one hyperedge per line."""
         return "\n".join(f"- {hyperedge}" for hyperedge in self.hyperedges)
 
 
 def write_hyperedge_sets(engine: Engine, queries: Sequence[Question], folder: Path) -> None:
-    """Append the missing hyperedge sets of the questions to the run folder."""
+    """Append the hyperedges of one relevant passage per question to a file in the run folder, unless already stored.
+
+    The passage is the best BM25 hit in a gold document, or the best BM25 hit if no gold document is among the first
+    100.
+    """
     by_passage: dict[str, list[str]] = {}
     for hyperedge in engine.catalogue.hyperedges():
         names = dict.fromkeys(incidence.name for incidence in engine.catalogue.hyperedge(hyperedge.id)[1])
@@ -214,7 +220,7 @@ def write_hyperedge_sets(engine: Engine, queries: Sequence[Question], folder: Pa
 
 
 def read_hyperedge_sets(folder: Path) -> dict[str, HyperedgeSet]:
-    """Return the hyperedge sets of a run folder by question id.
+    """Return by question id the hyperedges of one relevant passage per question, stored in a run folder.
 
     Raises:
         ConfigurationError: the folder has none, or a line is damaged.

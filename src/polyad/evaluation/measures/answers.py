@@ -51,7 +51,7 @@ def exact_match(answer: str, accepted: Sequence[str]) -> float:
 
 
 def token_f1(answer: str, accepted: Sequence[str]) -> float:
-    """Return the F1 of the words that the answer shares with an accepted answer (SQuAD 1.1).
+    """Return the F1 of the word overlap between the answer and the most similar accepted answer (SQuAD 1.1).
 
     An answer without words matches an accepted answer without words, as in SQuAD 2.0.
 
@@ -63,7 +63,7 @@ def token_f1(answer: str, accepted: Sequence[str]) -> float:
 
 
 def hotpotqa_f1(answer: str, accepted: Sequence[str]) -> float:
-    """Return HotpotQA's F1: :func:`token_f1`, but 0 if one of the two answers is "yes" or "no" and the other differs.
+    """Return HotpotQA's F1: :func:`token_f1`, but 0 if only one of the two answers is "yes", or only one is "no".
 
     Source: the evaluation scripts of HotpotQA and 2WikiMultiHopQA, and FlashRAG, which HyperGraphRAG v2 names.
 
@@ -98,7 +98,7 @@ def contain_accuracy(answer: str, accepted: Sequence[str]) -> float:
 
 
 def hyperrag_exact_match(answer: str, accepted: Sequence[str]) -> float:
-    """Return 1 if one of the two answers contains the other, white space ignored, otherwise 0: HyperRAG's "EM".
+    """Return 1 if the answer contains an accepted answer or an accepted answer contains the answer: HyperRAG's "EM".
 
     Source: HyperRAG's code (``qa_eval_EM_F1.py``), which lowers the case and removes blanks. An empty answer is wrong.
 
@@ -115,7 +115,7 @@ def _remove_blanks(text: str) -> str:
 
 
 def name_reciprocal_rank(names: Sequence[str], accepted: Sequence[str]) -> float:
-    """Return 1 / rank of the first accepted name in an answer that lists names, or 0 if no name is accepted.
+    """Return 1 / rank of the first accepted name in a ranked list of entity names, or 0 if no name is accepted.
 
     Source: HyperRAG, section 4.1.2, for WikiTopics; its code compares names as :func:`normalize_answer` does.
 
@@ -127,7 +127,7 @@ def name_reciprocal_rank(names: Sequence[str], accepted: Sequence[str]) -> float
 
 
 def name_hits(names: Sequence[str], accepted: Sequence[str], k: int = 10) -> float:
-    """Return 1 if an accepted name is among the first ``k`` names of the answer, otherwise 0 (HyperRAG, section 4.1.2).
+    """Return 1 if one of the first ``k`` entity names of the answer is accepted, otherwise 0 (HyperRAG, section 4.1.2).
 
     >>> name_hits(["Isk", "Aldby"], ["Aldby"], k=1)
     0.0
@@ -136,7 +136,9 @@ def name_hits(names: Sequence[str], accepted: Sequence[str], k: int = 10) -> flo
 
 
 def context_recall(answer: str, accepted: Sequence[str], split: Split = normalize_words) -> float | None:
-    """Return the share of the distinct words of an accepted answer that the answer contains; None if it has no words.
+    """Return the share of an accepted answer's distinct words that the answer contains, for the best accepted answer.
+
+    Return None if no accepted answer has words.
 
     Source: C-Rec of HyperGraphRAG v1, equation 22, which counts tokens of GPT-2; ``split`` may return these. By default
     words are counted without case and punctuation, as ``c_rec_words``: the values differ from those of the paper.
@@ -182,10 +184,11 @@ def _find_capitalised(text: str) -> set[str]:
 
 
 def rouge_l(answer: str, accepted: Sequence[str]) -> float:
-    """Return the F1 of the longest common subsequence of words (Lin, 2004), as rouge-score computes it with stemming.
+    """Return ROUGE-L, the F1 of the longest common subsequence of words, for the best accepted answer (Lin, 2004).
 
-    GraphRAG-Bench stems too. Both use NLTK's extensions of Porter's stemmer, which are left out here: they change the
-    stem of one word in a hundred, mostly in all of its forms alike.
+    Words are stemmed. The package rouge-score, with stemming, and GraphRAG-Bench also apply NLTK's extensions of
+    Porter's stemmer. These extensions are left out here: they change the stem of one word in a hundred, mostly in all
+    forms of the word alike.
 
     >>> round(rouge_l("an otter eats fish", ["the otter eats"]), 4)
     0.5714
@@ -216,7 +219,7 @@ def _lcs_length(first: Sequence[str], second: Sequence[str]) -> int:
 
 
 def load_tokenizer(file: Path) -> tuple[str, Split]:
-    """Return the name of a tokenizer file with a hash of its content, and a function that splits a text into tokens.
+    """Return the name of a tokenizer (file name and hash of the content) and a function from text to token ids.
 
     Raises:
         MissingExtraError: tokenizers is not installed.

@@ -32,7 +32,7 @@ SplitSentences = Callable[[str], Sequence[Span]]
 
 @dataclass(frozen=True, slots=True)
 class StatementCoverage:
-    """The number of a question's evidence statements in the retrieved texts, and in the whole index.
+    """The number of a question's evidence statements that the retrieved texts contain, and that the index contains.
 
     Attributes:
         statements: Number of statements.
@@ -54,12 +54,12 @@ class StatementCoverage:
         return self.coverable / self.statements
 
     def get_recall(self, max_words: int) -> float:
-        """Return the share of evidence statements in the first ``max_words`` retrieved words."""
+        """Return the share of evidence statements that the first ``max_words`` words of the retrieved texts contain."""
         return self.at_words[max_words] / self.statements
 
 
 def is_covered(weights: Mapping[str, float], sentences: Sequence[frozenset[str]]) -> bool:
-    """Return whether three consecutive sentences contain enough words of an evidence statement.
+    """Return whether three consecutive sentences contain enough words of an evidence statement, by weight of the words.
 
     The weights of the words that occur in three consecutive sentences must reach 0.8 of the total weight. This measure
     is polyad's own; GraphRAG-Bench's evidence recall asks a language model.
@@ -107,7 +107,7 @@ class StatementRecall:
         }
 
     def measure(self, statements: Sequence[str], texts: Sequence[str]) -> StatementCoverage:
-        """Return how many of a question's evidence statements the retrieved texts contain.
+        """Return how many of a question's evidence statements the retrieved texts contain, for each budget of words.
 
         One text must cover a statement alone.
         """
@@ -124,7 +124,7 @@ class StatementRecall:
         return sum(any(is_covered(statement, text) for text in sentences) for statement in weights)
 
     def _is_coverable(self, weights: Mapping[str, float]) -> bool:
-        """Return whether any passage of the index contains a statement with these word weights."""
+        """Return whether any passage of the index contains a statement, given the weight of each of its words."""
         words, values = list(weights), np.array(list(weights.values()), dtype=np.float64)
         for start in range(0, self._snapshot.passage_count, _BATCH):
             rows = np.arange(start, min(start + _BATCH, self._snapshot.passage_count), dtype=np.int64)
@@ -147,7 +147,7 @@ def truncate_texts(texts: Iterable[str], max_words: int) -> list[str]:
 
 
 def _limit_texts(texts: Sequence[str], budget: int) -> list[str]:
-    """Return the first texts with at most ``budget`` words; the last one is cut."""
+    """Return the first texts up to a total of ``budget`` words; the last text is cut to fit."""
     limited: list[str] = []
     for text in texts:
         count = len(text.split())

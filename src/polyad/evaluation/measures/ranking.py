@@ -112,7 +112,7 @@ class Measure:
 
 
 def parse_measure(name: str) -> Measure:
-    """Return the measure with this name, such as ``recall@5``.
+    """Return the retrieval measure with this name, such as ``recall@5``.
 
     >>> parse_measure("recall@500w").in_words
     True

@@ -90,6 +90,6 @@ def correct_holm(p_values: Sequence[float]) -> list[float]:
 
 
 def _split_batches(rows: int, width: int) -> list[int]:
-    """Divide ``rows`` into batch sizes such that a batch of ``width`` columns fits into memory."""
+    """Return sizes of batches that add up to ``rows``; each batch of rows with ``width`` columns fits into memory."""
     size = max(1, _BATCH_NUMBERS // width)
     return [min(size, rows - start) for start in range(0, rows, size)]

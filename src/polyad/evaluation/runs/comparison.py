@@ -17,7 +17,7 @@ from polyad.evaluation.runs.run_folder import Run, load_run
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """One retriever in one evaluation run, with its records: the unit of comparisons.
+    """One retriever in one evaluation run, with a result for each question: the unit of comparisons.
 
     Attributes:
         name: Folder of the run and name of the retriever.
@@ -37,7 +37,7 @@ class System:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The difference of two systems in one measure, with confidence interval and p values.
+    """The difference between the means of two systems in one measure, with confidence interval and p values.
 
     Attributes:
         measure: Name of the measure.
@@ -59,13 +59,13 @@ class Difference:
 
     @property
     def difference(self) -> float:
-        """The second system's mean minus the baseline's mean."""
+        """The mean of the second system minus the mean of the first system, which is the baseline."""
         return self.second - self.first
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two systems, the first as baseline, and their difference in each measure.
+    """A comparison of a system with a baseline system: the difference in each measure.
 
     Attributes:
         first: The baseline.
@@ -78,7 +78,7 @@ class Comparison:
     differences: Sequence[Difference]
 
     def rank_questions(self, measure: Measure) -> list[tuple[float, QuestionRecord, QuestionRecord]]:
-        """Return the questions on which two systems differ, largest loss of the second system first.
+        """Return the questions on which the two systems differ in ``measure``, largest loss of the second system first.
 
         Each item is a tuple: difference, record of the first system, record of the second system.
         """
@@ -88,7 +88,9 @@ class Comparison:
 
 
 def load_systems(names: Sequence[str]) -> list[list[System]]:
-    """Load systems by name: ``FOLDER`` for all retrievers of a run, ``FOLDER:RETRIEVER`` for one.
+    """Return one list of systems (retrievers of an evaluation run) for each name, ``FOLDER`` or ``FOLDER:RETRIEVER``.
+
+    ``FOLDER`` stands for all retrievers of the run in that folder.
 
     Raises:
         ConfigurationError: the run or the retriever is missing.
@@ -115,7 +117,7 @@ def _split_name(name: str) -> tuple[Path, str]:
 
 
 def pair_systems(groups: Sequence[Sequence[System]]) -> list[tuple[System, System]]:
-    """Return pairs (baseline, other) of the systems to compare; ``groups`` has the systems (retrievers) of each run.
+    """Return the pairs of systems to compare, baseline first; ``groups`` lists the systems (retrievers) of each run.
 
     In one run, the first retriever is the baseline of the others. In two runs, each retriever is compared with itself
     if both runs have it. If the first run has only one retriever, that retriever is the baseline of all.
@@ -146,7 +148,7 @@ def pair_systems(groups: Sequence[Sequence[System]]) -> list[tuple[System, Syste
 
 
 def choose_measures(pairs: Sequence[tuple[System, System]]) -> list[str]:
-    """Return the measures that a benchmark supports: of rankings, or of evidence statements.
+    """Return the names of measures that the systems' data set supports: of ranked documents or of evidence statements.
 
     The list is empty if the data set has neither gold documents nor evidence statements.
     """
@@ -159,7 +161,7 @@ def choose_measures(pairs: Sequence[tuple[System, System]]) -> list[str]:
 
 
 def compare_systems(pairs: Sequence[tuple[System, System]], measures: Sequence[str], seed: int) -> list[Comparison]:
-    """Compare the systems of each pair in each measure, and correct the p values for the number of tests."""
+    """Return a comparison of each pair of systems in each measure, with p values corrected for the number of tests."""
     differences = [
         [_compute_difference(first, second, parse_measure(name), seed) for name in measures] for first, second in pairs
     ]
@@ -178,7 +180,7 @@ def _compute_difference(first: System, second: System, measure: Measure, seed: i
 
 
 def find_failures(comparisons: Sequence[Comparison], min_differences: Mapping[str, float]) -> list[str]:
-    """Return a message for each difference below its allowed minimum.
+    """Return a message for each difference between systems that is below the minimum allowed for its measure.
 
     Args:
         comparisons: Comparisons by the measures of ``min_differences`` and perhaps others.
@@ -213,7 +215,7 @@ def parse_min_differences(options: Sequence[str]) -> dict[str, float]:
 
 
 def comparisons_to_json(comparisons: Sequence[Comparison]) -> dict[str, object]:
-    """Return the JSON object that ``polyad bench compare --json`` prints; differences are in [-1, 1]."""
+    """Return comparisons as the JSON object that ``polyad bench compare --json`` prints; differences are in [-1, 1]."""
     return {
         "comparisons": [
             {

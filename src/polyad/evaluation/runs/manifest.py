@@ -28,7 +28,7 @@ MAX_DEPTH, MAX_QUESTIONS, MAX_RETRIEVERS = 10_000, 10_000_000, 1_000
 
 
 class DatasetDescription(TypedDict):
-    """The benchmark of a run: its name, a hash of its files and the question ids."""
+    """The data set of an evaluation run: name, hash of the files and question ids."""
 
     name: Name
     digest: str
@@ -36,7 +36,7 @@ class DatasetDescription(TypedDict):
 
 
 class RequiredManifest(TypedDict):
-    """The keys that every run's ``manifest.json`` has."""
+    """The keys that ``manifest.json``, the description of an evaluation run, always has."""
 
     format: int
     dataset: DatasetDescription
@@ -45,7 +45,7 @@ class RequiredManifest(TypedDict):
 
 
 class Manifest(RequiredManifest, total=False):
-    """The contents of a run's ``manifest.json``: benchmark, settings, code version and machine."""
+    """The contents of ``manifest.json``, which describes an evaluation run: data set, settings, code and machine."""
 
     seed: int
     settings: Mapping[str, Mapping[str, Any] | None]
@@ -74,7 +74,7 @@ class IndexCost(TypedDict, total=False):
 
 
 def read_manifest(path: Path) -> dict[str, Any]:
-    """Read ``manifest.json``, which describes a run: data set, retrievers, settings, code and machine.
+    """Return the contents of ``manifest.json``, which describes an evaluation run: data, settings, code and machine.
 
     Raises:
         ConfigurationError: the file is missing, of another version or damaged; the message names file and line.
@@ -99,7 +99,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
 
 
 def read_index_cost(path: Path) -> dict[str, Any]:
-    """Read the cost of indexing from ``cost.json``.
+    """Return the cost of indexing (time, memory, tokens and sizes) from ``cost.json`` as a dictionary.
 
     Raises:
         ConfigurationError: the file is missing or damaged; the message names file and line.
@@ -109,7 +109,7 @@ def read_index_cost(path: Path) -> dict[str, Any]:
 
 
 def read_object(path: Path) -> dict[str, Any]:
-    """Read a JSON object from a file in a run folder.
+    """Return the JSON object in a file of a run folder as a dictionary.
 
     Raises:
         ConfigurationError: the file is missing, or holds no object; the message names file and line.
@@ -123,7 +123,7 @@ def read_object(path: Path) -> dict[str, Any]:
 
 
 def require_type(path: Path, value: object, type_: Any, place: str = "") -> Any:
-    """Convert a JSON value of a file to a type; raise ConfigurationError if it does not fit.
+    """Return a JSON value of the file ``path``, converted to ``type_``; ``place`` names the value in error messages.
 
     Raise ConfigurationError with file and line if the value has another type.
     """
@@ -146,7 +146,7 @@ def build_manifest(
     settings: object,
     **options: object,
 ) -> dict[str, Any]:
-    """Return the contents of a run's ``manifest.json``: benchmark, settings, code and machine.
+    """Return the contents of ``manifest.json``, which describes an evaluation run: data, settings, code and machine.
 
     Args:
         dataset: The data set, with the questions to ask.
@@ -173,7 +173,7 @@ def build_manifest(
 
 
 def compute_dataset_digest(dataset: Dataset) -> str:
-    """Return the SHA-256 digest of the files of a data set, in order."""
+    """Return a SHA-256 digest of the contents of all files of a data set, in hexadecimal."""
     digest = hashlib.sha256()
     for path in dataset.files:
         with path.open("rb") as file:
@@ -182,7 +182,7 @@ def compute_dataset_digest(dataset: Dataset) -> str:
 
 
 def settings_to_json(settings: object) -> Any:
-    """Return settings as JSON values, without API keys and passwords."""
+    """Return settings (dataclasses, also nested) as JSON values, without API keys and passwords."""
     if is_dataclass(settings):
         return {
             field.name: settings_to_json(mask_url(value) if field.name == "base_url" else value)
@@ -207,7 +207,7 @@ def get_versions() -> dict[str, str]:
 
 
 def get_commit() -> str:
-    """Return the Git commit of polyad's source, with ``+`` if files have changed; empty for an installed package."""
+    """Return the Git commit of polyad's source, with ``+`` if files have changed, or "" for an installed package."""
     folder = Path(polyad.__file__).parent
 
     def git(*arguments: str) -> str:
@@ -223,7 +223,7 @@ def get_commit() -> str:
 
 
 def describe_machine() -> dict[str, Any]:
-    """Return the processor, the number of cores and the operating system of this machine."""
+    """Return a dictionary with the processor, the number of cores and the operating system of this machine."""
     return {"processor": get_processor_name(), "cores": os.cpu_count(), "system": platform.system()}
 
 

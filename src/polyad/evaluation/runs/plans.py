@@ -129,7 +129,7 @@ ABLATIONS = _load_ablations()
 
 
 def build_grid(sweep: Mapping[str, Sequence[Value]]) -> list[Variant]:
-    """Return one variant of the settings for each combination of the swept values.
+    """Return one variant of the settings for each combination of values; ``sweep`` lists the values of each setting.
 
     >>> [variant.name for variant in build_grid({"hypersu.decay": [0.3, 0.5]})]
     ['hypersu.decay=0.3', 'hypersu.decay=0.5']
@@ -152,7 +152,7 @@ def _format_value(value: Value) -> str:
 
 
 def parse_sweep(option: str) -> tuple[str, list[Value]]:
-    """Parse an option ``section.key=A,B,...`` into a setting and its values.
+    """Return the name of a setting and a list of values, parsed from an option ``section.key=A,B,...``.
 
     The name may also be ``method``, ``preset`` or one of :data:`MODELS`.
 
@@ -179,7 +179,7 @@ def parse_sweep(option: str) -> tuple[str, list[Value]]:
 
 
 def get_run_names(plan: Plan) -> list[str]:
-    """Return the folder name for the run of each variant of the settings.
+    """Return a folder name for each run of an experiment; each variant of the settings has one run.
 
     Raises:
         ConfigurationError: two names are equal, or a name cannot be a folder.
@@ -194,7 +194,7 @@ def get_run_names(plan: Plan) -> list[str]:
 
 
 def read_plan(path: Path) -> Plan:
-    """Read the plan of an experiment from a TOML file; paths in the file are relative to the file.
+    """Return the plan of an experiment, read from a TOML file; paths in the file are relative to the file.
 
     Keys: ``benchmarks``, ``retrievers``, ``methods``, ``presets``, ``k``, ``limit``, ``split``, ``seed``,
     ``embedder``, ``mention_extractor``, ``out``, ``answers``, ``answering``, ``judges``, ``judge_model``.
@@ -221,7 +221,7 @@ def read_plan(path: Path) -> Plan:
 
 
 class _KeyError(ConfigurationError):
-    """Raised if a key or value in an experiment's TOML file is invalid."""
+    """Raised if a key, or the value of a key, in an experiment's TOML file is invalid."""
 
     def __init__(self, key: str, message: str) -> None:
         super().__init__(message)
@@ -243,7 +243,7 @@ def _build_plan(folder: Path, content: Mapping[str, Any]) -> Plan:
 
 
 def _require_valid(key: str, value: Any) -> None:
-    """Raise an error unless a key of an experiment's TOML file and its value are valid."""
+    """Raise an error unless ``key`` is a key of an experiment's TOML file and ``value`` is allowed for this key."""
     if key not in _TYPES:
         raise _KeyError(key, f"{key} is no key of an experiment; expected some of {', '.join(_TYPES)}")
     if type(value) is not _TYPES[key]:
@@ -261,7 +261,7 @@ def _require_valid(key: str, value: Any) -> None:
 
 
 def _build_variants(content: Mapping[str, Any]) -> list[Variant]:
-    """Return all variants of an experiment: its settings with each preset, method and answer form."""
+    """Return one variant for each combination of settings, preset, method and answering mode of an experiment."""
     variants = []
     for name, settings in content.get("variants", {}).items():
         if not isinstance(settings, dict):
@@ -288,7 +288,7 @@ def _build_variants(content: Mapping[str, Any]) -> list[Variant]:
 
 
 def _flatten(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Flatten nested TOML tables into a dictionary with keys ``section.key``."""
+    """Return nested TOML tables as one flat dictionary with keys ``section.key``."""
     flat: dict[str, Any] = {}
     for name, value in settings.items():
         flat |= {f"{name}.{key}": item for key, item in value.items()} if isinstance(value, dict) else {name: value}
@@ -296,7 +296,7 @@ def _flatten(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _label(choices: Sequence[str], choice: str) -> list[str]:
-    """Return the part of a variant's name for one choice, such as a preset; empty for the only choice."""
+    """Return a list with ``choice``, a part of a variant's name, or an empty list if there is only one choice."""
     return [choice or "none"] if len(choices) > 1 else []
 
 
@@ -312,7 +312,7 @@ def _require_settings(settings: Mapping[str, Any]) -> None:
 
 
 def _find_line(text: str, key: str) -> int:
-    """Return the line number of a TOML file that defines a key, since ``tomllib`` reports none."""
+    """Return the line number at which the text of a TOML file defines ``key``; ``tomllib`` reports no line numbers."""
     pattern = re.compile(rf"^\s*(?:\[.*)?[\"']?{re.escape(key)}[\"']?\s*(?:=|\])") if key else re.compile("")
     lines = text.splitlines()
     return next((number for number, line in enumerate(lines, 1) if pattern.match(line)), 1)

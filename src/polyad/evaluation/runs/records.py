@@ -43,7 +43,7 @@ class RankedPassage:
 
     @classmethod
     def from_hit(cls, hit: ScoredPassage) -> RankedPassage:
-        """Return the record of a retrieved passage and its score."""
+        """Return a record with the ids, score and number of words of a retrieved passage."""
         relevance = None if hit.relevance is None else float(hit.relevance)
         passage = hit.passage
         return cls(passage.id, passage.document_id, float(hit.score), _count_words(passage.text), relevance)
@@ -51,7 +51,7 @@ class RankedPassage:
 
 @dataclass(frozen=True, slots=True)
 class PassageText:
-    """Title and text of a retrieved passage, stored once per run."""
+    """Title and text of a retrieved passage, stored once per evaluation run."""
 
     passage_id: str
     document_id: str
@@ -92,7 +92,7 @@ class QuestionRecord:
 
     @property
     def key(self) -> tuple[str, str]:
-        """Retriever and question id: the key of a record within a run."""
+        """The key of a record within an evaluation run: retriever and question id."""
         return self.retriever, self.query.id
 
     @property
@@ -102,15 +102,15 @@ class QuestionRecord:
 
     @property
     def documents(self) -> list[str]:
-        """Document ids, ranked by their best passage."""
+        """Ids of the retrieved documents, each at the rank of its best passage."""
         return list(dict.fromkeys(passage.document_id for passage in self.passages))
 
     def get_top_passage_ids(self, k: int) -> list[str]:
-        """Return the ids of the best ``k`` passages."""
+        """Return the ids of the first ``k`` passages of the ranking."""
         return [passage.passage_id for passage in self.passages[:k]]
 
     def count_words_to_read(self, k: int) -> int:
-        """Return the number of words from the first passage to that of the ``k``-th document."""
+        """Return the number of words of all passages before the first passage of the (``k`` + 1)-th document."""
         documents: set[str] = set()
         words = 0
         for passage in self.passages:
@@ -121,7 +121,7 @@ class QuestionRecord:
         return words
 
     def get_documents_within(self, max_words: int) -> list[str]:
-        """Return the documents whose passages fit, in rank order, into ``max_words`` words.
+        """Return the ids of the documents whose passages, in rank order, fit into a total of ``max_words`` words.
 
         Reading stops at the first passage that does not fit. This compares retrievers of long and of short passages by
         the amount of text that a reader reads.
@@ -138,7 +138,7 @@ class QuestionRecord:
 def find_missing_questions(
     stored: Container[tuple[str, str]], retriever: str, queries: Iterable[Question]
 ) -> list[Question]:
-    """Return the questions for which a retriever has no stored record; ``stored`` has keys (retriever, question id)."""
+    """Return the questions for which ``retriever`` has no record; ``stored`` contains keys (retriever, question id)."""
     return [query for query in queries if (retriever, query.id) not in stored]
 
 
@@ -154,7 +154,7 @@ _MAX_NEIGHBOURS = 24
 
 @dataclass(frozen=True, slots=True)
 class Neighbourhood:
-    """An example entity with its hyperedges and their members, for a plot.
+    """An example entity for a plot, with the names of the entities in each hyperedge that contains this entity.
 
     Attributes:
         entity: Name of the entity.
@@ -195,7 +195,7 @@ class HypergraphStatistics:
 
 
 def compute_statistics(catalogue: Catalogue) -> HypergraphStatistics:
-    """Return histograms of an index's hypergraph, such as the number of entities per hyperedge."""
+    """Return statistics of the hypergraph of an index, such as a histogram of the number of entities per hyperedge."""
     hyperedges = catalogue.hyperedges()
     names: dict[str, str] = {}
     members: dict[str, list[str]] = {}
@@ -221,7 +221,7 @@ def compute_statistics(catalogue: Catalogue) -> HypergraphStatistics:
 
 
 def compute_mean(histogram: Histogram) -> float:
-    """Return the mean of a histogram's values; 0 for an empty histogram.
+    """Return the mean of the values that a histogram counts; 0 for an empty histogram.
 
     >>> compute_mean({2: 1, 4: 3})
     3.5
@@ -235,11 +235,10 @@ def _count(sizes: Iterable[int]) -> Histogram:
 
 
 def _find_example_entity(memberships: Mapping[str, Sequence[str]], members: Mapping[str, Sequence[str]]) -> str | None:
-    """Return the key of an example entity: the one with most hyperedges that a plot can show.
+    """Return the key of the entity with the most hyperedges, among entities with few enough neighbours for a plot.
 
-    Return None if the index has no suitable entity.
-
-    Entities with digits in their key, such as numbers and dates, are skipped.
+    ``memberships`` maps entity keys to hyperedge ids, ``members`` maps hyperedge ids to entity keys. Entities with
+    digits in their key, such as numbers and dates, are skipped. Return None if the index has no suitable entity.
     """
     neighbours = {
         key: len({member for id in ids for member in members[id]}) - 1

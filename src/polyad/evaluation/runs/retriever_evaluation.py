@@ -96,7 +96,7 @@ def _round(value: float | None) -> float | None:
 def evaluate_retriever(
     retriever: str, search: Search, queries: Sequence[Question], k: int, progress: Progress = silent
 ) -> RetrieverResult:
-    """Search with every question and return the retriever's mean measures.
+    """Call ``search`` with every question, and return the mean measures and times of the retriever named ``retriever``.
 
     See :func:`ask_questions`.
     """
@@ -115,9 +115,9 @@ def ask_questions(
     asked_before: int = 0,
     measure_coverage: MeasureCoverage | None = None,
 ) -> Iterator[tuple[QuestionRecord, Evidence]]:
-    """Search with every question once, and yield the record and the evidence of each before the next is asked.
+    """Search with each question and yield the record of the result (ranking, times, tokens) and the retrieved evidence.
 
-    There is no warm-up: the first question counts.
+    The pair is yielded before the next question is asked. There is no warm-up: the first question counts.
 
     Args:
         retriever: Name of the retriever, for the records.
@@ -160,7 +160,7 @@ def ask_questions(
 
 
 def summarise_records(retriever: str, records: Sequence[QuestionRecord], k: int) -> RetrieverResult:
-    """Return mean measures and times of one retriever, computed from its records.
+    """Return the mean measures and times of one retriever, computed from one record per question.
 
     The measures rank documents by their best passage, because a document may be split into several passages.
 
@@ -187,14 +187,14 @@ def summarise_records(retriever: str, records: Sequence[QuestionRecord], k: int)
 
 
 def _average(measure: str, records: Sequence[QuestionRecord]) -> float | None:
-    """Return the mean of a measure over records; None without records."""
+    """Return the mean over ``records`` of the measure with this name; None if ``records`` is empty."""
     return statistics.fmean(map(parse_measure(measure), records)) if records else None
 
 
 def _summarise_coverage(records: Sequence[QuestionRecord]) -> dict[str, Any]:
-    """Return the mean share of retrieved evidence statements for each word budget.
+    """Return the mean recall of evidence statements for each word budget, and the highest mean recall that is possible.
 
-    The result is empty if the data set has no evidence statements.
+    The keys are fields of :class:`RetrieverResult`. The result is empty if the data set has no evidence statements.
     """
     coverages = [record.coverage for record in records if record.coverage]
     if not coverages:
@@ -209,7 +209,7 @@ def _summarise_coverage(records: Sequence[QuestionRecord]) -> dict[str, Any]:
 
 
 def track_questions(questions: Sequence[str], progress: Progress, name: str) -> Iterator[str]:
-    """Yield each question after reporting progress."""
+    """Yield each question after a call of ``progress``, whose label contains ``name``."""
     for number, question in enumerate(questions):
         progress(number, len(questions), f"questions, {name}")
         yield question
@@ -223,7 +223,7 @@ FALSE_REFUSALS = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """How often a retriever returns nothing for questions whose relevant documents were removed.
+    """How often a retriever scores every passage below a threshold if the relevant documents are not in the index.
 
     Attributes:
         flags: Whether each question without its gold documents is refused.
@@ -239,11 +239,11 @@ class Refusal:
 
     @property
     def refused(self) -> float:
-        """Share of questions, without their relevant documents in the index, for which nothing is returned."""
+        """Share of questions that are refused while their relevant documents are not in the index."""
         return sum(self.flags) / len(self.flags)
 
     def to_json(self) -> dict[str, object]:
-        """Return the result as a JSON object of the output of ``polyad eval --json``."""
+        """Return the measures of refusal as a dictionary, a part of the JSON that ``polyad eval --json`` prints."""
         return {
             "refused": round(self.refused, 4),
             "at_false_refusals": FALSE_REFUSALS,
@@ -254,7 +254,7 @@ class Refusal:
 
 
 def read_records_without_gold(folder: Path) -> dict[tuple[str, str], QuestionRecord]:
-    """Return the results after removing relevant documents, by retriever and question id.
+    """Return the results of searches in an index without the relevant documents, keyed by retriever and question id.
 
     The result is empty if refusal was not measured.
 
@@ -265,7 +265,7 @@ def read_records_without_gold(folder: Path) -> dict[tuple[str, str], QuestionRec
 
 
 def require_gold_documents(dataset: Dataset) -> None:
-    """Raise ConfigurationError if a benchmark has no relevant documents, or only relevant ones.
+    """Raise ConfigurationError if no document, or each document, of a data set is relevant to a question.
 
     In both cases refusal cannot be measured.
     """
@@ -282,10 +282,11 @@ def require_gold_documents(dataset: Dataset) -> None:
 def measure_refusal(
     records: Sequence[QuestionRecord], without_gold: Mapping[tuple[str, str], QuestionRecord]
 ) -> Refusal | None:
-    """Return how often a retriever returns nothing after relevant documents are removed; None if not measured.
+    """Return how often a retriever refuses questions whose relevant documents were removed from the index.
 
     A question is refused if its best passage scores below a threshold. At most 5 per cent of the questions with gold
-    documents are below the threshold. This is the measure of ``benchmarks/manuals.py``.
+    documents are below the threshold. This is the measure of ``benchmarks/manuals.py``. Return None if refusal was not
+    measured.
 
     Args:
         records: Records of the whole index.

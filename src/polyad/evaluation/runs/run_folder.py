@@ -50,7 +50,7 @@ _REQUEST_SETTINGS = frozenset(
 
 
 class RunWriter(ExitStack):
-    """A writer that appends each question's result to a run folder until it is closed.
+    """A context manager that appends the result of each question to the files of a run folder.
 
     Args:
         folder: The folder; created if it is missing.
@@ -80,7 +80,7 @@ class RunWriter(ExitStack):
             self.push(files.pop_all())
 
     def _has_replies(self) -> bool:
-        """Return whether any result of the run depends on language model replies."""
+        """Return whether any result in the run folder depends on replies of a language model."""
         answers, judgements = read_answers(self.folder)
         index = read_index_cost(self.folder / COST) if (self.folder / COST).exists() else {}
         has_spent = any(record.llm_tokens_uncached for record in self._records.by_key.values())
@@ -94,12 +94,12 @@ class RunWriter(ExitStack):
         self._records.append(record)
 
     def write_index_cost(self, index: Json) -> None:
-        """Write the cost of indexing to ``cost.json``, unless the file exists."""
+        """Write the cost of indexing (time, memory, tokens) to ``cost.json``, unless the file exists."""
         if not (self.folder / COST).exists():
             _write_json(self.folder / COST, {"index": dict(index)})
 
     def write_statistics(self, compute_statistics: Callable[[], HypergraphStatistics]) -> None:
-        """Compute and write the hypergraph's statistics, unless their file exists."""
+        """Write the statistics that ``compute_statistics`` returns to ``hypergraph.json``, unless the file exists."""
         if not (self.folder / STATISTICS).exists():
             _write_json(self.folder / STATISTICS, format_value(compute_statistics()))
 
@@ -149,15 +149,15 @@ class Run:
 
     @property
     def questions(self) -> tuple[tuple[str, frozenset[str]], ...]:
-        """The pair (id, gold documents) of each question."""
+        """The pair (id, ids of the gold documents) of each question."""
         return tuple((record.query.id, record.query.gold) for record in next(iter(self.records.values())))
 
     def compute_results(self) -> list[retriever_evaluation.RetrieverResult]:
-        """Return the average measures and times of each retriever."""
+        """Return the mean measures and times of each retriever in a list."""
         return [retriever_evaluation.summarise_records(name, records, self.k) for name, records in self.records.items()]
 
     def average_answers(self) -> dict[str, dict[str, Average]]:
-        """Return the mean of each answer measure, by retriever; empty without answers."""
+        """Return the mean of each answer measure, keyed by retriever and then by measure; empty without answers."""
         answers, judgements = read_answers(self.folder)
         averages = {
             name: average_answers(name, [record.query for record in records], answers, judgements)
@@ -166,7 +166,7 @@ class Run:
         return {name: average for name, average in averages.items() if average}
 
     def average_answers_by_type(self) -> dict[str, dict[str, dict[str, Average]]]:
-        """Return the mean of each answer measure, by question type and retriever.
+        """Return the mean of each answer measure in nested dictionaries: by question type, retriever and measure.
 
         The result is empty if all questions have the same type.
         """
@@ -179,7 +179,7 @@ class Run:
         return by_type
 
     def measure_refusals(self) -> dict[str, retriever_evaluation.Refusal]:
-        """Return how often each retriever returns nothing after relevant documents are removed."""
+        """Return for each retriever how often questions are refused after relevant documents were removed."""
         without_gold = retriever_evaluation.read_records_without_gold(self.folder)
         refusals = {
             name: retriever_evaluation.measure_refusal(records, without_gold) for name, records in self.records.items()
@@ -221,7 +221,7 @@ def _averages_to_json(averages: Mapping[str, Average]) -> dict[str, object]:
 
 
 def load_run(folder: Path) -> Run:
-    """Read an evaluation run from its folder.
+    """Return the evaluation run that is stored in ``folder``.
 
     Raises:
         ConfigurationError: the folder is missing or damaged, or a question has not been asked; the message names file
@@ -246,7 +246,7 @@ def load_run(folder: Path) -> Run:
 
 
 def _require_same_questions(path: Path, records: Mapping[str, Sequence[QuestionRecord]]) -> None:
-    """Raise ConfigurationError unless all records agree on each question's gold documents."""
+    """Raise ConfigurationError unless all records of a question have the same gold documents and all word budgets."""
     for group in zip(*records.values(), strict=True):
         for record in group:
             if record.query.gold != group[0].query.gold or (
@@ -259,7 +259,7 @@ def _require_same_questions(path: Path, records: Mapping[str, Sequence[QuestionR
 
 
 def write_derived_files(run: Run) -> None:
-    """Write the files computed from a run's records: ``run.trec``, ``results.json`` and search cost."""
+    """Write the files computed from the records of a run: ``run.trec``, ``results.json`` and the search times."""
     search_costs = {
         name: {
             "questions": len(records),
@@ -275,7 +275,7 @@ def write_derived_files(run: Run) -> None:
 
 
 def format_trec_lines(run: Run) -> Iterator[str]:
-    """Yield the rankings as lines in the format of trec_eval, one line for each document.
+    """Yield the rankings of a run as lines in the format of trec_eval, one line for each retrieved document.
 
     Scores count down from the depth of the ranking, because such tools sort by score and break ties differently. White
     space in ids is percent-encoded (``%20``). ``per_query.jsonl`` has the scores of the retriever.
@@ -301,7 +301,7 @@ def _make_run_folder(folder: Path) -> None:
 
 
 def _require_same_run(folder: Path, earlier: Json, current: Json, *, has_replies: bool) -> None:
-    """Raise ConfigurationError if a folder contains a run with other settings.
+    """Raise ConfigurationError if a run folder's ``earlier`` manifest and the ``current`` manifest differ in settings.
 
     The language model may differ as long as no language model has replied.
     """
@@ -316,7 +316,11 @@ def _require_same_run(folder: Path, earlier: Json, current: Json, *, has_replies
 
 
 def _select_model_settings(manifest: Json, has_replies: bool) -> Json:
-    """Return the manifest without language model settings that may differ within a run."""
+    """Return the manifest without the language-model settings that may change while a run is continued.
+
+    These are all settings of the model if no model has replied (``has_replies`` is false), otherwise those that change
+    no reply.
+    """
     if not isinstance(manifest.get("settings"), Mapping):
         return manifest
     settings = dict(manifest["settings"])
