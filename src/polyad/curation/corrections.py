@@ -167,7 +167,7 @@ class Statements:
         }
 
     def difference(self, earlier: Statements) -> Values:
-        """Return the key-value pairs to write into a store that holds ``earlier`` corrections; None deletes a key."""
+        """Return the key-value pairs that change stored ``earlier`` corrections into these; None deletes a key."""
         before, after = earlier.format(), self.format()
         return {
             name: {

@@ -60,10 +60,10 @@ Lookup = Literal[
     "passages by digest",
     "hyperedges by entity",
 ]
-"""A relation that :meth:`ReadTransaction.find` follows from values to ids."""
+"""A query of :meth:`ReadTransaction.find`, which returns the ids of records by value."""
 
 Count = Literal["size", "kind", "relation", "role"]
-"""A quantity that :meth:`ReadTransaction.count` reports."""
+"""What :meth:`ReadTransaction.count` counts: records by type, or by one of their properties."""
 
 
 @dataclass(frozen=True, slots=True)

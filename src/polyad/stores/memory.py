@@ -89,7 +89,8 @@ class _State:
         if len(set(ids)) < len(ids) or existing & set(ids):
             raise StoreError(f"the document {item.document.id!r} has a passage or hyperedge whose id exists")
         names = [f"{part.entity_key}{part.name}" for edge in edges for part in edge.incidences]
-        "".join([item.document.id, item.document.title, item.document.text, *names]).encode()  # as a database does
+        # Raise UnicodeEncodeError for a lone surrogate, as a database does.
+        "".join([item.document.id, item.document.title, item.document.text, *names]).encode()
         new = sorted({part.entity_key for edge in edges for part in edge.incidences} - self.keys.keys())
         numbers = self.next
         sizes = {"document": 1, "passage": len(item.passages), "edge": len(edges), "entity": len(new)}

@@ -69,7 +69,7 @@ class _TextLoader(Loader):
 
 def prepare_connection(connection: psycopg.Connection[Any]) -> None:
     """Register on a new connection the psycopg converters for texts (NUL is escaped) and integers (bigint)."""
-    connection.adapters.register_dumper(int, Int8Dumper)  # of lists, whose type would be that of the first list
+    connection.adapters.register_dumper(int, Int8Dumper)  # one type for all integers: psycopg would choose it by value
     connection.adapters.register_dumper(int, Int8BinaryDumper)
     connection.adapters.register_dumper(str, _TextDumper)
     connection.adapters.register_dumper(str, _BinaryTextDumper)

@@ -138,7 +138,7 @@ class PostgresStore:
             translate_errors(database.address.name),
             database.writing(self._manifest, idle_seconds=0) as (connection, version),
         ):
-            version += LOG_LENGTH + 1  # no snapshot of the old vectors can be advanced
+            version += LOG_LENGTH + 1  # so that no snapshot of the old vectors is advanced
             transaction = PostgresReadTransaction(connection, database, self._manifest, LOG_LENGTH, lambda: version)
             writing.replace_vectors(connection, transaction, manifest, embed, version)
             database.commit(connection, version, secrets.token_hex(8))

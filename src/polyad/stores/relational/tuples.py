@@ -83,7 +83,8 @@ def _find_candidates(connection: Connection, condition: Condition) -> set[int]:
     candidates: set[int] = set()
     if condition.operator == "=":
         text = normalize_value(condition.value)
-        candidates |= select("AND value = ? AND SUBSTR(value, 1, 500) = ?", text, text[:500])  # PostgreSQL's index
+        # PostgreSQL has an index on the first 500 characters.
+        candidates |= select("AND value = ? AND SUBSTR(value, 1, 500) = ?", text, text[:500])
         candidates |= select("AND names <> '[]' AND INSTR(names, ?) > 0", json.dumps(text))
     column, operator = _BOUNDS[condition.operator]
     for type in TYPES:

@@ -43,7 +43,7 @@ def put(
     existing, pending = set(replaced), list[IndexedDocument]()
     for item in documents:
         if item.document.id in existing:
-            # Insert the others first: an entity that they share with the replaced document must survive.
+            # Insert the pending documents first: an entity that they share with the replaced document must survive.
             insert_documents(connection, pending, version)
             pending = []
             connection.delete_documents([item.document.id], version)

@@ -31,7 +31,7 @@ _SHARED_MEMORY_ERRORS = frozenset({sqlite3.SQLITE_IOERR_SHMOPEN, sqlite3.SQLITE_
 _SPACE_ERRORS = frozenset(
     {
         sqlite3.SQLITE_FULL,
-        sqlite3.SQLITE_IOERR_SHMSIZE,  # of the file with shared memory, which each first connection makes
+        sqlite3.SQLITE_IOERR_SHMSIZE,  # of the shared-memory file, which the first connection creates
         sqlite3.SQLITE_IOERR_WRITE,  # also if a quota or a limit of file sizes is reached
     }
 )
@@ -149,7 +149,7 @@ class Database:
                 yield connection
                 connection.execute("COMMIT")
             except BaseException:
-                if connection.in_transaction:  # SQLite itself ends it when the disk is full
+                if connection.in_transaction:  # SQLite ends the transaction itself when the disk is full
                     connection.execute("ROLLBACK")
                 raise
 
@@ -203,7 +203,7 @@ class Database:
                 open_atomically(path) as file,
                 closing(sqlite3.connect(file.name)) as target,
             ):
-                source.backup(target, pages=_COPIED_PAGES)  # of one version: the transaction is open
+                source.backup(target, pages=_COPIED_PAGES)  # copies one version, since a transaction is open
         except OSError as error:
             raise StoreError(f"cannot write {str(path)!r}: {error.strerror or error}") from error
 
@@ -334,7 +334,7 @@ def _connect(path: Path) -> SqliteConnection:
     )
     try:
         _use_write_ahead_log(connection)
-        connection.execute("PRAGMA synchronous = NORMAL")  # with WAL: survives any crash of the process, never torn
+        connection.execute("PRAGMA synchronous = NORMAL")  # a commit survives a crash of the process
         connection.execute("PRAGMA foreign_keys = ON")
     except BaseException:
         connection.close()

@@ -177,7 +177,7 @@ def check_references(connection: sqlite3.Connection) -> Iterator[Damage]:
     for table, column, parent in _REFERENCES:
         missing = f"NOT EXISTS (SELECT 1 FROM {parent} WHERE {parent}.number = {table}.{column})"
         for id, owner in connection.execute(f"SELECT {_IDS[table]}, {_PARENTS[table][0]} FROM {table} WHERE {missing}"):
-            if parent == "entity":  # its key is lost
+            if parent == "entity":  # the key of the entity is lost
                 yield from _report(connection, "references", table, id, owner, "its entity is missing")
             else:
                 yield Damage("references", table, str(id), f"its {parent} is missing", remedy="repair")

@@ -58,7 +58,7 @@ WITH request(place, number, after, last) AS (VALUES {{}})
 SELECT request.place, {format_checksum_columns("incidence")}
 FROM request CROSS JOIN incidence ON incidence.entity = request.number AND hyperedge > after AND hyperedge <= last
 """
-"""The incidences of one request after the other, each by hyperedge: CROSS JOIN keeps the order of its sides."""
+"""Returns the incidences in the order of requests, then of hyperedges: CROSS JOIN fixes the order of the loops."""
 
 _REQUESTED_TYPES = (int, int, int, int, str, str, str, str, NUMBER, int, NUMBER)
 """The column types of :data:`_REQUESTED_INCIDENCES`."""
@@ -223,7 +223,7 @@ class SqliteStore:
         See :meth:`polyad.protocols.store.Store.replace_vectors`.
         """
         with self._change_documents() as (connection, version):
-            version += LOG_LENGTH + 1  # no snapshot of the old vectors can be advanced
+            version += LOG_LENGTH + 1  # so that no snapshot of the old vectors is advanced
             connection.execute("UPDATE manifest SET value = ? WHERE key = 'version'", [version])
             with self.read_transaction() as transaction:
                 writing.replace_vectors(connection, transaction, manifest, embed, version)
