@@ -9,9 +9,11 @@ import pytest
 
 pytest.importorskip("fastapi")
 
+import anyio
+
 from polyad import Engine
 from polyad.embedders.hashing import HashingEmbedder
-from polyad.server.jobs import JobRunner
+from polyad.server.jobs import Job, JobRunner
 from polyad.server.uploads import UploadedFile
 from tests.server.serving import build_index
 
@@ -33,6 +35,13 @@ class PausedEmbedder:
         monkeypatch.setattr(HashingEmbedder, "encode", wait_and_encode)
 
 
+def follow(runner: JobRunner, id: str) -> list[Job]:
+    async def collect() -> list[Job]:
+        return [job async for job in runner.follow(id)]
+
+    return anyio.run(collect)
+
+
 def test_a_stopped_job_ends_while_its_documents_are_embedded_and_continues_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -50,7 +59,7 @@ def test_a_stopped_job_ends_while_its_documents_are_embedded_and_continues_later
         assert engine.catalogue.statistics().documents < 43
         runner = JobRunner(engine)
         runner.start()
-        assert list(runner.follow(job.id))[-1].state == "succeeded"
+        assert follow(runner, job.id)[-1].state == "succeeded"
         runner.stop()
         assert engine.catalogue.statistics().documents == 43
 
@@ -66,8 +75,8 @@ def test_a_job_that_is_cancelled_while_its_documents_are_embedded_stores_no_more
         assert embedder.is_embedding.wait(10)  # all documents are read
         runner.cancel(job.id)
         embedder.may_continue.set()
-        assert list(runner.follow(job.id))[-1].state == "cancelled"
+        assert follow(runner, job.id)[-1].state == "cancelled"
         later = runner.submit([UploadedFile("later.md", b"The lake of Tarn is deep.")], now=datetime.now(UTC))
-        assert list(runner.follow(later.id))[-1].state == "succeeded"
+        assert follow(runner, later.id)[-1].state == "succeeded"
         runner.stop()
         assert engine.catalogue.statistics().documents == 4

@@ -3,6 +3,8 @@ from __future__ import annotations
 import json
 import socket
 import threading
+import time
+from contextlib import ExitStack
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -68,3 +70,21 @@ def test_a_client_that_does_not_read_its_answer_frees_its_slot_when_the_time_is_
             assert client.recv(12) == b"HTTP/1.1 200"
             reply = server.client.post("/api/v1/ask", json={"question": "Where does the bell hang?"}, timeout=10)
     assert reply.json()["answer"] == "It hangs in Corven Tower [1]."
+
+
+def test_clients_that_follow_jobs_occupy_no_threads(tmp_path: Path) -> None:
+    workspaces = Workspaces(open_index(), [build_index(tmp_path / "kb")], runs_jobs=False)
+    with (
+        run_app(create_app(workspaces, ServerSettings(searches=1, answers=1, queue=0))) as server,
+        ExitStack() as clients,
+    ):
+        body = {"documents": [{"id": "new", "text": "The lake of Tarn is deep."}]}
+        id = server.client.post("/api/v1/documents", json=body).json()["job"]["id"]
+        address = urlsplit(server.url)
+        for _ in range(50):  # more than the server has threads
+            client = clients.enter_context(socket.create_connection((address.hostname, address.port)))
+            client.sendall(f"GET /api/v1/job/events?id={id} HTTP/1.1\r\nHost: {address.netloc}\r\n\r\n".encode())
+            assert client.recv(12) == b"HTTP/1.1 200"
+        time.sleep(0.5)  # until each client has read the first state
+        for path in ("/healthz", "/api/v1/stats"):
+            assert server.client.get(path, timeout=5).status_code == 200

@@ -110,13 +110,14 @@ def _prepare(workspaces: Workspaces, retriever: str) -> None:
 
 
 def _add_health_routes(app: FastAPI) -> None:
+    # asynchronous, so that they also answer while all threads are busy
     @app.get("/healthz", tags=["health"])
-    def is_alive() -> JSONResponse:
+    async def is_alive() -> JSONResponse:
         """Return 200 while the server runs."""
         return JSONResponse({"status": "ok"})
 
     @app.get("/readyz", tags=["health"])
-    def is_ready() -> Response:
+    async def is_ready() -> Response:
         """Return 200 once the models are loaded, 503 before."""
         ready = app.state.is_ready
         return JSONResponse({"status": "ready" if ready else "loading"}, 200 if ready else 503)
@@ -130,7 +131,7 @@ def _add_health_routes(app: FastAPI) -> None:
 
 def list_hosts(settings: ServerSettings, host: str) -> list[str]:
     """Return the values of the HTTP header ``Host`` that the server accepts."""
-    names = [host, "localhost", "127.0.0.1", "[::1]", "testserver", *split_list(settings.hosts)]
+    names = [host, "localhost", "127.0.0.1", "[::1]", *split_list(settings.hosts)]
     if settings.base_url:
         names.append(urlsplit(settings.base_url).hostname or "")
     return list(dict.fromkeys(names))

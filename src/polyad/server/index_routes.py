@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Annotated, Any
@@ -214,8 +214,8 @@ def follow_job(access: Reader, id: Id, last_event_id: Annotated[int, Header(ge=0
     runner = access.workspace.jobs
     runner.get(id)
 
-    def list_events() -> Iterator[bytes]:
-        for job in runner.follow(id, last_event_id):
+    async def list_events() -> AsyncIterator[bytes]:
+        async for job in runner.follow(id, last_event_id):
             yield format_sse_event(event="job", id=str(job.number), data_str=json.dumps(format_job(job)))
 
     return StreamingResponse(list_events(), media_type="text/event-stream", headers={"Cache-Control": "no-cache"})

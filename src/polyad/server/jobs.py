@@ -8,10 +8,13 @@ import logging
 import secrets
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
+
+import anyio
+import anyio.to_thread
 
 from polyad.engine import Engine
 from polyad.errors import NotFoundError, PolyadError
@@ -166,20 +169,22 @@ class JobRunner:
             self._wake.set()
         return job
 
-    def follow(self, id: str, after: int = 0) -> Iterator[Job]:
+    async def follow(self, id: str, after: int = 0) -> AsyncIterator[Job]:
         """Yield the states of a job, from number ``after`` + 1 on, until the job ends.
+
+        No thread waits for the job, so clients that follow jobs do not occupy the threads of other requests.
 
         Raises:
             NotFoundError: There is no such job.
         """
         while True:
-            job = self.get(id)
+            job = await anyio.to_thread.run_sync(self.get, id)
             if job.number > after:
                 yield job
                 after = job.number
             if job.is_over or self._is_stopping:
                 return
-            time.sleep(_POLL_SECONDS)
+            await anyio.sleep(_POLL_SECONDS)
 
     # Running
 
