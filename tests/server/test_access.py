@@ -100,10 +100,25 @@ def test_a_key_of_the_root_creates_and_deletes_workspaces(tmp_path: Path) -> Non
 
 
 def test_foreign_hosts_and_pages_are_rejected(server: RunningServer) -> None:
-    assert server.client.get("/healthz", headers={"Host": "evil.example"}).status_code == 421
+    for host in (
+        "evil.example",
+        "localhost:1@evil.example",
+        "[::1].evil.example",
+        "127.0.0.1.evil.example",
+        "testserver",
+    ):
+        assert server.client.get("/healthz", headers={"Host": host}).status_code == 421, host
+    for host in ("LOCALHOST", "127.0.0.1:80", "[::1]:8420"):
+        assert server.client.get("/healthz", headers={"Host": host}).status_code == 200, host
     for origin, status in (("http://evil.example", 403), (server.url, 200), ("null", 403)):
         response = server.client.post("/api/v1/search", json=QUESTION, headers={"Origin": origin})
         assert response.status_code == status, origin
+
+
+@pytest.mark.parametrize("address", ["192.0.2.1", "testclient", "localhost", "127.0.0.1.evil.example"])
+def test_without_keys_a_client_behind_a_proxy_is_rejected(server: RunningServer, address: str) -> None:
+    response = server.client.post("/api/v1/search", json=QUESTION, headers={"X-Forwarded-For": address})
+    assert response.status_code == 401
 
 
 def test_two_folders_of_one_name_are_an_error(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from urllib.parse import urlsplit
 
@@ -9,6 +10,7 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+_HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^\[\]:/@]+)(?::\d*)?")
 _SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 
 
@@ -50,11 +52,9 @@ class HostCheck:
 
 
 def get_host_name(host: str) -> str:
-    """Return the lower-case host name in a header ``Host``, without the port."""
-    name = host.strip().lower()
-    if name.startswith("["):
-        return name.partition("]")[0] + "]"
-    return name.partition(":")[0]
+    """Return the lower-case host name in a header ``Host``, without the port; empty if the header is malformed."""
+    match = _HOST.fullmatch(host.strip().lower())
+    return match[1] if match else ""
 
 
 def _reject(status: int, detail: str) -> JSONResponse:
