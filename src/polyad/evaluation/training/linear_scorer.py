@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def create_training_folder(folder: Path) -> Iterator[None]:
-    """Create a folder, and convert errors of writing files in the ``with`` block into ConfigurationError."""
+    """Create a folder, and raise ConfigurationError if writing a file in the ``with`` block fails."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         yield
@@ -58,7 +58,7 @@ def create_training_folder(folder: Path) -> Iterator[None]:
 
 
 def write_training_report(weights_path: Path, report: Mapping[str, object], plot: Callable[[], Figure]) -> None:
-    """Write a training report as JSON beside the weights, and a plot if matplotlib is installed."""
+    """Write ``report`` as JSON beside the file of weights, and ``plot`` as PNG if matplotlib is installed."""
     write_atomically(weights_path.with_suffix(".json"), json.dumps(report, indent=2) + "\n")
     if can_plot(weights_path.stem):
         save_figure(plot(), weights_path.with_suffix(".png"))
@@ -71,7 +71,7 @@ def get_training_components(engine: Engine, progress: Progress = silent) -> tupl
 
 
 def extract_signals(engine: Engine, questions: Iterable[str]) -> Iterator[Candidates]:
-    """Yield the candidate passages of each question with their ranking signals (features)."""
+    """Yield the candidate passages of each question with their signals, the features of a linear ranking model."""
     snapshot, models = engine.snapshot(), engine.components
     linker = QuestionLinker(snapshot, models.extractor)
     return map(SignalExtractor(snapshot, models.embedder, linker, rewriting=True).extract_candidates, questions)
@@ -109,17 +109,16 @@ class TrainingExample:
         return is_gold
 
     def expand_by_linkability(self, count: int) -> FloatArray:
-        """Return the first ``count`` features twice: times the index's linkability, and times 1 minus the linkability.
+        """Return the first ``count`` features in two copies, times the linkability and times 1 minus the linkability.
 
-        The shape is ``[candidates, 2 x count]``.
-
-        Linkability states how reliably names in an index lead to the passage about them.
+        The shape is ``[candidates, 2 x count]``. Linkability, in [0, 1], states how reliably names in an index lead to
+        the passage about them.
         """
         return expand_by_linkability(self.signals[:, :count], self.linkability)
 
 
 def train_linear_scorer(datasets: Sequence[Sequence[TrainingExample]], names: Sequence[str]) -> LinearScorer:
-    """Train the weights of a linear ranking model on questions of several benchmarks, equally weighted.
+    """Return a linear ranking model, trained on the questions of several data sets with equal weight per data set.
 
     Each signal has a weight for linked and one for unlinked texts. If all data sets are of one kind, the other kind
     gets the same weights.
@@ -148,7 +147,7 @@ def minimize_listwise_loss(
     bounds: Sequence[tuple[float | None, float | None]],
     l2: float,
 ) -> npt.NDArray[np.float64]:
-    """Return the weights ``[columns]`` with minimal listwise ranking loss over several benchmarks.
+    """Return the weights ``[columns]`` that minimise a listwise ranking loss over the examples of several data sets.
 
     Args:
         datasets: Examples of each data set.
@@ -171,7 +170,7 @@ def minimize_listwise_loss(
 
 
 def import_minimize() -> Callable[..., OptimizeResult]:
-    """Import and return ``scipy.optimize.minimize``, early so that a missing scipy is noticed at once.
+    """Return ``scipy.optimize.minimize``, imported before the training so that a missing scipy is noticed at once.
 
     Raises:
         MissingExtraError: scipy is not installed.
@@ -234,7 +233,7 @@ class _ListwiseLoss:
 
 
 def compute_recall(examples: Sequence[TrainingExample], weights: FloatArray, k: int) -> float:
-    """Return the mean share of gold passages among the best ``k`` candidates of a linear scorer.
+    """Return the mean share of gold documents that a linear scorer ranks among the first ``k`` documents.
 
     Args:
         examples: Questions.
@@ -249,7 +248,7 @@ def compute_recall(examples: Sequence[TrainingExample], weights: FloatArray, k: 
 
 
 def _select_documents(ranked: IntArray, documents: Sequence[str], k: int) -> IntArray:
-    """Return the ranked candidates of the first ``k`` documents or, without document ids, the first ``k``."""
+    """Return the rows in ``ranked`` of the first ``k`` documents or, without ``documents``, the first ``k`` rows."""
     if not documents:
         return ranked[:k]
     first = set(list(dict.fromkeys(documents[row] for row in ranked.tolist()))[:k])
@@ -257,14 +256,14 @@ def _select_documents(ranked: IntArray, documents: Sequence[str], k: int) -> Int
 
 
 def compute_candidate_recall(examples: Sequence[TrainingExample]) -> float:
-    """Return the share of gold passages among all candidates, an upper bound of recall."""
+    """Return the mean share of gold documents that are among the candidates, an upper bound of recall."""
     return float(np.mean([example.holds.any(axis=0).mean() for example in examples]))
 
 
 def _weight_examples(
     datasets: Sequence[Sequence[TrainingExample]],
 ) -> tuple[list[TrainingExample], npt.NDArray[np.float64]]:
-    """Return the questions with both gold and other candidates, and a weight for each."""
+    """Return the examples with both gold and other candidates, and weights by which all data sets count equally."""
     examples = []
     importance = []
     for dataset in datasets:
@@ -281,7 +280,7 @@ def _weight_examples(
 
 @dataclass(frozen=True, slots=True)
 class TrainingReport:
-    """A trained linear scorer with its recall on each benchmark.
+    """A trained linear scorer with its recall on each data set.
 
     Attributes:
         scorer: Scorer trained on all data sets.
@@ -297,7 +296,7 @@ class TrainingReport:
 
 
 def build_examples(candidates: Iterable[Candidates], queries: Sequence[Question]) -> list[TrainingExample]:
-    """Build a training example for each question, labelled with its gold documents."""
+    """Return one training example per question: the signals of candidates, labelled by the gold documents."""
     return [
         TrainingExample(
             group.signals,
@@ -311,9 +310,9 @@ def build_examples(candidates: Iterable[Candidates], queries: Sequence[Question]
 
 
 def train_with_report(datasets: Mapping[str, Sequence[TrainingExample]], names: Sequence[str]) -> TrainingReport:
-    """Train a linear scorer on all benchmarks, and report its recall.
+    """Return a linear scorer that is trained on all data sets, with its recall on each data set.
 
-    Evaluate each data set with this scorer, and with one trained on the other data sets.
+    The report also has the recall on each data set of a scorer that is trained on all other data sets.
 
     Args:
         datasets: Examples by name of the data set; columns beyond ``names`` are ignored.
@@ -338,7 +337,7 @@ def train_and_save(
     directory: Path,
     train_second_stage: Callable[[LinearScorer], Mapping[str, float]] = lambda _: {},
 ) -> dict[str, TrainingReport]:
-    """Train and save weights with and without features of question rewriting, and write reports and plots.
+    """Train weights with and without the features of question rewriting, and save weights, reports and plots.
 
     Args:
         datasets: Examples by name of the data set.
@@ -369,7 +368,7 @@ def train_and_save(
 
 
 def linear_report_to_json(report: TrainingReport) -> dict[str, object]:
-    """Return the training report of a linear scorer as a JSON object."""
+    """Return the training report of a linear scorer as a dictionary for JSON."""
     return {
         f"recall@{K}": {
             name: {
@@ -384,7 +383,7 @@ def linear_report_to_json(report: TrainingReport) -> dict[str, object]:
 
 
 def _plot_weights(scorer: LinearScorer, datasets: Mapping[str, Sequence[TrainingExample]]) -> Figure:
-    """Plot each feature's contribution: its weight times its standard deviation."""
+    """Return a bar plot of the contribution of each feature: weight times standard deviation of the feature."""
     count = len(scorer.weights) // 2
     signals = np.concatenate(
         [example.expand_by_linkability(count) for examples in datasets.values() for example in examples]
@@ -411,7 +410,7 @@ MIN_QUESTIONS = 500
 def compare_candidates(
     engine: Engine, examples: Sequence[TrainingExample], scorer: LinearScorer
 ) -> list[TrainingExample]:
-    """Return training examples of the second ranking stage: the best candidates with more features.
+    """Return training examples of the second ranking stage: the best candidates of the first stage with more features.
 
     Args:
         engine: Engine of the index.
@@ -436,7 +435,7 @@ def compare_candidates(
 
 
 def train_second_stage(datasets: Sequence[Sequence[TrainingExample]]) -> dict[str, float]:
-    """Train the weights of the second ranking stage, which rescores the best candidates.
+    """Return trained weights of the second ranking stage, which changes the order of the best candidates.
 
     Args:
         datasets: Examples of :func:`compare_candidates`.

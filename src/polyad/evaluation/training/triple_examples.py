@@ -40,7 +40,7 @@ NEGATIVES = 96
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TripleExamples:
-    """Labelled triples (head entity, hyperedge, tail entity) as row numbers of shared arrays of vectors.
+    """Labelled training triples (head entity, hyperedge, tail entity) as row numbers of shared arrays of vectors.
 
     Attributes:
         recipe: Features that a scorer reads.
@@ -72,7 +72,7 @@ class TripleExamples:
         return len(self.labels)
 
     def features(self, rows: IntArray) -> FloatArray:
-        """Return the feature vectors of the triples ``rows``; float32 ``[rows, width]``.
+        """Return the feature vectors of the triples at the row numbers ``rows``; float32 ``[rows, width]``.
 
         These are the features of HyperRAG, equation 9.
         """
@@ -97,7 +97,7 @@ _VECTORS = {
 
 
 def merge_examples(sets: Sequence[TripleExamples]) -> TripleExamples:
-    """Merge sets of training triples with the same features into one set."""
+    """Return one set of training triples that contains all sets; all sets have the same features."""
     if len(sets) == 1:
         return sets[0]
     merged: dict[str, Any] = {}
@@ -120,7 +120,7 @@ def collect_triples(
     learning: HyperRetrieverTraining = DEFAULT_TRAINING,
     names: NamesLinked = "all",
 ) -> TripleExamples:
-    """Walk the hypergraph from each question towards its evidence, and label the triples on the way.
+    """Return labelled training triples: those that a walk from each question towards its gold passages meets.
 
     With ``learning.positives`` being ``evidence``, a triple is positive if its hyperedge is in a gold passage.
     With ``answers``, as in the paper, a triple is positive on a shortest path from a topic entity to an accepted answer
@@ -185,7 +185,7 @@ def _create_empty_columns(recipe: Recipe) -> tuple[IntArray, IntArray, IntArray,
 def build_recipe(
     settings: HyperRetrieverSettings, embedder: Embedder, learning: HyperRetrieverTraining = DEFAULT_TRAINING
 ) -> Recipe:
-    """Return the input features (``Recipe``) that a triple scorer reads if it is trained with these settings."""
+    """Return the description (``Recipe``) of the input features of a triple scorer with these settings."""
     return Recipe(
         embedder=embedder.name,
         dimension=embedder.dimension,
@@ -198,7 +198,7 @@ def build_recipe(
 
 
 def compute_distances(graph: Hypergraph, starts: IntArray, allowed: BoolArray, depth: int) -> IntArray:
-    """Return each entity's distance from ``starts`` in hyperedges; -1 beyond ``depth``.
+    """Return the distance of each entity from the entities ``starts``, counted in hyperedges; -1 beyond ``depth``.
 
     Args:
         graph: The hypergraph.
@@ -253,9 +253,10 @@ def _label_negative(triples: Triples) -> BoolArray:
 def _build_path_rule(
     graph: Hypergraph, topics: IntArray, targets: IntArray, allowed: BoolArray, depth: int
 ) -> LabelTriples | None:
-    """Return a function that labels a triple as positive if it is on a shortest path from topics to targets.
+    """Return a function that labels a triple as positive if the triple is on a shortest path from topics to targets.
 
-    Return None if no target entity is within reach.
+    ``topics`` and ``targets`` are rows of entities, and ``allowed`` flags the hyperedges that a path may use. Return
+    None if no target is within ``depth`` hyperedges.
     """
     from_topics = compute_distances(graph, topics, allowed, depth)
     to_targets = [
@@ -277,7 +278,7 @@ def _build_path_rule(
 
 
 def _find_targets(snapshot: Snapshot, query: Question, gold: IntArray, topics: IntArray) -> IntArray:
-    """Return the entities at which the training paths of a question end: answers, or entities of gold passages.
+    """Return rows of the entities at which the training paths of a question end: answers, or entities of gold passages.
 
     Topic entities of the question are left out.
     """
@@ -307,7 +308,7 @@ def _find_gold_passages(snapshot: Snapshot, queries: Sequence[Question]) -> list
 
 
 def _sample_rows(labels: BoolArray, random: np.random.Generator, learning: HyperRetrieverTraining) -> IntArray:
-    """Return sorted row numbers of a random sample of positive and negative triples.
+    """Return sorted row numbers of a random sample of positive and negative triples; ``labels`` flags the positives.
 
     The sample has at most :data:`POSITIVES` positive triples.
     """

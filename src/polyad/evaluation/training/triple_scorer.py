@@ -93,7 +93,7 @@ def train_triple_scorer(
     settings: HyperRetrieverTraining = DEFAULT_TRAINING,
     progress: Progress = silent,
 ) -> tuple[TripleScorer, TripleTrainingReport]:
-    """Train HyperRetriever's triple scorer until the validation loss stops falling.
+    """Return HyperRetriever's triple scorer, trained until the validation loss stops falling, and a training report.
 
     Args:
         datasets: Training and validation triples by name of the data set; all with the same recipe.
@@ -132,7 +132,7 @@ def train_triple_scorer(
 
 
 def _join_examples(sets: Sequence[TripleExamples], purpose: str) -> TripleExamples:
-    """Join the training triples of all benchmarks into one set.
+    """Return the triples of all data sets as one set; ``purpose`` names the set in the error message.
 
     Raises:
         ConfigurationError: all triples are positive, or all are negative.
@@ -186,7 +186,7 @@ class _Trainer:
         return TripleScorer(self._recipe, *(weight.detach().cpu().numpy().copy() for weight in self._weights))
 
     def run_epoch(self, examples: TripleExamples, random: np.random.Generator) -> float:
-        """Train once on all triples in random order, and return the mean loss.
+        """Update the weights once for each batch of the triples, in random order, and return the mean loss.
 
         The loss is that of HyperRAG, equation 10.
         """
@@ -248,7 +248,7 @@ def _validate(train_loss: float, scorer: TripleScorer, examples: TripleExamples)
 
 
 def save_triple_scorer(scorer: TripleScorer, report: TripleTrainingReport, directory: Path) -> Path:
-    """Write the weights, the training report and a plot of the losses into ``directory``.
+    """Write the weights of a triple scorer, the training report and a plot of the losses into ``directory``.
 
     Returns:
         The file of weights.
@@ -264,12 +264,12 @@ def save_triple_scorer(scorer: TripleScorer, report: TripleTrainingReport, direc
 
 
 def triple_report_to_json(report: TripleTrainingReport) -> dict[str, object]:
-    """Return the training report of a triple scorer as a JSON object."""
+    """Return the training report of a triple scorer as a dictionary for JSON."""
     return asdict(report)
 
 
 def _plot_losses(report: TripleTrainingReport) -> Figure:
-    """Plot training and validation loss over the epochs."""
+    """Return a plot of training and validation loss over the epochs."""
     figure = create_figure(6, 4)
     axes = figure.subplots()
     numbers = range(1, len(report.epochs) + 1)
@@ -295,10 +295,11 @@ def evaluate_held_out(
     k: int,
     progress: Progress = silent,
 ) -> list[RetrieverResult]:
-    """Evaluate HyperRetriever, trained and untrained, and other retrievers on held-out questions.
+    """Return mean measures of HyperRetriever, trained and untrained, and of other retrievers on held-out questions.
 
-    The others are :data:`UNTRAINED_RETRIEVERS`, and ``default`` with the weights ``linear``. The bundled weights of
-    ``default`` were trained on questions of public benchmarks, so they cannot be evaluated on these.
+    The other retrievers are :data:`UNTRAINED_RETRIEVERS`, and ``default`` with the weights ``linear``. The bundled
+    weights of ``default`` were trained on questions of public benchmarks, so that they cannot be evaluated on these
+    questions.
 
     Args:
         engine: Engine of the index.
