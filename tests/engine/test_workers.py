@@ -19,7 +19,7 @@ from polyad.config import LanguageModelSettings, WorkerSettings
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import Engine, loaders
 from polyad.engine.settings import Settings
-from polyad.engine.workers import SharedLimits, Worker, WorkerRun
+from polyad.engine.workers import SharedLimitLoader, Worker, WorkerRun
 from polyad.errors import ConfigurationError, NoMoreRepliesError
 from polyad.indexing.run import IndexReport
 from polyad.language_models.scripted import Request, extract_passage
@@ -54,7 +54,7 @@ def url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 def open_engine(place: str | Path, server: ScriptedServer | None = None, **limits: Any) -> Engine:
     model = LanguageModelSettings(model="m", base_url=server.base_url, api_key="k", **limits) if server else None
-    loader: loaders.Loader = SharedLimits(place) if isinstance(place, str) else loaders
+    loader: loaders.Loader = SharedLimitLoader(place) if isinstance(place, str) else loaders
     return Engine.open(place, embedder=HashingEmbedder(16), language_model=model, settings=SETTINGS, loader=loader)
 
 

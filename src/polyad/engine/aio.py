@@ -100,7 +100,7 @@ class AsyncAnswerStream(AsyncIterator[str]):
 def _stream_in_threads(
     method: Callable[Concatenate[Engine, P], AnswerStream],
 ) -> Callable[Concatenate[AsyncEngine, P], AsyncAnswerStream]:
-    """Return a method that streams an answer asynchronously, by a streaming method of :class:`Engine`."""
+    """Return an asynchronous version of a method of :class:`Engine` that streams an answer."""
 
     @wraps(method)
     def stream(self: AsyncEngine, *arguments: P.args, **options: P.kwargs) -> AsyncAnswerStream:

@@ -138,9 +138,9 @@ class Catalogue:
         return [passage for passage in passages if passage.document_id in selected]
 
     def entities(self, where: Where = None, as_of: Time = None) -> list[Entity]:
-        """Return all entities of the index, sorted by key (normalised name).
+        """Return all entities, sorted by key (normalised name); with a filter or date, only from matching hyperedges.
 
-        With a filter or time, names, types and descriptions are aggregated from the selected hyperedges only.
+        Then names, types and descriptions are aggregated from the matching hyperedges.
         """
         if where is None and as_of is None:
             return get_all(self._store, Entity)
@@ -231,7 +231,7 @@ class Catalogue:
         return compute_grounded_share(hyperedge.text, source)
 
     def entity(self, name: str) -> tuple[Entity, list[str]]:
-        """Return an entity, by key or name, and the ids of its hyperedges. Raises NotFoundError for an unknown name.
+        """Return an entity, by key or name, with the ids of its hyperedges; raise NotFoundError without such an entity.
 
         An alias selects its entity. An entity of facts that were supplied as data has an exact name, or an id. A name
         beside an id selects the entity if no other entity has the same name.
@@ -348,7 +348,7 @@ class Catalogue:
         )
 
     def conflicts(self, where: Where = None, as_of: Time = None) -> list[Conflict]:
-        """Return contradictions between facts: one subject (main entity) and relation, but different values.
+        """Return contradictions between facts: the same subject (main entity) and relation, but different values.
 
         See :mod:`polyad.text.conflicts`.
 

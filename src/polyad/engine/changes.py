@@ -82,7 +82,7 @@ def parse_toml_value(text: str) -> Value:
 
 
 def _replace_values(section: Any, values: Mapping[str, Value]) -> Any:
-    """Return a copy of a settings section with new values; keys without effect beside these values are reset."""
+    """Return a copy of a settings section with new values; keys that these values make useless get defaults."""
     try:
         return replace(section, **values)
     except SettingError as error:

@@ -208,7 +208,7 @@ def load_extractor(name: str, language_model: LanguageModel | None) -> MentionEx
 
 
 def load_default_extractor(preset: str, language_model: LanguageModel | None, loader: Loader) -> MentionExtractor:
-    """Load the mention extractor for a new index: that of the preset if it can be loaded, else ``rules``.
+    """Load the mention extractor for a new index: the preset's extractor if it can be loaded, else ``rules``.
 
     Logs a warning if the extractor of the preset cannot be loaded.
 

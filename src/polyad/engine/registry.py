@@ -290,7 +290,7 @@ class MethodAssignment:
     def from_index(
         cls, default: str, document_kinds: Mapping[str, HyperedgeKind], document_sources: Mapping[str, str]
     ) -> MethodAssignment:
-        """Return the construction method of each document of an index, derived from its kind of hyperedges.
+        """Return the construction method of each document, derived from the kind of the document's hyperedges.
 
         Documents without an entry in ``document_kinds`` have the method ``default``.
         """
@@ -345,7 +345,7 @@ def get_settings_by_section(settings: Settings) -> dict[str, Any]:
 
 
 def replace_sections(settings: Settings, sections: Mapping[str, Any]) -> Settings:
-    """Return a copy of the settings in which ``sections``, a dictionary by section name, replace other values."""
+    """Return a copy of the settings in which the sections named in ``sections`` are replaced."""
     plugins = {name: section for name, section in sections.items() if name not in SECTIONS}
     others = {name: section for name, section in sections.items() if name in SECTIONS}
     return replace(settings, **others, plugins={**settings.plugins, **plugins})

@@ -55,7 +55,7 @@ _QUEUED_DOCUMENTS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class SharedLimits:
+class SharedLimitLoader:
     """Loads components like :mod:`polyad.engine.loaders`, with rate limits that all worker processes share.
 
     Attributes:

@@ -107,7 +107,7 @@ def _shorten(text: str) -> str:
 
 
 def _shorten_list(items: tuple[str, ...] | list[str]) -> tuple[str, ...]:
-    """Return the strings of a list up to the length limit; a last string such as "... (12 more)" counts the others."""
+    """Return the first strings of a list that fit the length limit, then a note such as "... (12 more)"."""
     remaining, shortened = MAX_METADATA_CHARACTERS, list[str]()
     for item in map(_shorten, items):
         remaining -= len(item) + 1
@@ -130,7 +130,7 @@ def _format_value(value: object) -> str:
 
 
 def hash_document(document: Document, method: str) -> str:
-    """Return a SHA-256 digest of a document and of ``method``; a new digest means that indexing must run again.
+    """Return a SHA-256 digest of a document and of the names of its indexing components, to detect changes.
 
     The time when the file was last written is left out: a file that was only touched is unchanged.
 
@@ -280,7 +280,7 @@ def _list_covering(sections: Sequence[Section], length: int) -> list[str]:
 
 
 def find_headings(document: Document, spans: Sequence[Span]) -> Iterator[str]:
-    """Yield one line of text per passage span: the headings above and inside the passage; empty without headings.
+    """Yield for each passage span one line of text with the headings above and inside the passage, or "".
 
     Args:
         document: The document with its sections.
@@ -296,9 +296,7 @@ def find_headings(document: Document, spans: Sequence[Span]) -> Iterator[str]:
 
 
 def _list_paths(above: Sequence[Section], upcoming: Iterable[Section], span: Span) -> Iterator[Iterable[str]]:
-    """Yield the heading paths of a passage: at its start, then at each section that begins inside the passage.
-
-    A path lists the names of headings from outermost to innermost.
+    """Yield the headings at the start of a passage and at each section that begins inside, outermost first.
 
     Args:
         above: The sections that contain the beginning of the passage.

@@ -78,7 +78,7 @@ class PendingVectors:
         }
 
     def add(self, rows: Sequence[int], vectors: FloatArray) -> None:
-        """Add new vectors to the checkpoint, and save all unsaved vectors if the last save is ``save_seconds`` ago.
+        """Add the vectors at ``rows`` to the checkpoint; save all unsaved vectors ``save_seconds`` after the last save.
 
         Args:
             rows: Positions of the texts that were embedded.
@@ -115,7 +115,7 @@ def embed_texts(
     on_progress: Callable[[int], None],
     pending: PendingVectors | None = None,
 ) -> FloatArray:
-    """Return one vector for each text, embedded as a passage; float32, shape ``[texts, dimension]``.
+    """Return the passage embeddings of texts, float32 ``[texts, dimension]``; saved vectors are not computed again.
 
     Vectors that an interrupted run saved in ``pending`` are used again.
 
@@ -147,7 +147,7 @@ def embed_texts(
 
 
 def _split_rows(texts: Sequence[str], rows: Sequence[int], max_characters: int) -> Iterator[list[int]]:
-    """Yield consecutive groups of ``rows`` whose texts have at most ``max_characters`` characters together.
+    """Yield ``rows`` in groups whose texts have at most ``max_characters`` characters together.
 
     ``rows`` are positions in ``texts``.
 
@@ -177,7 +177,7 @@ def embed_passages(
     pending: PendingVectors | None = None,
     on_progress: OnEmbedded | None = None,
 ) -> list[IndexedPassage]:
-    """Return the passages with new vectors for their texts and their hyperedges; equal texts are embedded once.
+    """Return the passages with new embeddings of passages and hyperedges; equal texts are embedded once.
 
     Args:
         embedder: The embedder.

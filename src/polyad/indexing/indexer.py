@@ -256,7 +256,7 @@ class Indexer:
         return counts + self._put(documents, run)
 
     def _split(self, changes: Sequence[_Change], run: _Run) -> _SplitBatch:
-        """Return the passages of changed documents, divided into new passages and ones that the index already has."""
+        """Return the passages of changed documents: new passages, and passages that the index already has."""
         by_document = {change.document.id: split_document(change.document, self._splitter) for change in changes}
         passages = [passage for group in by_document.values() for passage in group]
         digests = {passage.id: hash_passage(passage, self._fingerprint) for passage in passages}
@@ -302,7 +302,7 @@ class Indexer:
     def _find_previous(
         self, passages: Sequence[Passage], built: Mapping[str, BuildResult]
     ) -> dict[str, IndexedPassage]:
-        """Return the index's versions of passages for which building hyperedges failed, by passage id.
+        """Return the indexed versions of passages whose new hyperedges could not be built, by passage id.
 
         A failure with another method or other settings must not delete the stored hyperedges. They are replaced only if
         they are incomplete too, and at least as many new hyperedges were built before the failure.
@@ -373,7 +373,7 @@ class Indexer:
 def _drop_unprocessed(
     changes: Sequence[_Change], split: _SplitBatch, built: Mapping[str, BuildResult]
 ) -> tuple[list[_Change], IndexCounts]:
-    """Return the changed documents for which the language model did not stop, and counts of the run.
+    """Return the changed documents without the ones that the budget did not cover, and counts for the report.
 
     The model stops if the budget is exhausted or the API key is wrong. The counts contain the number of omitted
     documents, and a failure for each passage of a returned document whose facts are missing.
@@ -395,7 +395,7 @@ def _drop_unprocessed(
 
 
 def _draft_passage(passage: Passage, digest: str, result: BuildResult) -> IndexedPassage:
-    """Return a new passage with the hyperedges of ``result``, without vectors.
+    """Return a new passage with the hyperedges of a build result, still without vectors.
 
     ``digest`` identifies the passage's content. It is left out if ``result`` has a failure, so that the next run builds
     the passage again.

@@ -191,7 +191,7 @@ def _join_boundaries(boundaries: Sequence[int]) -> CandidateUnits:
 
 
 def _find_admissible(lengths: IntArray, min_words: int, max_words: int) -> CandidateUnits:
-    """Return the groups of sentences that occur in any division of the passage that violates word limits least.
+    """Return all groups of sentences that occur in a division with the fewest words outside the word limits.
 
     ``lengths`` are the sentences' numbers of words. The violation is the sum of missing and excess words.
     """

@@ -193,7 +193,7 @@ def _build_incidences(
     definitions: Sequence[tuple[str, Mention, float]],
     mentions: Sequence[tuple[str, Mention]],
 ) -> tuple[Incidence, ...]:
-    """Return one incidence per entity of a hyperedge, with role ``subject`` for sections and defined entities.
+    """Return one incidence per entity of a hyperedge; headings and defined entities have the role ``subject``.
 
     Each argument lists pairs or triples that begin with an entity key.
     """

@@ -173,7 +173,7 @@ class SentenceSplitter:
 
 
 def _is_introduction(last_character: str) -> bool:
-    """Return whether a text introduces the text after it, because its last character is a colon, letter or digit."""
+    """Return whether a text introduces the next text: it ends with a colon, letter or digit, not with a full stop."""
     return last_character.isalnum() or last_character == ":"
 
 

@@ -168,7 +168,7 @@ class PolyadRetriever:
 
 
 def parse_filters(filters: Mapping[str, Any]) -> Filter:
-    """Convert a Haystack filter, such as ``{"field": "meta.year", "operator": ">=", "value": 2020}``, to polyad's.
+    """Convert a Haystack filter such as ``{"field": "year", "operator": ">=", "value": 2020}`` to a filter of polyad.
 
     The filter's fields are metadata keys of documents, with or without ``meta.``; ``meta.document_id`` is the id of a
     document.

@@ -83,7 +83,7 @@ class Budget:
         return error
 
     def update_failure(self, failure: LanguageModelError) -> LanguageModelError:
-        """Return ``failure``, an error of this budget, with the final amount spent, after all requests have ended.
+        """Return a budget error with the final amount spent, known after all requests in progress have ended.
 
         Other failures are returned unchanged.
         """

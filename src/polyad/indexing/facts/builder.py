@@ -135,7 +135,7 @@ class FactBuilder:
     def _ask_until_readable(
         self, prompts: Mapping[int, Prompt], states: list[_PassageState], on_message: OnMessage
     ) -> None:
-        """Send prompts, keyed by passage position, with new tries for replies that cannot be parsed.
+        """Send prompts (by passage position), and send a prompt again if its reply cannot be parsed.
 
         The replies are added to ``states``, one item for each passage.
         """
@@ -149,7 +149,7 @@ class FactBuilder:
             }
 
     def _glean(self, states: list[_PassageState], on_message: OnMessage) -> None:
-        """Ask the language model for facts that the replies in ``states`` missed (a gleaning round), and add them."""
+        """Ask the language model for facts that the replies in ``states`` missed, and add these facts (gleaning)."""
         more = {
             place: self._style.build_gleaning_prompt(replies.passage, "\n".join(replies.texts))
             for place, replies in enumerate(states)
@@ -372,7 +372,7 @@ class _PassageState:
             self.notes["replies that repeat what was said until they are cut"] += 1
 
     def ignore_unreadable_continuation(self) -> None:
-        """Record the reply as truncated, instead of unreadable, if the reply to a continuation request is unreadable.
+        """Record a truncated reply as the failure if the continuation of this reply cannot be parsed.
 
         The earlier replies remain, and are all there is in this run.
         """
@@ -401,7 +401,7 @@ class _ImportanceScores:
         return self._default if entity.score is None else entity.score
 
     def get_for_subject(self, key: str) -> float:
-        """Return the highest importance score of the passage's subject, the entity that the passage is about.
+        """Return the highest importance score of the entity with this key, or of all entities if the key has no score.
 
         If the language model did not list the subject, it is the highest score of all entities.
         """

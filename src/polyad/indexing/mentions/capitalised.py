@@ -192,7 +192,9 @@ def _is_capitalised_function_word(token: _Token, evidence: _CapitalEvidence) -> 
 
 
 def _find_first_of_name(tokens: list[_Token], start: int, is_ignored: Callable[[str], bool]) -> int:
-    """Return the position of the first token from ``start`` on that is neither lower-case nor ignored.
+    """Return the position of the first token that may begin a name: not lower-case, and not ignored.
+
+    The search begins at the position ``start``.
 
     ``is_ignored`` decides whether a capitalised word is ignored.
     """
@@ -296,7 +298,7 @@ def _find_in_segment(tokens: list[_Token]) -> Iterator[tuple[int, int]]:
 
 
 def _split_at_suffixes(tokens: list[_Token]) -> Iterator[list[_Token]]:
-    """Yield groups of tokens. A common word after a hyphen ends a group: "language" in "Malayalam-language film"."""
+    """Yield the tokens in groups; a common word after a hyphen ends a group, as in "Malayalam-language film"."""
     group: list[_Token] = []
     for token in tokens:
         suffix = _LOWER_SUFFIX.search(token.word)

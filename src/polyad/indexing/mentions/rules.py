@@ -264,7 +264,7 @@ def _find_candidates(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _trim_run(run: list[re.Match[str]]) -> Iterator[tuple[int, int]]:
-    """Yield the span of a noun phrase with the words ``run``; of more than four words, only the last four."""
+    """Yield the span of a noun phrase with the words ``run``; a longer phrase is cut to its last four words."""
     if run and run[-1].group() == "of":
         run = run[:-1]
     if run:
