@@ -103,14 +103,32 @@ def build_documents() -> list[Document]:
     ]
 
 
-@pytest.mark.parametrize("retriever", ["default", "bm25", "dense", "hypersu"])
+def build_chronicle() -> Document:
+    """Return a document whose passages are adjacent and name the same subject, so that a search merges them."""
+    years = (
+        f"In {year} the lantern of Quay Light was lit by keeper number {year % 37} after a long voyage."
+        for year in range(1700, 1850)
+    )
+    return Document("chronicle", "Quay Light", " ".join(years))
+
+
+@pytest.mark.parametrize(
+    ("retriever", "question"),
+    [
+        ("default", "Which town did Bob 9 write about?"),
+        ("default", "Who lit the lantern of Quay Light?"),
+        ("bm25", "Which town did Bob 9 write about?"),
+        ("dense", "Which town did Bob 9 write about?"),
+        ("hypersu", "Which town did Bob 9 write about?"),
+    ],
+)
 def test_a_search_waits_for_the_database_at_most_four_times(
-    proxy: RoundTripProxy, retriever: str, monkeypatch: pytest.MonkeyPatch
+    proxy: RoundTripProxy, retriever: str, question: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(provider, "POLL_SECONDS", 60.0)
-    workspace, embedder = f"trips-{retriever}", HashingEmbedder(32)
+    workspace, embedder = f"trips-{retriever}-{len(question)}", HashingEmbedder(32)
     with Engine.open(get_server().get_url(workspace=workspace), embedder=embedder) as engine:
-        engine.index_documents(build_documents())
+        engine.index_documents([*build_documents(), build_chronicle()])
     address = f"postgresql://polyad@/postgres?host={proxy.folder}&workspace={workspace}"
     with Engine.open(address, embedder=embedder) as engine:
 
@@ -125,8 +143,8 @@ def test_a_search_waits_for_the_database_at_most_four_times(
         deadline = time.monotonic() + 30
         while search("Who met Anna 1?")[1] != 1:  # the snapshot is not built, or a connection was opened
             assert time.monotonic() < deadline
-        uncached, trips = search("Which town did Bob 9 write about?")
-        cached, trips_of_cached = search("Which town did Bob 9 write about?")
+        uncached, trips = search(question)
+        cached, trips_of_cached = search(question)
     assert uncached.passages == cached.passages
     assert 1 < trips <= 4
     assert trips_of_cached == 1  # the version of the texts in the cache

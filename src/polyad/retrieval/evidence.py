@@ -20,7 +20,7 @@ from polyad.model import (
     ScoredPassage,
     TraceStep,
 )
-from polyad.protocols.snapshot import Kind, Snapshot
+from polyad.protocols.snapshot import NO_ROWS, Kind, Snapshot
 
 RankedPassage = tuple[int, float, str]
 """Row number, score and reason of a passage."""
@@ -59,6 +59,7 @@ def build_evidence(
     passages: Sequence[RankedPassage],
     hyperedges: Sequence[RankedHyperedge] = (),
     entities: Sequence[tuple[int, float]] = (),
+    read_together: Mapping[type[Passage | Hyperedge], Sequence[int]] = NO_ROWS,
 ) -> Evidence:
     """Build evidence from scored row numbers: read the texts, members and names of the rows from the store.
 
@@ -69,6 +70,7 @@ def build_evidence(
         passages: Row number, score and reason of each passage, best first.
         hyperedges: The hyperedges, best first, each with the trace step that explains it.
         entities: Row number and score of each entity, best first.
+        read_together: Row numbers of other passages and hyperedges that are read and cached in the same round trip.
 
     Raises:
         StaleSnapshotError: A text was deleted from the store since.
@@ -77,9 +79,13 @@ def build_evidence(
     on_paths = sorted({row for edge in hyperedges for row in (*edge.via, *edge.tails)})
     edges = [edge.row for edge in hyperedges]
     members, _ = snapshot.graph.members(np.array(edges, dtype=np.int64), variants=False)
-    read_together = [*members.tolist(), *(row for row, _ in entities), *on_paths]
-    displayed = {Hyperedge: edges, Passage: rows, Origin: rows, Entity: read_together}
-    with snapshot.read_transaction(displayed):
+    records = {
+        Hyperedge: [*edges, *read_together.get(Hyperedge, ())],
+        Passage: [*rows, *read_together.get(Passage, ())],
+        Origin: rows,
+        Entity: [*members.tolist(), *(row for row, _ in entities), *on_paths],
+    }
+    with snapshot.read_transaction(records):
         scored_edges, read_entities = _read_hyperedges(
             snapshot, [(edge.row, edge.score) for edge in hyperedges], [*(row for row, _ in entities), *on_paths]
         )

@@ -15,9 +15,10 @@ from functools import partial
 import numpy as np
 
 from polyad.hypergraph.sparse import find_top_positions, rank_by_id, rank_in_group
-from polyad.model import Evidence, FloatArray, IntArray, Passage, Query
+from polyad.model import Evidence, FloatArray, Hyperedge, IntArray, Passage, Query
 from polyad.protocols.components import Embedder, MentionExtractor
 from polyad.protocols.snapshot import Snapshot
+from polyad.retrieval.assembly import MAX_DEEPENING
 from polyad.retrieval.default.relevance import Calibration, K, RelevanceFeatures, generate_questions
 from polyad.retrieval.default.scorer import LinearScorer
 from polyad.retrieval.default.second_stage import FEATURES, compute_adjustments
@@ -44,6 +45,9 @@ _LITERAL_SCORE = 8.0
 manuals, with two words beside it, all have the number in the first passage, in place of 65 % without. No figure of the
 benchmarks, books and manuals falls; with a score above all others, two of their 24 questions with a rare number lose
 recall."""
+
+_EXACT_READS = 2
+"""Requests for more passages of a question that read only these passages; most searches need one or two."""
 
 _MIN_LITERAL_CHARACTERS = 3
 """Length of a rare number or code; shorter numbers are decades, ages and quantities."""
@@ -82,6 +86,37 @@ class _Ranking:
     inputs: SignalInputs
     contributions: FloatArray
     scores: FloatArray
+
+
+class _DeepeningEvidence:
+    """Evidence for a question with a growing number of passages, read from the store in few round trips.
+
+    The third request for more passages than before reads as many as a search may request.
+
+    Args:
+        build: Builds the evidence with the given number of passages, best first.
+    """
+
+    def __init__(self, build: Callable[[int], Evidence]) -> None:
+        self._build = build
+        self._depths: list[int] = []
+        self._evidence: Evidence
+
+    def __call__(self, k: int) -> Evidence:
+        """Return the evidence with the ``k`` best passages."""
+        if k > max(self._depths, default=0):
+            depth = k if len(self._depths) < _EXACT_READS else max(k, MAX_DEEPENING * self._depths[0])
+            self._evidence = self._build(depth)
+            self._depths.append(depth)
+        passages = self._evidence.passages[:k]
+        ids = {hit.passage.id for hit in passages}
+        count = sum(scored.hyperedge.passage_id in ids for scored in self._evidence.hyperedges)
+        return replace(
+            self._evidence,
+            passages=passages,
+            hyperedges=self._evidence.hyperedges[:count],  # in the order of the passages
+            trace=self._evidence.trace[:count],
+        )
 
 
 class DefaultRetriever:
@@ -131,7 +166,7 @@ class DefaultRetriever:
         """Rank the candidates of a question once; return a function that builds the evidence with the ``k`` best."""
         if not snapshot.passage_count:
             return lambda _: build_evidence(snapshot, question, self.name, [])
-        return partial(self._build_evidence, self._score_candidates(question, snapshot))
+        return _DeepeningEvidence(partial(self._build_evidence, self._score_candidates(question, snapshot)))
 
     def calibrate(self, snapshot: Snapshot) -> Calibration:
         """Return a calibration that converts scores into relevance, fitted to questions generated from the index.
@@ -175,6 +210,10 @@ class DefaultRetriever:
         links = {row: link for row in rows.tolist() if (link := _find_strongest_link(inputs, row))[0] >= 0}
         edges, similarities, owners = _find_nearest_hyperedges(snapshot, inputs, rows)
         relevance = (self.calibration or Calibration()).predict_relevance(_compute_features(ranking), scores[best])
+        read_together = {
+            Passage: sorted({source for source, _ in links.values()}),
+            Hyperedge: snapshot.graph.hyperedges(rows)[0].tolist(),  # excerpts are selected from all of them
+        }
         with snapshot.read_transaction():
             unexplained = build_evidence(
                 snapshot,
@@ -190,6 +229,7 @@ class DefaultRetriever:
                     )
                 ],
                 [(entity, 1.0) for entity in inputs.question.entities],
+                read_together,
             )
             names = read_entity_names(snapshot, sorted({entity for _, entity in links.values()}))
             link_names = {row: names[entity] for row, (_, entity) in links.items()}
