@@ -78,7 +78,7 @@ def open_archive(data: bytes, kind: str, *, max_text: int) -> Iterator[zipfile.Z
 def open_office_file(
     data: bytes, kind: str, *, max_text: int, max_tags: int | None = None
 ) -> Iterator[tuple[str, dict[str, MetadataValue]]]:
-    """Yield the title (may be empty) and other metadata of an Office file that passes the safety checks.
+    """Yield title (may be empty) and metadata of an Office file, after checks that libraries can parse the file safely.
 
     A library may read ``data`` inside the block: no XML part declares a document type, all parts together have at most
     ``max_tags`` tags, and the other checks, arguments and errors are those of :func:`open_archive`.
@@ -169,7 +169,7 @@ def create_xml_parser() -> expat.XMLParserType:
 
 
 def to_clark_name(name: str) -> str:
-    """Convert an XML name ``namespace}name`` into ElementTree's notation ``{namespace}name``."""
+    """Return an XML name ``namespace}name`` in ElementTree's notation ``{namespace}name``."""
     return f"{{{name}" if "}" in name else name
 
 

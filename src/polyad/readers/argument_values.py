@@ -35,7 +35,7 @@ class VerbatimFloat(float):
 
 
 def parse_json_integer(spelling: str) -> float:
-    """Parse a JSON integer into an int, or into a :class:`VerbatimFloat` if an int would print differently.
+    """Return a JSON integer as an int, or as a :class:`VerbatimFloat` if an int would be printed in another spelling.
 
     An int would write -0 as 0, and Python rejects integers of more than 4300 digits.
     """
@@ -58,7 +58,7 @@ class RoleDeclaration:
 
     @classmethod
     def parse(cls, declaration: str, separator: str = "") -> RoleDeclaration | None:
-        """Parse a type declaration such as ``number[mg]`` or ``date``; return None for any other text."""
+        """Return the declaration in a text such as ``number[mg]`` or ``date``; None for a text of another form."""
         match = _DECLARATION.fullmatch(declaration.strip())
         if not match:
             return None
@@ -70,7 +70,7 @@ UNDECLARED = RoleDeclaration()
 
 
 def read_role_schema(folder: Path) -> Mapping[str, RoleDeclaration]:
-    """Return the declarations in the folder's ``schema.toml``, by role; an empty mapping if the file is missing.
+    """Return the declared type of each role (argument name of facts) in the folder's ``schema.toml``; empty if missing.
 
     The table ``[roles]`` has a line for each role: ``dose = "number[mg]"``, or ``author = {type = "entity", separator =
     ";"}``.
@@ -91,14 +91,14 @@ def read_role_schema(folder: Path) -> Mapping[str, RoleDeclaration]:
 
 
 def parse_column_name(column: str) -> tuple[str, RoleDeclaration | None]:
-    """Parse a column name such as ``dose:number[mg]`` into a role and its declared type; None without a type."""
+    """Return the role and the declared type in a column name such as ``dose:number[mg]``; without a type, None."""
     role, colon, declared_type = column.rpartition(":")
     declaration = RoleDeclaration.parse(declared_type) if colon and role.strip() else None
     return (role.strip(), declaration) if declaration else (column, None)
 
 
 def build_arguments(role: str, value: object, declaration: RoleDeclaration = UNDECLARED) -> Iterator[Argument]:
-    """Yield the arguments of a fact in one JSON value or table cell: one argument, or one for each item of a list.
+    """Yield the arguments of a fact in a JSON value of the role ``role``: one argument, or one for each item of a list.
 
     An object is ``{"entity": "Q42", "label": ..., "aliases": [...]}`` or ``{"value": 5, "unit": "mg", "type": ...}``;
     any other object is an argument whose value is its JSON. Null, an empty list and blank text are arguments too.
@@ -117,7 +117,7 @@ def build_arguments(role: str, value: object, declaration: RoleDeclaration = UND
 
 
 def parse_cell_arguments(role: str, text: str, declaration: RoleDeclaration = UNDECLARED) -> Iterator[Argument]:
-    """Yield the arguments of a fact in one table cell; a cell may contain a JSON list of several values."""
+    """Yield the arguments of a fact in ``text``, a table cell, which may contain a JSON list of several values."""
     if text.strip().startswith("["):
         try:
             value = json.loads(text, parse_float=VerbatimFloat, parse_int=parse_json_integer)
@@ -148,7 +148,7 @@ def _parse_declaration(role: str, declared_type: object) -> RoleDeclaration:
 def _build_described(
     role: str, record: dict[str, object], value: object, declaration: RoleDeclaration
 ) -> Iterator[Argument]:
-    """Yield the arguments in a JSON object that describes a value by label, aliases, unit or type.
+    """Yield the arguments of a fact in ``record``, a JSON object with a value and, for example, its unit or aliases.
 
     If the value is a list, there is one argument for each item, and the other keys apply to all.
     """
@@ -175,7 +175,7 @@ def _build_argument(
 
 
 def _format_json_value(value: object) -> tuple[str, ArgumentType]:
-    """Return a JSON value as text, and the type that is inferred from the value."""
+    """Return a JSON value as text, and the type, such as number or date, that is inferred from the value."""
     if isinstance(value, str):
         return value, infer_type(value)
     if isinstance(value, VerbatimFloat):

@@ -82,9 +82,9 @@ def read_epub(data: bytes) -> Content:
 
 
 def _shift_sections(chapter: Content, name: str, start: int, end: int) -> Iterator[Section]:
-    """Yield a chapter's sections with offsets shifted to the whole book's text.
+    """Yield the sections of a chapter with offsets in the text of the whole book.
 
-    ``start`` and ``end`` are the chapter's span in the book.
+    ``start`` and ``end`` are the chapter's span in the book. A chapter without sections becomes one section ``name``.
     """
     for section in chapter.sections:
         yield Section(section.name, section.start + start, section.end + start)
@@ -117,7 +117,7 @@ def _resolve_reference(base: str, reference: str) -> str:
 
 
 def _list_chapters(package: Element, items: Mapping[str, _Item]) -> Iterator[_Item]:
-    """Yield the files of the chapters in reading order, each once."""
+    """Yield the file of each chapter in reading order, without repetitions."""
     references = (reference.get("idref", "") for reference in package.iter(f"{_PACKAGE}itemref"))
     chapters = [items[reference] for reference in references if reference in items]
     return iter({item.path: item for item in chapters}.values())

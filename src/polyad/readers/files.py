@@ -156,7 +156,7 @@ class FileReader:
     def _read_files(
         self, start_paths: list[Path], on_progress: Callable[[str], None]
     ) -> Generator[Document | Failure, None, None]:
-        """Yield the documents of all files, and a Failure for each unreadable file."""
+        """Yield the documents of all files in or below ``start_paths``, and a Failure for each unreadable file."""
         with closing(self.open_pool(self._settings)) as workers:
             for file in _prefetch(self._queue_files(start_paths, workers), workers.count * _FILES_PER_WORKER):
                 if isinstance(file, Failure):
@@ -178,7 +178,7 @@ class FileReader:
         return self._select_files(start_paths, self.skipped)
 
     def _select_files(self, start_paths: list[Path], skipped: list[str]) -> Iterator[Path | Failure]:
-        """Yield the path of every file to read, or a Failure.
+        """Yield the path of each file to read, and a Failure for each inaccessible file.
 
         Files of unsupported types and minified source code are appended to ``skipped``.
         """
@@ -191,7 +191,7 @@ class FileReader:
                 yield path
 
     def _queue_files(self, start_paths: list[Path], workers: WorkerPool) -> Iterator[_QueuedFile | Failure]:
-        """Yield a queue entry for each file to read, and let worker processes start to read large files."""
+        """Yield a queue entry for each file to read; the processes of ``workers`` start to read large files."""
         for path in self._select_files(start_paths, self.skipped):
             if isinstance(path, Failure):
                 yield path
@@ -202,7 +202,7 @@ class FileReader:
                     yield Failure(format_path(path), format_reason(error))
 
     def _queue_file(self, path: Path, workers: WorkerPool) -> _QueuedFile:
-        """Return the queue entry of a file. Large files are read by a worker process."""
+        """Return the queue entry of a file; a worker process reads the file if it is large or of a complex format."""
         extension = path.suffix.lower()
         if extension not in self._extensions:
             formats = [name for name in self._extensions if name not in _SOURCE_CODE]
@@ -216,7 +216,7 @@ class FileReader:
         return _QueuedFile(path, status.st_size, function, None if is_in_process else workers.submit(path, function))
 
     def _walk(self, start_paths: list[Path]) -> Iterator[Path | Failure]:
-        """Yield every file in or below the paths.
+        """Yield each file in or below ``start_paths``, and a Failure for each file that cannot or must not be read.
 
         The walk is iterative: folders may nest deeper than Python's stack.
         """
@@ -266,7 +266,7 @@ class FileReader:
     def _read_documents(
         self, file: _QueuedFile, workers: WorkerPool, on_progress: Callable[[str], None]
     ) -> Iterator[Document | Failure]:
-        """Yield the documents of a queued file."""
+        """Yield the documents in a queued file; ``on_progress`` receives the file name and the current page."""
         path, _, function, job = file
         name = format_path(path)
         if not function:
@@ -281,7 +281,7 @@ class FileReader:
         yield _build_document(path, name, content)
 
     def _read_records(self, file: _QueuedFile, name: str, workers: WorkerPool) -> Iterator[Document | Failure]:
-        """Yield the documents of a file with one document per record, within the limits of the settings."""
+        """Yield the documents of a file with one document per line or row, within the limits of the settings."""
         file_metadata, settings = get_file_metadata(file.path), self._settings
         function = self._many_documents[file.path.suffix.lower()]
         if file.size <= _SMALL_FILE:
@@ -340,7 +340,7 @@ def _build_document(path: Path, name: str, content: Content) -> Document:
 
 
 def _normalize_paths(paths: Iterable[Path]) -> list[Path]:
-    """Return the normalised paths. Raise ConfigurationError unless each exists and is accessible."""
+    """Return the normalised paths. Raise ConfigurationError unless each path exists and is accessible."""
     start_paths = [Path(os.path.normpath(path)) for path in paths]
     for path in start_paths:
         require_reachable(path)

@@ -22,7 +22,7 @@ _LINE = re.compile(r"^([A-Za-z][\w -]{0,60}):[ \t]*(\S.*)$", re.MULTILINE)
 
 
 class FrontMatter(NamedTuple):
-    """The title, URL and metadata in the front matter of a text; the text itself starts at offset ``end``."""
+    """The title, URL and metadata in front matter (a block of metadata before a text), which ends at offset ``end``."""
 
     end: int = 0
     title: str = ""
@@ -40,7 +40,7 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc, unused-ignore]  # its base
 
 
 def parse_front_matter(text: str) -> FrontMatter:
-    """Parse the front matter of a text: metadata as YAML or TOML between delimiters; empty if there is none."""
+    """Return title, URL and metadata in the front matter of a text: YAML or TOML between delimiters; may be empty."""
     if match := _YAML.match(text):
         values = _parse_yaml(match[1])
     elif match := _TOML.match(text):
@@ -60,7 +60,7 @@ def parse_front_matter(text: str) -> FrontMatter:
 
 
 def _parse_yaml(text: str) -> dict[str, object]:
-    """Parse a YAML mapping into a dictionary; malformed lines are split at the first colon."""
+    """Return a YAML mapping as a dictionary; if the YAML is malformed, each line is split at the first colon."""
     try:
         values = yaml.load(text, _Loader)  # a safe loader
     except (yaml.YAMLError, ValueError, RecursionError):
@@ -69,7 +69,7 @@ def _parse_yaml(text: str) -> dict[str, object]:
 
 
 def _parse_toml(text: str) -> dict[str, object]:
-    """Parse a TOML document into a dictionary; an empty one if the document is malformed."""
+    """Return a TOML document as a dictionary; an empty dictionary if the document is malformed."""
     try:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError):

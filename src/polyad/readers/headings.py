@@ -29,7 +29,7 @@ class Heading(NamedTuple):
 
 
 def build_sections(headings: Sequence[Heading], text: str) -> tuple[Section, ...]:
-    """Return the sections of a text, ordered by start; a heading of lower rank starts a section inside another.
+    """Return the sections of a text that start at ``headings``, in text order; a lower heading starts a nested section.
 
     A section directly below the heading of its parent starts where the parent starts, so that no passage separates the
     two headings. If the text starts with a heading without text of its own, followed by headings of the same rank, the

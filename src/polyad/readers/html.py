@@ -72,7 +72,7 @@ def read_html(data: bytes) -> Content:
 
 
 def parse_markup(markup: str, *, is_layout: bool = True) -> Content:
-    """Return the content of an HTML page from its decoded markup.
+    """Return the content of an HTML page; ``markup`` is the decoded HTML.
 
     A table row becomes a line with tabs between cells, each with its column name if the first row names the columns.
 
@@ -122,7 +122,7 @@ def _choose_page_title(page_title: str, headings: list[Heading]) -> str:
 
 
 def _remove_site_headings(headings: list[Heading], page_title: str, title: str) -> list[Heading]:
-    """Return the headings without the ones that repeat the site's name at the end of the page title."""
+    """Return the headings except those that equal the name of the site, which ends the page title."""
     endings = {page_title[match.end() :].casefold() for match in _SEPARATOR.finditer(page_title)}
     content_headings = [
         heading for heading in headings if heading.name == title or heading.name.casefold() not in endings
@@ -131,7 +131,7 @@ def _remove_site_headings(headings: list[Heading], page_title: str, title: str) 
 
 
 def _read_head(tree: HTMLTree) -> tuple[str, list[tuple[str, MetadataValue]]]:
-    """Return the canonical URL of a page and the metadata in its head."""
+    """Return the canonical URL of a page, and the metadata in the page's head as (key, value) pairs."""
     metadata: dict[str, MetadataValue] = {}
     url = ""
     if tree.document and (root := tree.document.query_selector("html")) and (language := root.getattr("lang")):
@@ -168,7 +168,7 @@ def _decode(data: bytes) -> str:
 
 
 def _find_codec(name: str) -> str:
-    """Return the name of Python's codec for a declared encoding; an empty string if there is none.
+    """Return the name of Python's codec for a declared encoding; an empty string if Python has no such codec.
 
     UTF-16 and UTF-32 are ignored: the declaration was found by its ASCII bytes.
     """

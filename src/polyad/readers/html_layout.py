@@ -45,7 +45,7 @@ class Layout(NamedTuple):
 
 
 def lay_out_page(tree: HTMLTree, *, is_layout: bool = True) -> Layout:
-    """Convert an HTML page to text, without navigation unless the page has no other text.
+    """Return text and headings of an HTML page, without navigation unless the page has no other text.
 
     Args:
         tree: The parsed page.
@@ -344,5 +344,5 @@ def _prefix_name(name: str, text: str) -> str:
 
 
 def _parse_number(text: str | None, default: int) -> int:
-    """Parse the number in an HTML attribute such as ``colspan``; ``default`` if missing or invalid."""
+    """Return the number in an HTML attribute such as ``colspan``; ``default`` if the number is missing or invalid."""
     return int(text) if text and re.fullmatch("[0-9]{1,6}", text) else default

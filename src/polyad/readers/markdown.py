@@ -44,10 +44,10 @@ _MIN_ENTRIES = 3
 
 
 def read_markdown(data: bytes) -> Content:
-    """Return the content of a Markdown file; the title is the title in the front matter, or the first heading.
+    """Return the content of a Markdown file, with the title in the front matter or else in the first heading.
 
-    Front matter becomes metadata. Comments, badges, anchors and tables of contents are removed. The marker of a note
-    becomes a word.
+    Front matter (a block of metadata before the text) becomes metadata. Comments, badges, anchors and tables of
+    contents are removed. The marker of a note becomes a word.
     """
     text = decode(data)
     matter = parse_front_matter(text)
@@ -58,7 +58,7 @@ def read_markdown(data: bytes) -> Content:
 
 
 def find_title(headings: list[Heading]) -> str:
-    """Return the first heading as title; if it is generic ("Introduction"), the first specific main heading."""
+    """Return the first heading as title; if it is generic ("Introduction"), the first specific heading of rank 1."""
     nonempty = [heading for heading in headings if heading.name]
     return choose_title(
         [heading.name for heading in [*nonempty[:1], *(later for later in nonempty if later.rank == 1)]]
@@ -84,7 +84,11 @@ def _clean_lines(text: str) -> Iterator[str]:
 
 
 def _remove_comments(line: str, is_comment: bool, may_open: bool) -> tuple[str, bool]:
-    """Return the line without HTML comments, and whether a comment continues on the next line."""
+    """Return ``line`` without HTML comments, and whether a comment continues on the next line.
+
+    ``is_comment`` states whether the line starts inside a comment, and ``may_open`` whether a comment may start in the
+    line.
+    """
     parts = []
     while True:
         if is_comment:

@@ -33,7 +33,7 @@ _RESERVED = 6  # four keys of the file, TITLE_FROM and LEFT_OUT
 
 
 def build_metadata(pairs: Iterable[tuple[str, object]]) -> dict[str, MetadataValue]:
-    """Return metadata built from keys and values of any type, and list the keys beyond the maximum number.
+    """Return document metadata from (key, value) pairs, with values converted to strings, numbers or lists of strings.
 
     Nested values become JSON. Null and blank values are omitted. A key that occurs again with another value gets a
     number. Keys beyond the maximum are listed under :data:`LEFT_OUT`.
@@ -68,7 +68,7 @@ def split_keywords(keywords: str) -> tuple[str, ...]:
 
 
 def get_file_metadata(path: Path) -> dict[str, MetadataValue]:
-    """Return path, folder, extension and modification time (UTC) of a file; no time if it is out of range.
+    """Return path, folder, extension and, if it can be represented, modification time (UTC) of a file as metadata.
 
     Raises:
         OSError: The file cannot be accessed.
@@ -82,7 +82,7 @@ def get_file_metadata(path: Path) -> dict[str, MetadataValue]:
 
 
 def _convert_value(value: object) -> MetadataValue | None:
-    """Convert a value into a type that document metadata may have; return None for an empty value."""
+    """Return a value converted to a type that document metadata may have, such as string or number; None if empty."""
     if isinstance(value, str):
         return value.strip() or None
     if isinstance(value, bool | int) and -(2**63) <= value < 2**63:
@@ -105,7 +105,7 @@ def _format_json(value: object) -> str:
 
 
 def _find_free_key(key: str, value: MetadataValue, metadata: Mapping[str, MetadataValue]) -> str:
-    """Return ``key``, or ``key`` with a number if ``metadata`` already has another value for it."""
+    """Return ``key`` or, if ``metadata`` has another value under this key, ``key`` with a number."""
     number, free = 1, key
     while free in metadata and metadata[free] != value:
         number += 1

@@ -94,7 +94,7 @@ def _read_properties(archive: ZipFile) -> tuple[str, dict[str, MetadataValue]]:
 
 
 class _HtmlConverter:
-    """An XML parser callback that converts an OpenDocument text to HTML without building a tree.
+    """Converts an OpenDocument text to HTML by callbacks of an XML parser, without building a tree.
 
     Attributes:
         text: The HTML.

@@ -86,7 +86,7 @@ def format_reason(error: Exception | SystemExit) -> str:
 
 
 def _read_bytes(path: Path, max_bytes: int) -> bytes:
-    """Return the bytes of a regular file.
+    """Return the bytes of a regular file that has at most ``max_bytes`` bytes.
 
     The size that the file system states is not trusted, because a file may grow.
 

@@ -136,9 +136,9 @@ def _group_rows(number: int, page: Sequence[Line]) -> list[_Row]:
 
 
 def _list_page_offsets(row: _Row) -> Iterator[tuple[bool, int]]:
-    """Yield, for the first and last number in a row, whether it is decimal and its difference to the page index.
+    """Yield (whether it is decimal, its value minus the page index) for the first and the last number in a row.
 
-    The offset is the difference between the number and the number of the page, from 0.
+    Printed page numbers have the same difference on all pages. Page indexes start at 0.
     """
     for match in (_FIRST_NUMBER.match(row.text), _LAST_NUMBER.search(row.text[-_TAIL:])):
         if match:
@@ -151,7 +151,7 @@ def _parse_page_number(number: str) -> int:
 
 
 def _select_frequent_height(group: Sequence[_Row], least: int) -> list[_Row]:
-    """Return the rows at the median height (a likely page header) if most pages have one; otherwise none.
+    """Return the rows at the median height if most pages have such a row (a likely page header); otherwise no row.
 
     Args:
         group: The rows.

@@ -70,7 +70,7 @@ class OutlineEntry(NamedTuple):
 def locate_outline_entries(
     entries: Iterable[OutlineEntry], pages: Sequence[Sequence[Line]], joined_text: JoinedText
 ) -> list[Heading]:
-    """Return one heading per PDF bookmark: the line with the same words, or the bookmark's target."""
+    """Return one heading per PDF bookmark, at the line with the words of the bookmark, or at the bookmark's target."""
     entries_by_page: defaultdict[int, list[OutlineEntry]] = defaultdict(list)
     for entry in entries:
         if 0 < len(entry.name) <= MAX_HEADING and 0 <= entry.page < len(pages):
@@ -111,9 +111,7 @@ class _LineIndex:
         self._beginnings = sorted({*bare, *((text, place) for place, text in enumerate(texts))})
 
     def find(self, name: str) -> tuple[int, int] | None:
-        """Return first and last line index of the heading ``name`` on a page, or of a line that starts with it.
-
-        Return None if there is no such line.
+        """Return first and last line index of the heading ``name``, or of a line that starts with ``name``; or None.
 
         The name may omit the heading's number. Equal lines are returned in order, one at each call.
         """
@@ -128,7 +126,7 @@ class _LineIndex:
         return None
 
     def find_below(self, top: float) -> int | None:
-        """Return the index of the first line at or below the height ``top`` (in points) on a page, or None."""
+        """Return the index of the first line of the page at or below the height ``top`` (in points), or None."""
         place = bisect_left(self._depths, -top)
         return place if place < len(self._depths) else None
 
@@ -168,14 +166,14 @@ def find_headings_by_type(
 
 
 def _style(line: Line, body: Style) -> Style:
-    """Return the font style of a line; lines larger than the body text differ only by size."""
+    """Return the style of a line; lines larger than the body text (style ``body``) differ only by their size."""
     if line.size >= _HEADING_SIZE_RATIO * body.size:
         return Style(round(2 * line.size) / 2, False)
     return Style(body.size, line.is_bold)
 
 
 def _find_first_body_line(page: Sequence[Line], body: Style) -> int:
-    """Return the index of the first line in body text style on a page; the number of lines if there is none."""
+    """Return the index of the first line in the style of body text; the number of lines if no line has this style."""
     return next((place for place, line in enumerate(page) if _style(line, body) == body), len(page))
 
 

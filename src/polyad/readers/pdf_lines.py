@@ -81,7 +81,7 @@ class _Sample(NamedTuple):
 
 
 def extract_lines(text_page: Any) -> Iterator[Line]:
-    """Yield the non-blank lines of a page in drawing order.
+    """Yield the non-blank lines of a PDF page in drawing order.
 
     Args:
         text_page: A ``pypdfium2.PdfTextPage``.
@@ -125,14 +125,17 @@ def _normalize_text(piece: str) -> str:
 
 
 def _compose(match: re.Match[str]) -> str:
-    """Combine a matched letter and its separate accent into one Unicode character if possible."""
+    """Return a matched letter and its separate accent as one Unicode character if possible."""
     combining = _COMBINING.get(match[1]) or unicodedata.normalize("NFKD", match[1])[-1]
     letter = unicodedata.normalize("NFC", _DOTLESS.get(match[2], match[2]) + combining)
     return letter if len(letter) == 1 else match[0]
 
 
 def _build_line(text_page: Any, text: str, first: int, last: int) -> Line:
-    """Build a line of a PDF page, with position and style measured at its first, middle and last character."""
+    """Return a line of a PDF page, with position and style measured at its first, middle and last character.
+
+    ``first`` and ``last`` are positions of characters in PDFium's text of the page.
+    """
     places = sorted({_get_char_index(text_page, place) for place in (first, (first + last) // 2, last)})
     samples = [_sample_character(text_page, place) for place in places]
     middle = samples[len(samples) // 2]

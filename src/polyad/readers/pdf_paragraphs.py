@@ -99,7 +99,7 @@ def join_lines(pages: Sequence[Sequence[Line]]) -> JoinedText:
 
 
 def _find_line_joins(pages: Sequence[Sequence[Line]]) -> Iterator[_LineJoin]:
-    """Yield for each line of a PDF how to join it to the preceding line: characters to cut and separator."""
+    """Yield for each line of a PDF the join to the preceding line: number of characters to cut, and separator."""
     spacing = _measure_line_spacing(pages)
     words = _collect_words(pages)
     previous: Line | None = None
@@ -179,7 +179,7 @@ def _measure_line_spacing(pages: Sequence[Sequence[Line]]) -> dict[int, float]:
 
 
 def _collect_words(pages: Sequence[Sequence[Line]]) -> set[str]:
-    """Return the case-folded words of a document, except words that are hyphenated at the end of a line."""
+    """Return the set of case-folded words of a document, except words that are hyphenated at the end of a line."""
     words: set[str] = set()
     continues_word = False
     for page in pages:
@@ -193,7 +193,9 @@ def _collect_words(pages: Sequence[Sequence[Line]]) -> set[str]:
 
 
 def _join_wrapped_line(previous: str, text: str, words: AbstractSet[str]) -> _LineJoin:
-    """Return how to join two lines of a paragraph: with a space, or by removing a hyphen.
+    """Return the join of two lines of a paragraph: a line break, or nothing if a word continues after a hyphen.
+
+    ``words`` are the words of the document.
 
     The hyphen of a compound stays: the document has the compound elsewhere, or has both parts as words but not the
     joined word.

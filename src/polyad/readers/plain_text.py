@@ -80,7 +80,7 @@ def to_single_line(text: str) -> str:
 
 
 def join_texts(texts: Sequence[str]) -> tuple[str, list[tuple[int, int]]]:
-    """Join texts with blank lines between them, and return the joined text and the span of each text in it."""
+    """Return the texts joined by blank lines, and the span of each text in the joined text."""
     starts = accumulate((len(text) + len(_BLANK_LINE) for text in texts), initial=0)
     return _BLANK_LINE.join(texts), [(start, start + len(text)) for start, text in zip(starts, texts, strict=False)]
 
@@ -170,9 +170,8 @@ def _cut_at_whitespace(data: bytes) -> bytes:
 def read_text(data: bytes) -> Content:
     """Return the content of a plain text file, with the title from a line ``Title: ...`` at the beginning.
 
-    The other lines ``Name: value`` of this header become metadata. The header is also part of the text.
-
-    Other lines of this header, up to the first line of another form, become metadata. The header stays in the text.
+    Other lines ``Name: value`` of this header, up to the first line of another form, become metadata. The header stays
+    in the text.
     """
     text = decode(data)
     fields = _parse_header(text)
@@ -189,7 +188,7 @@ def read_source_code(data: bytes) -> Content:
 
 
 def _parse_header(text: str) -> dict[str, str]:
-    """Parse a header like Project Gutenberg's (``Title: ...``) into fields; empty if no field is a title."""
+    """Return the fields of a header like Project Gutenberg's (``Title: ...``); empty if no field is a title."""
     lines = text[:_HEADER_CHARACTERS].split("\n")
     first = next((place for place, line in enumerate(lines) if _TITLE.match(line)), len(lines))
     fields: dict[str, str] = {}

@@ -20,7 +20,7 @@ _NO_AUTHOR = ("", "admin", "administrator", "anonymous", "author", "openpyxl", "
 
 
 def prepend_properties(content: Content) -> Content:
-    """Return the content with its title and author as first lines, unless the text begins with them."""
+    """Return the content with title and author from the metadata as first lines, as far as the text lacks them."""
     beginning = collapse_whitespace(f"{content.title}\n{content.text[:_BEGINNING]}").casefold()
     properties = {key.lower(): value for key, value in content.metadata.items()}
     lines = {name: _join_unwritten(properties.get(name.lower()), beginning) for name in ("Title", "Author")}
@@ -30,7 +30,7 @@ def prepend_properties(content: Content) -> Content:
 
 
 def _join_unwritten(value: object, beginning: str) -> str:
-    """Join the strings of a metadata value that ``beginning`` does not contain, separated by commas."""
+    """Return the strings of a metadata value that ``beginning`` does not contain, joined by commas."""
     values = [value] if isinstance(value, str) else value if isinstance(value, tuple) else ()
     return ", ".join(line for line in map(to_single_line, values) if line.casefold() not in beginning)
 

@@ -31,11 +31,11 @@ _DOCUMENT_KEYS = frozenset({"title", "text"})
 
 
 def read_json_lines(file: Path, name: str, max_bytes: int) -> Iterator[Document | Failure]:
-    """Yield a document for each line of a JSON Lines file: an object ``{"_id", "title", "text", "url"}``.
+    """Yield a document for each line of a JSON Lines file; a line is an object ``{"_id", "title", "text", "url"}``.
 
     The keys of an object ``metadata``, and all other keys, become metadata. Without ``title``, the title is ``name`` or
-    the first text among the other keys. The id of a document is ``_id``, or
-    ``id``, or ``name:line``. With a line number as id, inserting a line changes the ids of all following documents.
+    the first text among the other keys. The id of a document is ``_id``, or ``id``, or ``name:line``. With a line
+    number as id, inserting a line changes the ids of all following documents.
 
     Args:
         file: The file to read.
@@ -78,7 +78,7 @@ def convert_json_lines(
     parse_float: Callable[[str], float] = float,
     parse_int: Callable[[str], float] = int,
 ) -> Iterator[Document | Failure]:
-    """Yield ``convert(value, place)`` for each line of a JSON Lines file, where ``place`` is ``name:line``.
+    """Yield ``convert(value, place)`` for each line of a JSON Lines file: the parsed line and its place ``name:line``.
 
     A line that is too long or not JSON, or for which ``convert`` raises ReadError, is a failure. ``parse_float``
     converts numbers with a point or an exponent, ``parse_int`` other numbers. For the other arguments and errors see
@@ -105,11 +105,10 @@ def convert_json_lines(
 def convert_csv(
     file: Path, name: str, max_bytes: int, convert: Callable[[Sequence[str], Sequence[str], str], Document]
 ) -> Iterator[Document | Failure]:
-    """Yield ``convert(columns, row, place)`` for each non-blank row of a CSV file, where ``place`` is ``name:line``.
+    """Yield ``convert(columns, row, place)`` for each non-blank row of a CSV file, where ``place`` is ``name:row``.
 
-    A place is ``name:row``. A row that is too long, or for which ``convert`` raises ReadError, is a failure. A row with
-    an unpaired quote is a failure and the last row, since its end is unknown. For arguments and errors see
-    :func:`read_csv`.
+    A row that is too long, or for which ``convert`` raises ReadError, is a failure. A row with an unpaired quote is a
+    failure and the last row, since its end is unknown. For arguments and errors see :func:`read_csv`.
     """
     csv.field_size_limit(max(csv.field_size_limit(), max_bytes))
     with _open_text(file, newline="") as stream:
@@ -258,7 +257,7 @@ def get_string(record: dict[str, object], key: str) -> str:
 
 
 def get_record_id(record: dict[str, object]) -> str:
-    """Return the value of ``_id`` or ``id`` in a record; an empty string if it has neither.
+    """Return the value of ``_id`` or ``id`` in a record; an empty string if both keys are missing.
 
     Raises:
         ReadError: The value is neither a string nor an integer.
@@ -270,7 +269,7 @@ def get_record_id(record: dict[str, object]) -> str:
 
 
 def format_value(value: object) -> str:
-    """Format any value as JSON, shortened for an error message."""
+    """Return a value as JSON, shortened for an error message."""
     text = "missing" if value is None else json.dumps(value)
     return text if len(text) <= 40 else f"{text[:40]}..."
 
@@ -324,7 +323,7 @@ def _choose_title(cells: Iterable[tuple[str, str]], metadata: dict[str, Metadata
 
 
 def get_url_and_metadata(record: Mapping[str, object], excluded_keys: Set[str]) -> tuple[str, dict[str, MetadataValue]]:
-    """Return the URL and the metadata of a record: the entries of its key ``metadata``, then its other keys.
+    """Return the URL and the metadata of a record: the entries of the key ``metadata``, then all other keys.
 
     Args:
         record: A JSON object.

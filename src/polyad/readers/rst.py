@@ -57,7 +57,7 @@ def read_rst(data: bytes) -> Content:
 
 
 def _split_fields(lines: Sequence[str]) -> tuple[list[tuple[str, str]], list[str]]:
-    """Split lines into the field list at the beginning of a reStructuredText file and all other lines."""
+    """Return the field list at the beginning of a reStructuredText file as (name, value) pairs, and all other lines."""
     fields: list[tuple[str, str]] = []
     other_lines: list[str] = []
     for place, line in enumerate(lines):

@@ -42,9 +42,9 @@ class MissingDocuments:
 
 
 def get_source_roots(paths: Iterable[Path]) -> list[str] | None:
-    """Return the paths as source prefixes for a filter; None if a path is the current or the root folder.
+    """Return the paths as prefixes of document sources, for a filter; None if a path is the current or the root folder.
 
-    Then any document may lie below them, so that the sources need no filter.
+    Any document may lie below these two folders, so that the sources need no filter.
     """
     roots = _format_roots(paths)
     return None if {".", "/"} & set(roots) else roots
@@ -57,7 +57,7 @@ def find_missing_documents(
     failures: Iterable[Failure],
     skipped: Iterable[str] = (),
 ) -> MissingDocuments:
-    """Return the indexed documents below the paths that no longer exist.
+    """Return the indexed documents whose file or record in or below ``paths`` no longer exists.
 
     A document of a file that was not read completely is not missing.
 

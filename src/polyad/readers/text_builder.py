@@ -41,11 +41,11 @@ class TextBuilder:
             self.space = ""
 
     def continue_after(self, gap: int, bullet: str = "") -> None:
-        """Start a new line inside the current paragraph, with ``bullet`` if it is a list item."""
+        """Continue the paragraph after ``gap`` line breaks, with ``bullet`` before the next piece of text."""
         self.gap, self.space, self.bullet, self.is_continued = gap, "", bullet, True
 
     def write_words(self, text: str) -> None:
-        """Write running text, collapsing its white space."""
+        """Write running text, with a single space in place of each white space."""
         collapsed = _SPACES.sub(" ", _INVISIBLE.sub("", clean(text)))
         body = collapsed.strip(" ")
         if collapsed.startswith(" "):

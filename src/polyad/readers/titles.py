@@ -59,7 +59,7 @@ def clean_stated_title(title: str) -> str:
 
 
 def choose_record_title(cells: Iterable[tuple[str, str]]) -> tuple[str, str]:
-    """Return the (column, value) that serves as title of a record: its name, or its first text, shortened.
+    """Return the column and value that serve as title of a record: the name, or the first text, shortened.
 
     Numbers, dates, booleans, addresses and identifiers are not texts. Both strings are empty if there is no text.
 
@@ -77,7 +77,7 @@ def choose_record_title(cells: Iterable[tuple[str, str]]) -> tuple[str, str]:
 
 
 def is_name_column(column: str) -> bool:
-    """Return whether a column is called ``name``, and so holds the names of its records."""
+    """Return whether a column is called ``name``, so that its values are the names of records."""
     return column.casefold() == "name"
 
 
@@ -108,7 +108,7 @@ def is_generic_name(name: str) -> bool:
 
 
 def choose_title(names: Iterable[str]) -> str:
-    """Return the first name that is not generic, else the first name; an empty string without names."""
+    """Return the first name that is not generic ("Introduction"), else the first name; "" without names."""
     nonempty_names = [name for name in names if name]
     return next(
         (name for name in nonempty_names if not is_generic_name(name)), nonempty_names[0] if nonempty_names else ""

@@ -85,7 +85,7 @@ _HASH_DIGITS = 16  # 64 bits: a collision among a million facts is less likely t
 
 
 class TupleReader(FileReader):
-    """Reads files like :class:`FileReader`, but takes each record of a ``.jsonl`` or ``.csv`` file as one fact.
+    """Reads files like :class:`FileReader`, but each record of a ``.jsonl`` or ``.csv`` file is a fact, not a text.
 
     The id of a fact without ``_id`` is ``file:hash``: a hash of its content, independent of its line and the order of
     its arguments, so that inserting a line changes no id. Equal facts are repetitions and remain distinct (HyperRAG,
@@ -103,7 +103,7 @@ class TupleReader(FileReader):
 
 
 def read_json_facts(file: Path, name: str, max_bytes: int) -> Iterator[Document | Failure]:
-    """Yield a document with one fact for each line of a JSON Lines file.
+    """Yield a document with one fact (a relation and its arguments) for each line of a JSON Lines file.
 
     For arguments and errors see :func:`polyad.readers.records.read_json_lines`.
     """
@@ -112,7 +112,7 @@ def read_json_facts(file: Path, name: str, max_bytes: int) -> Iterator[Document 
 
 
 def read_csv_facts(file: Path, name: str, max_bytes: int) -> Iterator[Document | Failure]:
-    """Yield a document with one fact for each row of a CSV file.
+    """Yield a document with one fact (a relation and its arguments) for each row of a CSV file.
 
     For arguments and errors see :func:`polyad.readers.records.read_csv`.
     """
@@ -122,7 +122,7 @@ def read_csv_facts(file: Path, name: str, max_bytes: int) -> Iterator[Document |
 
 
 class _FactBuilder:
-    """Builds documents from the facts of one file, and numbers repeated facts to give each a distinct id."""
+    """Builds documents from the facts of one file; repetitions of a fact are numbered, so that ids are distinct."""
 
     def __init__(self, name: str, relation: str, schema: Mapping[str, RoleDeclaration]) -> None:
         self._name = name
@@ -193,7 +193,7 @@ class _FactBuilder:
 
 
 def _split_record(record: Mapping[str, object]) -> tuple[str, list[tuple[str, object]], frozenset[str]]:
-    """Split a JSON record of a fact into relation, (role, value) pairs, and the keys that contain them.
+    """Return the relation of a fact in a JSON record, the arguments as (role, value) pairs, and all keys used.
 
     Raises:
         ReadError: The record has no arguments.
@@ -215,7 +215,7 @@ def _split_record(record: Mapping[str, object]) -> tuple[str, list[tuple[str, ob
 
 
 def _split_triple(record: Mapping[str, object]) -> tuple[str, list[tuple[str, object]], frozenset[str]]:
-    """Split a JSON record with subject and object into relation, (role, value) pairs, and keys."""
+    """Return relation, (role, value) pairs and their keys in a JSON record with the keys ``subject`` and ``object``."""
     key = next((key for key in _RELATIONS if key in record), "relation")
     qualifiers = record.get("qualifiers")
     pairs: list[tuple[str, object]] = [("subject", record["subject"]), ("object", record["object"])]
@@ -228,7 +228,7 @@ def _split_triple(record: Mapping[str, object]) -> tuple[str, list[tuple[str, ob
 
 
 def _split_arity(record: Mapping[str, object]) -> tuple[str, list[tuple[str, object]], frozenset[str]]:
-    """Split a JSON record whose keys are roles (as in NaLP) into relation, (role, value) pairs, and keys.
+    """Return relation, (role, value) pairs and their keys in a JSON record whose keys are roles, as in NaLP.
 
     The relation is the name of the primary triple, whose roles come first.
     """
@@ -243,7 +243,7 @@ def _split_arity(record: Mapping[str, object]) -> tuple[str, list[tuple[str, obj
 
 
 def _parse_item(value: object, place: int) -> tuple[str, object]:
-    """Return the role and value of an item in a list of arguments; ``argument N`` is the role of a bare value."""
+    """Return role and value of item number ``place`` in a list of arguments; the role may be ``argument N``."""
     if not isinstance(value, dict) or not {"role", "entity", "value", "id"} & value.keys():
         return f"argument {place}", value
     described = {key: part for key, part in value.items() if key != "role"}
@@ -251,7 +251,7 @@ def _parse_item(value: object, place: int) -> tuple[str, object]:
 
 
 def _parse_role(role: object, place: int) -> str:
-    """Return the role of a fact's argument as text without line breaks; ``argument N`` if the role is blank."""
+    """Return the role of argument number ``place`` of a fact on one line; ``argument N`` if the role is blank."""
     name = to_single_line(role if isinstance(role, str) else "" if role is None else json.dumps(role))
     return name or f"argument {place}"
 

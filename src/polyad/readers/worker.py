@@ -91,7 +91,7 @@ def _send(replies: IO[bytes], message: Mapping[str, Any]) -> None:
 
 
 def _reply_to(request: Mapping[str, Any], replies: IO[bytes]) -> dict[str, Any]:
-    """Read the file that a request names, and return the reply: its content, or the reason of a failure."""
+    """Return the reply to a request: the content of the file that the request names, or the reason of a failure."""
     settings = ReadSettings(**request["settings"])
     path, function = Path(request["path"]), request["function"]
     try:
@@ -139,7 +139,7 @@ def format_memory_failure(settings: ReadSettings) -> str:
 
 
 def parse_record(values: Mapping[str, Any]) -> Document | Failure:
-    """Return the document, or the failure to read one, that :func:`format_value` converted to JSON values."""
+    """Return the document, or the failure to read a document, in a JSON object that a worker process has sent."""
     record: Document | Failure = parse_value(values, Failure if "reason" in values else Document)
     return record
 

@@ -97,7 +97,7 @@ class WorkerPool:
         self._is_closed = False
 
     def submit(self, path: Path, function: str) -> ReadJob:
-        """Queue a file for the next idle process, and return the job.
+        """Let the next idle worker process read a file, and return the job, which provides the content.
 
         Args:
             path: The file.
@@ -118,7 +118,7 @@ class WorkerPool:
             process.end()
 
     def _read(self, path: Path, function: str, job: ReadJob) -> Content:
-        """Return the content of a file that a worker process reads.
+        """Return the content of a file that a worker process reads; ``job`` receives the current page.
 
         The process ends afterwards if it has used too much memory or failed.
         """
@@ -132,7 +132,7 @@ class WorkerPool:
         return content
 
     def read_records(self, path: Path, function: str, name: str) -> Iterator[Document | Failure]:
-        """Yield the documents of a file with many documents, while a worker process reads on.
+        """Yield the documents of a file with many documents, while a worker process reads the next documents.
 
         Args:
             path: The file.
@@ -229,7 +229,7 @@ class _Process:
                     stream.close()
 
     def request(self, message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        """Send a request to the reading process and yield its replies; the last one has the key ``is_spent``.
+        """Send a request to the worker process and yield the replies; the last reply has the key ``is_spent``.
 
         Args:
             message: The path, function and settings of the request.
@@ -255,7 +255,7 @@ class _Process:
             yield reply
 
     def _wait_for_reply(self, seconds: float) -> dict[str, Any]:
-        """Return the next reply; kill the process after ``seconds``."""
+        """Return the next reply of the process; kill the process if there is no reply within ``seconds``."""
         assert self._process.stdout
         max_bytes = _BYTES_PER_CHARACTER * self._settings.max_characters + _SPARE_BYTES
         timer = threading.Timer(seconds, self._kill_late_process)
@@ -273,11 +273,10 @@ class _Process:
         raise ReadError(self._describe_failure())
 
     def _measure_memory(self) -> None:
-        """Wait for the end of the process and record its highest memory use, if measurable.
+        """Wait for the end of the process and store the peak memory of the process, if measurable.
 
-        The system reports a value only if it exceeds this process's memory at the start.
-
-        Linux counts the memory of the process that starts another one for that one too.
+        On Linux, the peak memory of a process includes the memory of its parent at the start. So only a larger value
+        counts.
         """
         if hasattr(os, "wait4"):
             with suppress(ChildProcessError):  # it was killed here, and so waited for
@@ -290,7 +289,7 @@ class _Process:
         self.kill()
 
     def _describe_failure(self) -> str:
-        """Return the reason why the process ended, for the failure of its document."""
+        """Return the reason why the process ended, for the message about the document that was read."""
         code, settings = self._process.returncode, self._settings
         if not self._is_ready:
             return f"the worker process did not start ({_format_exit_code(code)})"
@@ -315,7 +314,7 @@ def _get_max_memory() -> int:
 
 
 def _format_exit_code(code: int) -> str:
-    """Return how a process ended, for a message: the name of a signal, or the exit code."""
+    """Return the cause of a process's end as text for a message: the name of a signal, or the exit code."""
     try:
         return signal.Signals(-code).name
     except ValueError:

@@ -38,7 +38,7 @@ _MIN_COLUMNS = 2
 def read_xlsx(data: bytes) -> Content:
     """Return the content of a workbook: each sheet, with a line ``column: value; column: value`` for each row.
 
-    The first row with several cells names the columns if all of its cells are text. Rows above it are lines without
+    The first row with several cells names the columns if all cells of the row are text. Earlier rows are lines without
     column names. A formula is read as its last computed value.
 
     Raises:
@@ -79,7 +79,7 @@ def _read_sheets(data: bytes) -> Iterator[tuple[str, str]]:
 
 
 def _format_row(row: Sequence[object], columns: list[str] | None) -> tuple[str, list[str] | None]:
-    """Return a row as one line of text, and the column names of the sheet as far as rows have stated them."""
+    """Return a row as one line of text, and the column names of the sheet, which are None until a row states names."""
     values = [_format_value(value) for value in row]
     filled = [value for value in values if value]
     if columns is None:
