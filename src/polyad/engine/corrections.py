@@ -246,7 +246,7 @@ class Corrections:
             now: Time of the statement; None for the current time.
 
         Raises:
-            ConfigurationError: A name is blank, stands for another entity already, or would stand for itself.
+            ConfigurationError: A name is blank, is an alias of another entity already, or would be an alias of itself.
             NotFoundError: There is no such entity.
         """
         recorder = HistoryRecorder("alias", now or datetime.now(UTC))

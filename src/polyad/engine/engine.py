@@ -143,7 +143,7 @@ class Engine:
             embedder: Name of an embedding model (see :func:`polyad.engine.loaders.load_embedder`) or an embedder. By
                 default the embedder of the index; for a new index ``all-MiniLM-L6-v2``.
             mention_extractor: Name of an extractor (see :func:`polyad.engine.loaders.load_extractor`) or an extractor.
-                By default the extractor of the index; for a new index that of the preset if it can be loaded, else
+                By default the extractor of the index; for a new index the preset's extractor if it can be loaded, else
                 ``rules``, which needs no model.
             language_model: Name of a model at the endpoint of ``OPENAI_BASE_URL``, its settings, or a language model.
                 Optional: it writes answers, and some methods and retrievers need it.
@@ -151,7 +151,7 @@ class Engine:
                 order of the retriever.
             settings: Settings of all stages.
             preset: Paper whose settings, method and retriever are the defaults: one of :data:`polyad.presets.PRESETS`.
-                Values in ``settings`` that are not at their defaults override those of the preset.
+                Values in ``settings`` that differ from their defaults override the values of the preset.
             prompts: Directory of files that replace prompts of the same name, such as ``hypersu_clues.md``; see
                 :data:`polyad.text.prompts.PROMPT_NAMES`. None for the prompts of polyad.
             replies: File that stores the language model's replies; several indexes may share it. By default it is
@@ -378,7 +378,7 @@ class Engine:
             path: File of :meth:`export` in the format ``jsonl``.
             place: As for :meth:`open`.
             store: As for :meth:`open`.
-            embedder: Embedder of a new index; None for that of the exported index.
+            embedder: Embedder of a new index; None for the embedder of the exported index.
             settings: Settings of all stages.
 
         Raises:
@@ -393,10 +393,10 @@ class Engine:
     def import_file(self, path: str | Path, progress: Progress = silent, now: datetime | None = None) -> ImportReport:
         """Add the documents and corrections of an exported index; facts and mentions are not extracted again.
 
-        Texts are embedded again if the file has no vectors, or those of another embedder. A document that the index has
-        with the same digest is skipped, so the same call continues after an interruption; another version of a document
-        is replaced. Corrections of this index take precedence. A line that cannot be read is reported, and the others
-        are imported.
+        Texts are embedded again if the file has no vectors, or vectors of another embedder. A document that the index
+        has with the same digest is skipped, so the same call continues after an interruption; another version of a
+        document is replaced. Corrections of this index take precedence. A line that cannot be read is reported, and the
+        other lines are imported.
 
         Args:
             path: File of :meth:`export` in the format ``jsonl``.
@@ -430,7 +430,7 @@ class Engine:
 
         Args:
             repair: Whether to delete derived and orphaned data that violates an invariant, and to apply corrections
-                again. Documents and what users stated are never changed: damage to them remains in the report.
+                again. Documents and users' corrections are never changed: damage to them remains in the report.
             now: Time of the repair, for the history; None for the current time.
             progress: Called with the number of checked groups of invariants.
         """
@@ -479,8 +479,8 @@ class Engine:
                 text, its JSON or an object of :mod:`polyad.text.filters`. Nothing of other documents is read or shown.
             prefer: Rank passages of the documents that this filter selects higher, as if they stood at half of their
                 rank; nothing is hidden.
-            as_of: Search only what holds at a time: a ``datetime``, or a date in ISO 8601 for its first moment. None
-                for the current time.
+            as_of: Search only documents and facts that are valid at a time: a ``datetime``, or a date in ISO 8601 for
+                its first moment. None for the current time.
             known_at: Search only documents that the index knew at a time, or by the end of a date. None for no limit.
             progress: Called while the first search computes reusable data, such as the vectors of entities.
 
@@ -613,7 +613,7 @@ class Engine:
 
         Args:
             evidence: Evidence of :meth:`search`.
-            search_usage: Usage of the search, which is added to that of the answer.
+            search_usage: Usage of the search, which is added to the usage of the answer.
         """
 
         def answer_with_usage(on_text: Callable[[str], None]) -> Answer:

@@ -1,4 +1,4 @@
-"""Opens or creates an index, and checks that its embedder and mention extractor are those that built it."""
+"""Opens or creates an index, and checks that its embedder and mention extractor are the ones that built the index."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def open_index(
 ) -> tuple[Store, Components]:
     """Open the index in ``place`` and return its store with the components that search and extend it.
 
-    The embedder and the mention extractor of an existing index are loaded when they are first needed. The keyword
-    arguments are those of :meth:`polyad.engine.Engine.open`.
+    The embedder and the mention extractor of an existing index are loaded when they are first needed. For the keyword
+    arguments see :meth:`polyad.engine.Engine.open`.
 
     Raises:
         StoreNotFoundError: There is no index, and ``create`` is false.
@@ -68,7 +68,7 @@ def open_index(
     try:
         cached_model = None
         if language_model is not None:
-            store.get_values(REPLIES, ())  # an unusable file must be an error before any request is paid
+            store.get_values(REPLIES, ())  # an unusable file must be an error before the first request costs money
             cached_model = CachedLanguageModel(language_model, store, store.charge, recalls=reply_cache)
         if isinstance(reranker, str):
             reranker = loaders.load_reranker(reranker, settings.reranker)

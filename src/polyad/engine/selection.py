@@ -1,4 +1,4 @@
-"""The documents and hyperedges that a filter and a time select, for lookups that read the store and not a snapshot."""
+"""Documents and hyperedges selected by a filter and a time, for lookups that read the store and not a snapshot."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class DocumentSelection:
     Args:
         store: The index.
         where: The filter; None selects everything.
-        as_of: Time at which documents and hyperedges hold; None for all times.
+        as_of: Time at which documents and hyperedges are valid; None for all times.
 
     Raises:
         SettingError: The time is no date.

@@ -249,7 +249,7 @@ def create_like(path: Path, place: str | Path, open_store: StoreOpener, embedder
         path: The file.
         place: Location of the index.
         open_store: Opens the store.
-        embedder: Embedder of the new index; None for that of the file.
+        embedder: Embedder of the new index; None for the embedder that the file names.
     """
     manifest = read_header(path).manifest
     if embedder is not None:

@@ -84,7 +84,7 @@ class Worker:
         kinds: The kinds of jobs to take.
 
     Attributes:
-        name: Machine and process, which hold the leases.
+        name: Name of machine and process, under which jobs are reserved.
 
     Raises:
         ConfigurationError: The index is in another store.
@@ -163,7 +163,7 @@ class Worker:
             _LOG.warning("%s", error)
         except (ConfigurationError, StoreError, NoMoreRepliesError):
             raise  # no document is at fault
-        except Exception as error:  # whatever a component raises, other jobs may succeed
+        except Exception as error:  # a component may raise any exception, and other jobs may succeed
             reason = str(error) if isinstance(error, PolyadError) else f"{type(error).__name__}: {error}"
             for name in list(lease.open):
                 lease.fail(name, reason)

@@ -138,7 +138,7 @@ class Writer:
         if removed:
             Curator(self._store).remove(sorted(removed), HistoryRecorder("prune", now))
             self._searcher.min_version = get_version(self._store)
-        moved = set(missing.ids)  # a file under a new name is no duplicate of the missing one
+        moved = set(missing.ids)  # a file under a new name is no duplicate of the missing file
         duplicates = tuple((id, earlier) for id, earlier in report.counts.duplicates if earlier not in moved)
         return replace(
             report,
@@ -299,7 +299,7 @@ class Writer:
     def extract(self, documents: Sequence[Document], method: str) -> list[Failure]:
         """Call the language model for the documents' new passages, so that its replies are cached; return failures.
 
-        The id of each failure is that of a document.
+        Each failure has the id of a document.
 
         Raises:
             NoMoreRepliesError: Further requests would fail too.

@@ -82,7 +82,7 @@ class PendingVectors:
 
         Args:
             rows: Positions of the texts that were embedded.
-            vectors: The vectors of all texts; those at ``rows`` are computed.
+            vectors: An array with a row for each text; the rows at ``rows`` are computed.
         """
         self.computed += len(rows)
         self._unsaved += rows

@@ -54,7 +54,7 @@ class _Run:
         digests: Digest by document id, of each document of this run that is in the index or will be.
         origins: Source and content hash of each document of this run, by document id.
         pending: Saved vectors of the documents that are embedded now.
-        has_failed_document: Whether building a document failed: the next run may need its saved vectors.
+        has_failed_document: Whether building a document failed, so that the next run may need the saved vectors.
     """
 
     progress: RunProgress
@@ -159,7 +159,7 @@ class Indexer:
             progress: Receives the progress, in files if ``files`` is known, else in documents.
             files: Number of files that ``items`` come from.
             checkpoint: Build unchanged documents again too, except for the documents in the checkpoint. A document that
-                fails keeps what is stored.
+                fails remains stored in its earlier version.
         """
         run = _Run(RunProgress(progress, files), checkpoint)
         run.progress.report("reading")
@@ -183,7 +183,7 @@ class Indexer:
     ) -> Iterator[list[Passage]]:
         """Yield lists of the passages that are not in the index yet, to estimate the cost of an indexing run.
 
-        Passages with equal content are built once, so one of them is yielded.
+        Passages with equal content are built once, so only the first is yielded.
 
         Args:
             items: Documents, and failures to read a file.

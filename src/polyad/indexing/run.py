@@ -29,7 +29,7 @@ class IndexCounts:
         passages, hyperedges: Numbers of stored passages and hyperedges.
         failures: Documents that could not be indexed, and passages that were indexed without new facts.
         stop_reason: The reason why the run ended early; empty if it finished.
-        notes: Counts of extracted, dropped and repaired items in what was stored, by reason.
+        notes: Counts of extracted, dropped and repaired items of the stored documents, by reason.
         duplicates: Pairs of ids: a document of this run and an older document with the same content.
     """
 
@@ -150,7 +150,7 @@ class RunProgress:
         self._clock = clock
         self._started_at = clock()
         self._last_file = ""
-        self._last_is_open = False  # the last file has a document for each record, and more records may follow
+        self._last_is_open = False  # whether the last file contains records, of which more may follow
         self._completed = 0
         self._batch_size = 0
         self._totals = ""

@@ -1,11 +1,12 @@
-"""Finds the subjects of a passage: its title and headings, or else what its sentences define or begin with.
+"""Finds the subjects of a passage: title and headings, or else the entities that sentences define or begin with.
 
 In retrieval, a link leads from a mention to the passage whose subject is mentioned. So a text without titles, or with
 many topics, needs subjects too: "Ljubljana is the capital of Slovenia" is about Ljubljana wherever it occurs.
 
 Each subject has a strength. A title, a heading and a definition at the beginning of a paragraph are strong. A
-definition in the middle of a paragraph, or an entity at its beginning, is weaker. The entity that a passage from the
-middle of a text begins with is weakest ("Oh", "Take the next step"). Retrieval uses the strength as a feature.
+definition in the middle of a paragraph, or an entity at the beginning of a paragraph, is weaker. The first entity of a
+passage from the middle of a paragraph is weakest ("Oh", "Take the next step"). Retrieval uses the strength as a
+feature.
 """
 
 from __future__ import annotations

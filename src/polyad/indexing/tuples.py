@@ -18,8 +18,8 @@ class TupleBuilder:
 
     The source is HyperRAG, definition 2.1 and appendix A.
 
-    Pairs of entities would lose information: from "Alice gave Bob the book and Carol the pen" they leave open who got
-    what.
+    Pairs of entities would lose information: for "Alice gave Bob the book and Carol the pen", the pairs do not state
+    who received the book.
 
     The hyperedge stores all arguments unchanged. Entities among the arguments are its members: an entity in two roles
     has two incidences, an entity twice in one role has one. A literal, such as a dose, is not a member.
@@ -33,7 +33,7 @@ class TupleBuilder:
     def build(
         self,
         passages: Sequence[Passage],
-        on_message: OnMessage = ignore_message,  # noqa: ARG002  # the protocol's parameter; tuples take no long time
+        on_message: OnMessage = ignore_message,  # noqa: ARG002  # a parameter of the protocol; building tuples is fast
     ) -> list[BuildResult]:
         """Return one hyperedge per passage (each states one fact); the notes count value types by role.
 

@@ -134,7 +134,7 @@ class PolyadRetriever:
             filters: A filter of Haystack; see :func:`parse_filters`.
             top_k: Maximum number of documents.
             where: A filter of polyad, as text or JSON.
-            as_of: Search only what holds at this date.
+            as_of: Search only documents and facts that are valid at this date.
         """
         options = self._merge_options(filters, top_k, where, as_of)
         return {"documents": _build_documents(self._get_engine().search(query, **options))}

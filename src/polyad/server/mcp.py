@@ -208,7 +208,7 @@ class AuthorizedMcp:
     Args:
         reading_app: Application of the MCP server whose tools read.
         writing_app: Application of the MCP server for keys that may write.
-        gatekeeper: Decides who may use which workspace.
+        gatekeeper: Decides which key may use which workspace.
         state: Limits of the server.
     """
 

@@ -1,4 +1,4 @@
-"""The web page: its files, and what a browser may do with them."""
+"""The web page: routes of its files, with headers that restrict the browser."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ class ServerOptions:
 
 
 def run_server(options: ServerOptions, announce: Callable[[str], None]) -> None:
-    """Serve indexes until SIGINT or SIGTERM; answers in progress then get time to end.
+    """Serve indexes until SIGINT or SIGTERM; then wait a limited time for answers in progress.
 
     Args:
         options: Indexes, address, processes and limits.

@@ -38,7 +38,7 @@ def read_uploads(
 
     Args:
         files: The files.
-        metadata: Metadata of all documents, besides what each file states.
+        metadata: Metadata of all documents, added to the metadata of each file.
         method: Construction method, whose reader is used; empty for the default method.
         settings: Limits of reading.
     """

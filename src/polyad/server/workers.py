@@ -124,7 +124,7 @@ class _Supervisor:
     Args:
         groups: Processes by name, in groups; later groups are ended first.
         listeners: Sockets that are closed when the processes are ended.
-        drain_seconds: Time that the processes get to end.
+        drain_seconds: Time for the processes to end after a signal.
     """
 
     def __init__(

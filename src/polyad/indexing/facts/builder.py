@@ -1,7 +1,7 @@
 """Fact hyperedges (HyperGraphRAG, section 4.1): n-ary facts that a language model extracts from passages.
 
-The model is asked about many passages at once. Each reply is parsed when it arrives, so that an invalid reply is never
-cached. A passage with an invalid reply is asked about again, and reported if that fails too.
+Requests about many passages are sent at the same time. Each reply is parsed when it arrives, so that an invalid reply
+is never cached. A passage with an invalid reply is requested again, and reported if the second reply is invalid too.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ NO_TYPE = "entity"
 _HALF = 0.5
 
 REPLY_RATIO = {"compact": 3.4, "paper": 7.0}
-"""Completion tokens for each token of a passage, by style: measured with the facts that gpt-3.5-turbo found in
+"""Completion tokens for each token of a passage, by style: measured with the facts that gpt-3.5-turbo extracted from
 MuSiQue, written in either style (``benchmarks/extraction.py``). Another model may write less."""
 
 
@@ -164,8 +164,8 @@ class FactBuilder:
     def _ask_for_continuations(self, states: list[_PassageState], on_message: OnMessage) -> None:
         """Request the missing end of each reply in ``states`` that was truncated and cached by an earlier run.
 
-        A reply that is cut in this run is left to the next run, which reads it from the cache: a model that never
-        finishes is asked once in each run.
+        A reply that is cut in this run is continued by the next run, which reads the reply from the cache. So a model
+        that never finishes receives one request in each run.
         """
         while prompts := {
             place: self._style.build_continuation_prompt(replies.passage, "\n".join(replies.texts))

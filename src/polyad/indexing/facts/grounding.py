@@ -100,7 +100,7 @@ def compute_grounded_share(fact: str, source: str) -> float:
 def collect_content_words(text: str) -> set[str]:
     """Return the set of words of a text without function words (such as "the"), case-folded and without accents.
 
-    Where words stand without spaces between them, each two characters in a row stand for a word.
+    In scripts without spaces between words, each pair of neighbouring characters counts as a word.
 
     >>> sorted(collect_content_words("She met them in Tokyo")), sorted(collect_content_words("東京に住む"))
     (['met', 'tokyo'], ['に住', '京に', '住む', '東京'])

@@ -72,7 +72,7 @@ class Ontology:
 
         Types and relations get the spelling of the ontology. An entity without a type has the type that another fact
         states. A fact that loses all its entities is dropped. If the ontology is not strict, nothing is dropped, but
-        all that does not fit is counted.
+        entities and facts that the ontology does not allow are counted.
         """
         notes = Counter(extraction.notes)
         listed = [entity for fact in extraction.facts for entity in fact.entities]
@@ -90,7 +90,7 @@ class Ontology:
         Args:
             facts: The facts.
             types: Types of entities, by identity.
-            notes: Counts what does not fit.
+            notes: Receives counts of facts and entities that the ontology does not allow.
         """
         for fact in facts:
             relation = _find_spelling(fact.relation, self.relations) if self.relations else ""

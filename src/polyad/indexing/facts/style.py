@@ -37,7 +37,7 @@ class ExtractionStyle:
         prompts: The prompts, which users can override.
         ontology: The allowed entity types and relations, and examples.
         style: The format of replies.
-        dates: Whether facts state from when to when they hold, if the passage does; with ``compact`` only.
+        dates: Whether the model states the period in which a fact is valid, if the passage does; only with ``compact``.
 
     Attributes:
         ontology: The allowed entity types and relations, and examples.
@@ -96,7 +96,7 @@ class ExtractionStyle:
     def build_retry_prompt(self, prompt: Prompt, failure: UnreadableReplyError, count: int) -> Prompt:
         """Return ``prompt`` with an added explanation why the last of ``count`` replies could not be parsed.
 
-        The same request would get the same reply.
+        A repeated request without the explanation would get the same reply.
         """
         beginning = quote_replies(remove_leading_thoughts(failure.reply)[:_MAX_QUOTED_CHARACTERS] or "(nothing)")
         request = self._again.replace("{count}", str(count)).replace("{expected}", failure.expected)
@@ -141,8 +141,8 @@ class ExtractionStyle:
         """Return the facts in a language model's reply, even if the reply is malformed or cut at the token limit.
 
         Raises:
-            UnreadableReplyError: the reply has no record and does not say that there is none; or it has too many
-                records.
+            UnreadableReplyError: the reply has too many records; or it has no record, and does not state that the
+                passage has no facts.
         """
         if self._style == "paper":
             return parse_paper_facts(reply, max_records, relations=bool(self.ontology.relations))

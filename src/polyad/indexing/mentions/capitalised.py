@@ -2,7 +2,7 @@
 
 One regular expression finds the longest runs of capitalised words and the small words inside names. A run is split into
 segments at small words, and gives overlapping names: the whole name, the name without forms of address, and the names
-inside it. Whichever of them is the title of another document is the link that retrieval needs.
+inside the name. If any of these names is the title of another document, retrieval has a link to that document.
 """
 
 # ruff: noqa: RUF001  look-alike punctuation is matched
@@ -35,7 +35,7 @@ _MAX_RUN_JOINTS = 24
 """Most joints of a run; a longer run is read in pieces, so that the time is linear in the length of the text."""
 
 _MAX_NAME_CHARACTERS = 160
-"""Most characters of a name; a longer match is data."""
+"""Most characters of a name; a longer match is not a name, but for example a table."""
 
 _LETTER = r"[\w\u0300-\u036f]"
 _NEW_SENTENCE = rf"(?!\s(?:{'|'.join(word.capitalize() for word in sorted(FUNCTION_WORDS))})\b)"
@@ -72,7 +72,7 @@ _CAPITAL_WITHIN_SENTENCE = re.compile(rf"[a-z,] ({CAPITAL}{_LETTER}*)")
 _LOWER_WORD = re.compile(r"\b[a-z]+\b")
 
 _JOINING_WORDS = frozenset({"of", "the", "&", "+", "'n'", "vs", "vs.", "à", ",", ":"}) | frozenset(PARTICLES.split("|"))
-"""Small words that join both sides into one name; "and", "in" and others leave two names."""
+"""Small words that join the names on both sides into one name; words such as "and" and "in" separate two names."""
 
 _BINDING_WORDS = (frozenset(PARTICLES.split("|")) - {"the"}) | {"&", "+", "'n'"}
 """Small words whose sides are not names by themselves: "Ludwig van Beethoven"."""

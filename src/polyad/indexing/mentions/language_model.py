@@ -20,7 +20,7 @@ from polyad.text.prompts import DEFAULT_PROMPTS, Prompts, count_prompt_tokens, q
 from polyad.text.words import count_tokens, sanitize
 
 _MAX_REPLIES = 5
-"""Most replies for one text, each continuing where the one before was cut; no passage has more names than they hold."""
+"""Most replies for one text, each of which continues a truncated reply; enough for the names of any passage."""
 
 _REPLY_RATIO = 1.6
 """Estimated completion tokens for each token of a text: the names that rules find in the bundled sample, written as

@@ -25,12 +25,11 @@ SCORES = {"name": 100.0, "work": 100.0, "acronym": 100.0, "date": 60.0, "quantit
 
 _MASK = "\x00"
 _PHRASES_PER_WORD = 0.1
-"""Number of phrases for each word of a text without any name; texts with some names get proportionally fewer."""
+"""Number of phrases for each word of a text without any name; texts with some names have proportionally fewer."""
 
 _MAX_NAME_SHARE = 0.12
-"""Share of a text's characters in names above which the text gets no phrases and quantities. Encyclopaedic passages
-have
-a median of 0.32 to 0.43."""
+"""Share of a text's characters in names above which phrases and quantities are not extracted from the text. The median
+of encyclopaedic passages is 0.32 to 0.43."""
 
 _CODE = re.compile(r"(?<![\w.,/-])[a-z]{1,4}-?\d{1,4}[a-z]?(?![\w/-])")
 
@@ -146,8 +145,8 @@ _DATE = re.compile(
       | (?<=\d[-–]){_YEAR}(?![\w%]|[.,]\d))""",
     re.VERBOSE,
 )
-"""A date. The pattern searches for the first character before it looks behind: a lookbehind first is tried at each
-letter."""
+"""A date. The pattern checks the first character before the lookbehind, because a lookbehind at the beginning would be
+tried at each letter."""
 
 _NUMBER = r"\d+(?:,\d{3})*(?:\.\d+)?"
 _UNIT = r"""(?:
