@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 
 from polyad.config import EncoderSettings
+from polyad.embedders.minilm.network import average_windows, normalise_vectors
 from polyad.embedders.minilm.weights import find_packaged_folder
-from polyad.errors import ConfigurationError, EmbedderError, MissingExtraError
+from polyad.errors import ConfigurationError, MissingExtraError
 from polyad.model import FloatArray
 from polyad.model_hub import disable_tokenizer_threads, load_model
 from polyad.protocols.components import TextKind
@@ -323,47 +324,6 @@ def _choose_precision(precision: Precision, device: str) -> str:
         # The check by which torch itself decides to use the processor's bfloat16 instructions.
         return "bfloat16" if torch.ops.mkldnn._is_mkldnn_bf16_supported() else "float32"
     return "bfloat16" if device.startswith("cuda") and torch.cuda.is_bf16_supported() else "float16"
-
-
-# Shared with the embedder that computes with numpy
-
-
-def average_windows(
-    vectors: FloatArray, windows: Sequence[list[int]], text_of_window: Sequence[int], text_count: int
-) -> FloatArray:
-    """Return one unit vector per text: the mean of its windows' vectors, weighted by number of tokens.
-
-    The vector of a text with one window is unchanged.
-
-    Args:
-        vectors: Unit vectors of the windows, float32 ``[windows, dimension]``.
-        windows: Token ids of each window.
-        text_of_window: Position of the text of each window, ascending; every text has at least one window.
-        text_count: Number of texts.
-
-    Returns:
-        float32 ``[text_count, dimension]``.
-    """
-    if len(windows) == text_count:
-        return vectors
-    lengths = np.array([len(window) for window in windows], dtype=np.float32)
-    first = np.searchsorted(text_of_window, np.arange(text_count))
-    sums = np.add.reduceat(vectors * lengths[:, None], first)
-    is_single = np.bincount(text_of_window, minlength=text_count) == 1
-    return np.where(is_single[:, None], vectors[first], normalise_vectors(sums))
-
-
-def normalise_vectors(vectors: FloatArray) -> FloatArray:
-    """Return the vectors scaled to length 1, float32 ``[rows, dimension]``.
-
-    Raises:
-        EmbedderError: a number is not finite.
-    """
-    if not np.isfinite(vectors).all():
-        raise EmbedderError("the embedding model returned numbers that are not finite; try precision='float32'")
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    result: FloatArray = (vectors / np.maximum(lengths, 1e-12)).astype(np.float32, copy=False)
-    return result
 
 
 def count_processors() -> int:

@@ -12,15 +12,10 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from polyad.config import EncoderSettings
-from polyad.embedders.minilm.network import Network
+from polyad.embedders.minilm.network import Network, average_windows, normalise_vectors
 from polyad.embedders.minilm.weights import find_model_folder, get_model_folder, read_weights
 from polyad.embedders.minilm.word_pieces import WordPieceTokenizer
-from polyad.embedders.sentence_transformers import (
-    SentenceTransformerEmbedder,
-    average_windows,
-    count_processors,
-    normalise_vectors,
-)
+from polyad.embedders.sentence_transformers import SentenceTransformerEmbedder, count_processors
 from polyad.errors import ConfigurationError
 from polyad.model import FloatArray
 from polyad.protocols.components import Embedder, TextKind
@@ -52,6 +47,7 @@ class MiniLMEmbedder:
     def __init__(self) -> None:
         folder = get_model_folder()
         threadpool_limits(1, user_api="blas")
+        self._max_workers = count_processors()
         self._network = Network(read_weights(folder / "model.safetensors"))
         self._tokenizer = WordPieceTokenizer((folder / "vocab.txt").read_text(encoding="utf-8").splitlines())
 
@@ -95,7 +91,7 @@ class MiniLMEmbedder:
         batches = split_batches(windows, _BATCH_TOKENS if kind == "query" else 1)
         vectors = np.empty((len(windows), self.dimension), dtype=np.float32)
         row = 0
-        workers = ThreadPoolExecutor(max(1, min(count_processors(), len(batches))), "polyad-embedder")
+        workers = ThreadPoolExecutor(max(1, min(self._max_workers, len(batches))), "polyad-embedder")
         try:
             for batch in workers.map(self._network.encode_windows, batches):
                 vectors[row : row + len(batch)] = batch
