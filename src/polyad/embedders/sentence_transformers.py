@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 
 from polyad.config import EncoderSettings
-from polyad.embedders.minilm.network import average_windows, normalise_vectors
+from polyad.embedders.minilm.encoder import average_windows, normalise_vectors
 from polyad.embedders.minilm.weights import find_packaged_folder
 from polyad.errors import ConfigurationError, MissingExtraError
 from polyad.model import FloatArray

@@ -12,9 +12,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from polyad.config import EncoderSettings
-from polyad.embedders.minilm.network import Network, average_windows, normalise_vectors
+from polyad.embedders.minilm.encoder import Network, WordPieceTokenizer, average_windows, normalise_vectors
 from polyad.embedders.minilm.weights import find_model_folder, get_model_folder, read_weights
-from polyad.embedders.minilm.word_pieces import WordPieceTokenizer
 from polyad.embedders.sentence_transformers import SentenceTransformerEmbedder, count_processors
 from polyad.errors import ConfigurationError
 from polyad.model import FloatArray
