@@ -44,6 +44,14 @@ def test_a_wrong_key_opens_nothing(tenants: Tenants, key: str) -> None:
     assert server.client.get("/healthz").status_code == 200
 
 
+def test_a_body_is_not_read_without_a_valid_key(tenants: Tenants) -> None:
+    server, keys = tenants
+    for path in ("/api/v1/search", "/api/v1/workspaces", "/v1/chat/completions", "/v1/embeddings", "/dify/retrieval"):
+        for headers, status in (({}, 401), ({"Authorization": f"Bearer {keys['one']}"}, 422)):
+            response = server.client.post(path, content=b"[]", headers=headers)
+            assert response.status_code == status, path
+
+
 def test_a_secret_of_another_key_is_rejected(tenants: Tenants) -> None:
     server, keys = tenants
     id, secret = keys["one"].rsplit("_", 1)[0], keys["two"].rsplit("_", 1)[1]

@@ -5,12 +5,14 @@ from __future__ import annotations
 import ipaddress
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Any
 
-from fastapi import Depends, Header, Query, Request
+from anyio.to_thread import run_sync
+from fastapi import Depends, Header, Query, Request, Response
+from fastapi.routing import APIRoute
 
 from polyad.errors import PolyadError
 from polyad.protocols.store import ValueStore
@@ -77,16 +79,21 @@ class Gatekeeper:
         """Return whether the server has any API key; if so, every request needs a key."""
         return bool(self._load_keys())
 
-    def authenticate(self, authorization: str, address: str) -> Principal:
+    def authenticate(self, request: Request) -> Principal:
         """Return the sender of a request: the holder of its API key, or a local client if the server has no keys.
 
-        Args:
-            authorization: Header ``Authorization``.
-            address: IP address of the client.
+        A request is authenticated and counted once; later calls return the same sender.
 
         Raises:
             RequestError: The request has no valid key, or too many requests had this key.
         """
+        if not hasattr(request.state, "principal"):
+            address = request.client.host if request.client else ""
+            request.state.principal = self._authenticate(request.headers.get("authorization", ""), address)
+        principal: Principal = request.state.principal
+        return principal
+
+    def _authenticate(self, authorization: str, address: str) -> Principal:
         keys = self._load_keys()
         if not keys:
             if not is_loopback(address):
@@ -115,7 +122,7 @@ class Gatekeeper:
         Raises:
             RequestError: The key is missing, invalid or lacks the scope, or may not use a workspace of this name.
         """
-        principal = self.authenticate(*read_credentials(request))
+        principal = self.authenticate(request)
         request.state.key = principal.key.id if principal.key else ""
         principal.require(scope)
         name = workspace or principal.workspace or self._get_only_workspace()
@@ -160,9 +167,21 @@ class Gatekeeper:
                 return
 
 
-def read_credentials(request: Request) -> tuple[str, str]:
-    """Return the header ``Authorization`` of a request, and the client's IP address."""
-    return request.headers.get("authorization", ""), request.client.host if request.client else ""
+class AuthenticatedRoute(APIRoute):
+    """A route that authenticates a request before it reads the body, so that only clients with a key send large ones.
+
+    FastAPI reads and parses the body before it calls dependencies.
+    """
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return the handler of requests."""
+        handle = super().get_route_handler()
+
+        async def authenticate_and_handle(request: Request) -> Response:
+            await run_sync(request.app.state.gatekeeper.authenticate, request)
+            return await handle(request)
+
+        return authenticate_and_handle
 
 
 def is_loopback(address: str) -> bool:

@@ -17,7 +17,7 @@ from polyad import __version__
 from polyad.config import ServerSettings
 from polyad.protocols.store import ValueStore
 from polyad.server import graph_routes, index_routes, openai_routes, search_routes
-from polyad.server.access import Gatekeeper, read_credentials
+from polyad.server.access import Gatekeeper
 from polyad.server.hosts import HostCheck
 from polyad.server.limits import BodyLimit, RateLimiter, Turnstile
 from polyad.server.mcp import AuthorizedMcp, build_mcp_app, build_mcp_server, get_http_target
@@ -125,7 +125,7 @@ def _add_health_routes(app: FastAPI) -> None:
     @app.get("/metrics", tags=["health"], response_class=PlainTextResponse)
     def read_metrics(request: Request) -> Response:
         """Return the metrics of the server in the format of Prometheus; needs any key if there are keys."""
-        app.state.gatekeeper.authenticate(*read_credentials(request))
+        app.state.gatekeeper.authenticate(request)
         return Response(app.state.server.metrics.format(), media_type=CONTENT_TYPE_LATEST)
 
 

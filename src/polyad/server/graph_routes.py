@@ -11,11 +11,11 @@ from typing_extensions import TypedDict
 from polyad.schemas.catalogue import EntitySchema, HyperedgeSchema, Kind, ListKind, list_items, look_up
 from polyad.schemas.evidence import PassageSchema
 from polyad.schemas.filling import fill_schema
-from polyad.server.access import Reader
+from polyad.server.access import AuthenticatedRoute, Reader
 from polyad.server.index_routes import Cursor, Id, Limit
 from polyad.server.responses import build_page, describe_responses, respond_json
 
-router = APIRouter(prefix="/api/v1", tags=["hypergraph"])
+router = APIRouter(prefix="/api/v1", tags=["hypergraph"], route_class=AuthenticatedRoute)
 
 EntityName = Annotated[str, Query(min_length=1, max_length=500, description="Name or key of an entity.")]
 

@@ -18,7 +18,7 @@ from polyad.errors import ConfigurationError
 from polyad.model import MetadataValue
 from polyad.schemas.catalogue import ListKind, list_items, statistics_json
 from polyad.schemas.reports import CorrectionSchema, RemovalSchema, correction_json
-from polyad.server.access import Gatekeeper, Reader, Writer, read_credentials
+from polyad.server.access import AuthenticatedRoute, Gatekeeper, Reader, Writer
 from polyad.server.jobs import Job
 from polyad.server.keys import Scope
 from polyad.server.models import (
@@ -34,7 +34,7 @@ from polyad.server.problems import RequestError
 from polyad.server.responses import build_page, describe_responses, respond_json
 from polyad.server.uploads import UploadedFile
 
-router = APIRouter(prefix="/api/v1")
+router = APIRouter(prefix="/api/v1", route_class=AuthenticatedRoute)
 
 Limit = Annotated[int, Query(ge=1, le=1000, description="Number of items in a part of the list.")]
 Cursor = Annotated[str, Query(max_length=50, description="`next_cursor` of the part before; empty for the first.")]
@@ -48,7 +48,7 @@ Id = Annotated[str, Query(min_length=1, max_length=1000, description="Id of the 
 def list_workspaces(request: Request) -> JSONResponse:
     """List the workspaces that the key may use."""
     gatekeeper: Gatekeeper = request.app.state.gatekeeper
-    principal = gatekeeper.authenticate(*read_credentials(request))
+    principal = gatekeeper.authenticate(request)
     scope = principal.scope.name.lower()
     return respond_json({"workspaces": [{"name": name} for name in gatekeeper.list_names(principal)], "scope": scope})
 
@@ -71,7 +71,7 @@ def delete_workspace(
 
 def _require_server_admin(request: Request) -> Any:
     gatekeeper: Gatekeeper = request.app.state.gatekeeper
-    principal = gatekeeper.authenticate(*read_credentials(request))
+    principal = gatekeeper.authenticate(request)
     if principal.scope < Scope.ADMIN or principal.workspace:
         raise RequestError(403, "scope_required", "needs an admin key for all workspaces")
     return gatekeeper.workspaces

@@ -16,7 +16,7 @@ from starlette.responses import StreamingResponse
 from polyad.engine.registry import NEED_LANGUAGE_MODEL, retrievers
 from polyad.model import ScoredPassage
 from polyad.schemas.places import get_excerpt
-from polyad.server.access import Access, Gatekeeper, read_credentials
+from polyad.server.access import Access, AuthenticatedRoute, Gatekeeper
 from polyad.server.answers import write_answer
 from polyad.server.chat import ChatFormat, complete_task, is_client_task, split_conversation
 from polyad.server.keys import Scope
@@ -28,7 +28,7 @@ from polyad.server.problems import RequestError
 from polyad.server.state import ServerState, State
 from polyad.server.workspaces import Workspace
 
-router = APIRouter(tags=["OpenAI-compatible"])
+router = APIRouter(tags=["OpenAI-compatible"], route_class=AuthenticatedRoute)
 
 ModelName = Annotated[str, Path(max_length=300)]
 
@@ -49,7 +49,7 @@ def authorize(request: Request, model: str, scope: Scope = Scope.READ) -> tuple[
 def _list_workspaces(request: Request) -> list[Workspace]:
     """Return the workspaces (indexes) that the API key of a request may use."""
     gatekeeper: Gatekeeper = request.app.state.gatekeeper
-    names = gatekeeper.list_names(gatekeeper.authenticate(*read_credentials(request)))
+    names = gatekeeper.list_names(gatekeeper.authenticate(request))
     return [workspace for name in names if (workspace := gatekeeper.workspaces.find(name))]
 
 

@@ -9,13 +9,13 @@ from fastapi import APIRouter
 from fastapi.responses import JSONResponse, Response
 
 from polyad.schemas.evidence import AnswerSchema, EvidenceSchema, answer_json, evidence_json
-from polyad.server.access import Reader
+from polyad.server.access import AuthenticatedRoute, Reader
 from polyad.server.answers import WrittenAnswer, write_answer
 from polyad.server.models import AskBody, SearchBody
 from polyad.server.responses import Event, describe_responses, respond_json, stream_events
 from polyad.server.state import State
 
-router = APIRouter(prefix="/api/v1", tags=["search"])
+router = APIRouter(prefix="/api/v1", tags=["search"], route_class=AuthenticatedRoute)
 
 
 @router.post("/search", responses=describe_responses(EvidenceSchema))
