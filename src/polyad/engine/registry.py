@@ -65,36 +65,38 @@ def _get_question_extractor(components: Components) -> MentionExtractor:
     )
 
 
-def _names(components: Components) -> NamesLinked:
+def _get_names(components: Components) -> NamesLinked:
     return components.settings.question.names
 
 
-def _hypersu(components: Components) -> Retriever:
+def _make_hypersu(components: Components) -> Retriever:
     from polyad.retrieval.hypersu.retriever import HyperSURetriever, LanguageModelClues, QuestionClues
 
     settings, language_model = components.settings.hypersu, components.language_model
     rules = QuestionClues(use_remainder=settings.use_remainder)
     agent = LanguageModelClues(language_model, settings.max_clues, components.prompts) if language_model else rules
-    return HyperSURetriever(components.embedder, components.extractor, agent, settings, _names(components))
+    return HyperSURetriever(components.embedder, components.extractor, agent, settings, _get_names(components))
 
 
-def _hypergraphrag(components: Components) -> Retriever:
+def _make_hypergraphrag(components: Components) -> Retriever:
     from polyad.retrieval.hypergraphrag.retriever import HyperGraphRAGRetriever
 
     settings = components.settings.hypergraphrag
     return HyperGraphRAGRetriever(
-        components.embedder, _get_question_extractor(components), settings, _names(components)
+        components.embedder, _get_question_extractor(components), settings, _get_names(components)
     )
 
 
-def _hyperretriever(components: Components) -> Retriever:
+def _make_hyperretriever(components: Components) -> Retriever:
     from polyad.retrieval.hyperretriever.retriever import HyperRetriever
 
     settings = components.settings.hyperretriever
-    return HyperRetriever(components.embedder, _get_question_extractor(components), settings, names=_names(components))
+    return HyperRetriever(
+        components.embedder, _get_question_extractor(components), settings, names=_get_names(components)
+    )
 
 
-def _hypermemory(components: Components) -> Retriever:
+def _make_hypermemory(components: Components) -> Retriever:
     from polyad.retrieval.hypermemory.retriever import HyperMemoryRetriever
 
     language_model = components.require_language_model("the retriever 'hypermemory'")
@@ -104,12 +106,12 @@ def _hypermemory(components: Components) -> Retriever:
         _get_question_extractor(components),
         language_model,
         settings,
-        names=_names(components),
+        names=_get_names(components),
         prompts=components.prompts,
     )
 
 
-def _default(components: Components) -> Retriever:
+def _make_default(components: Components) -> Retriever:
     from polyad.retrieval.default.retriever import DefaultRetriever
 
     return DefaultRetriever(components.embedder, components.extractor, components.settings.default)
@@ -119,11 +121,11 @@ retrievers: Table[RetrieverSpec] = Table(
     "retrievers",
     "retriever",
     {
-        "default": RetrieverSpec(_default),
-        "hypergraphrag": RetrieverSpec(_hypergraphrag, reads_entity_vectors=True),
-        "hypersu": RetrieverSpec(_hypersu),
-        "hyperretriever": RetrieverSpec(_hyperretriever, reads_entity_vectors=True),
-        "hypermemory": RetrieverSpec(_hypermemory, needs_language_model=True),
+        "default": RetrieverSpec(_make_default),
+        "hypergraphrag": RetrieverSpec(_make_hypergraphrag, reads_entity_vectors=True),
+        "hypersu": RetrieverSpec(_make_hypersu),
+        "hyperretriever": RetrieverSpec(_make_hyperretriever, reads_entity_vectors=True),
+        "hypermemory": RetrieverSpec(_make_hypermemory, needs_language_model=True),
         "dense": RetrieverSpec(lambda components: DenseRetriever(components.embedder), reads_names=False),
         "bm25": RetrieverSpec(lambda _: LexicalRetriever(), embeds_question=False, reads_names=False),
         "none": RetrieverSpec(lambda _: NoRetriever(), embeds_question=False, reads_names=False),
@@ -170,7 +172,7 @@ def _read_tuples(settings: ReadSettings) -> Reader:
     return TupleReader(settings)
 
 
-def _tuples(_components: Components, _limits: Limits) -> HyperedgeBuilder:
+def _make_tuple_builder(_components: Components, _limits: Limits) -> HyperedgeBuilder:
     from polyad.indexing.tuples import TupleBuilder
 
     return TupleBuilder()
@@ -195,7 +197,7 @@ class Method:
     describes_entities: bool = False
 
 
-def _facts(components: Components, limits: Limits) -> HyperedgeBuilder:
+def _make_fact_builder(components: Components, limits: Limits) -> HyperedgeBuilder:
     from polyad.indexing.facts.budget import Budget
     from polyad.indexing.facts.builder import FactBuilder
     from polyad.indexing.facts.ontology import Ontology
@@ -214,7 +216,7 @@ def _facts(components: Components, limits: Limits) -> HyperedgeBuilder:
     return FactBuilder(components.splitter, language_model, style, settings, budget)
 
 
-def _semantic_units(components: Components, _: Limits) -> HyperedgeBuilder:
+def _make_unit_builder(components: Components, _: Limits) -> HyperedgeBuilder:
     from polyad.indexing.semantic_units import SemanticUnitBuilder
 
     return SemanticUnitBuilder(
@@ -230,14 +232,14 @@ methods: Table[Method] = Table(
     "methods",
     "method",
     {
-        "semantic-units": Method(_semantic_units),
+        "semantic-units": Method(_make_unit_builder),
         "facts": Method(
-            _facts,
+            _make_fact_builder,
             needs_language_model=True,
             default_passages=LONG_PASSAGES,
             describes_entities=True,
         ),
-        "tuples": Method(_tuples, read=_read_tuples),
+        "tuples": Method(_make_tuple_builder, read=_read_tuples),
     },
     lambda row: isinstance(row, Method),
 )

@@ -101,7 +101,7 @@ class AnswerStream(Iterator[str]):
 
     def _run(self) -> None:
         try:
-            self._answer = self._write(self._pass_on)
+            self._answer = self._write(self._queue_piece)
         except _StoppedError:
             self._error = self._reason
         except BaseException as error:  # raised in the thread that reads the pieces
@@ -109,7 +109,7 @@ class AnswerStream(Iterator[str]):
         finally:
             self._pieces.put(None)
 
-    def _pass_on(self, piece: str) -> None:
+    def _queue_piece(self, piece: str) -> None:
         if self._is_closed:
             raise _StoppedError
         self._pieces.put(piece)

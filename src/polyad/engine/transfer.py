@@ -216,11 +216,11 @@ class Importer:
         )
 
 
-def _merge(some: Statements, others: Statements) -> Statements:
+def _merge(first: Statements, second: Statements) -> Statements:
     return Statements(
-        {**some.retractions, **others.retractions},
-        {**some.aliases, **others.aliases},
-        {**some.disabled, **others.disabled},
+        {**first.retractions, **second.retractions},
+        {**first.aliases, **second.aliases},
+        {**first.disabled, **second.disabled},
     )
 
 

@@ -249,7 +249,7 @@ def find_sections(document: Document, spans: Sequence[Span]) -> Iterator[tuple[S
             near.append(upcoming.pop())
         near = [section for section in near if section.end > span.start]
         inside = [_clip_section(section, span, document.text) for section in near]
-        if document.title and not (document.title in headings and _list_covering(inside, span.end - span.start)):
+        if document.title and not (document.title in headings and _list_covering_names(inside, span.end - span.start)):
             inside.insert(0, _clip_section(title, span, document.text))
         yield tuple(inside)
 
@@ -272,10 +272,10 @@ def build_title(sections: Sequence[Section], length: int) -> str:
         sections: The sections of the passage.
         length: Characters of the passage.
     """
-    return HEADING_SEPARATOR.join(dict.fromkeys(_list_covering(sections, length)))
+    return HEADING_SEPARATOR.join(dict.fromkeys(_list_covering_names(sections, length)))
 
 
-def _list_covering(sections: Sequence[Section], length: int) -> list[str]:
+def _list_covering_names(sections: Sequence[Section], length: int) -> list[str]:
     return [section.name for section in sections if section.start == 0 and section.end == length]
 
 

@@ -74,9 +74,9 @@ class Segmenter:
         settings = self._settings
         count = len(lengths)
         if settings.method == "sentence":
-            return _join_boundaries(list(range(count + 1)))
+            return _build_candidates(list(range(count + 1)))
         if settings.method == "window":
-            return _join_boundaries([*range(0, count, settings.window), count])
+            return _build_candidates([*range(0, count, settings.window), count])
         return _find_admissible(np.asarray(lengths, dtype=np.int64), settings.min_words, settings.max_words)
 
     def choose_partition(
@@ -185,7 +185,7 @@ def _compute_prefix_sums(rows: npt.NDArray[np.number]) -> npt.NDArray[np.number]
     return np.concatenate([np.zeros((1, rows.shape[1]), dtype=rows.dtype), np.cumsum(rows, axis=0)])
 
 
-def _join_boundaries(boundaries: Sequence[int]) -> CandidateUnits:
+def _build_candidates(boundaries: Sequence[int]) -> CandidateUnits:
     bounds = np.asarray(boundaries, dtype=np.int64)
     return CandidateUnits(bounds[:-1], bounds[1:], int(bounds[-1]))
 

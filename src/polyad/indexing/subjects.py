@@ -154,6 +154,7 @@ def _is_proper_name(name: str) -> bool:
 
 
 def _find_definition(passage: Passage, sentence: Span) -> _Definition | None:
+    """Return the definition that a sentence states about its first name ("Ada Lovelace was a ..."), or None."""
     text = passage.text
     if not _IS.search(text, sentence.start, sentence.end):
         return None

@@ -46,10 +46,10 @@ def run_encoder(address: Path, settings: EncoderSettings) -> None:
     address.unlink(missing_ok=True)
     with Listener(str(address), "AF_UNIX", backlog=_BACKLOG) as listener:
         while True:
-            threading.Thread(target=_answer, args=(listener.accept(), load, settings), daemon=True).start()
+            threading.Thread(target=_serve_connection, args=(listener.accept(), load, settings), daemon=True).start()
 
 
-def _answer(connection: Connection, load: LoadEmbedder, settings: EncoderSettings) -> None:
+def _serve_connection(connection: Connection, load: LoadEmbedder, settings: EncoderSettings) -> None:
     while True:
         try:
             name, texts = json.loads(connection.recv_bytes())

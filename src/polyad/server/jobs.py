@@ -33,7 +33,7 @@ CANCELLATIONS = "server-cancellations"
 """Namespace of the ids of jobs that a client cancelled."""
 
 MAX_ENDED_JOBS = 1000
-"""Number of ended jobs that are remembered."""
+"""Number of ended jobs that are stored; older jobs are deleted."""
 
 _POLL_SECONDS = 0.25
 _LOG = logging.getLogger(__name__)
@@ -138,7 +138,7 @@ class JobRunner:
             names = [file.name for file in files]
             job = Job(id, names, method, digest, now.isoformat(timespec="milliseconds"), metadata or {})
             self._put(job)
-            self._forget_old_jobs()
+            self._delete_old_jobs()
         self._wake.set()
         return job
 
@@ -254,16 +254,16 @@ class JobRunner:
 
     def _end(self, job: Job, state: State, message: str, report: Mapping[str, Any] | None = None) -> None:
         self._put(replace(job, state=state, ended=_now(), message=message, report=report, number=job.number + 1))
-        self._forget_uploads(job)
+        self._delete_uploads(job)
 
     def _put(self, job: Job, *, is_optional: bool = False) -> None:
         self._values.put_values(JOBS, {job.id: json.dumps(asdict(job)).encode()}, is_optional=is_optional)
 
-    def _forget_uploads(self, job: Job) -> None:
+    def _delete_uploads(self, job: Job) -> None:
         self._values.put_values(UPLOADS, {_upload_key(job.id, number): None for number in range(len(job.files))})
         self._values.put_values(CANCELLATIONS, {job.id: None})
 
-    def _forget_old_jobs(self) -> None:
+    def _delete_old_jobs(self) -> None:
         ended = [job for job in self.list_all() if job.is_over]
         if len(ended) > MAX_ENDED_JOBS:
             self._values.put_values(JOBS, {job.id: None for job in ended[MAX_ENDED_JOBS:]})

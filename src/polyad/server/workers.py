@@ -176,15 +176,15 @@ class _Supervisor:
                 process.join()
 
 
-def _run_child(target: Callable[[], None], parent: int) -> None:
+def _run_child(target: Callable[[], None], parent_id: int) -> None:
     """Run a function in a child process, which ends if the parent process is killed."""
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the supervisor ends this process
-    threading.Thread(target=_follow_parent, args=(parent,), daemon=True).start()
+    threading.Thread(target=_terminate_after_parent, args=(parent_id,), daemon=True).start()
     target()
 
 
-def _follow_parent(parent: int) -> None:
-    while os.getppid() == parent:
+def _terminate_after_parent(parent_id: int) -> None:
+    while os.getppid() == parent_id:
         time.sleep(_RESTART_SECONDS)
     os.kill(os.getpid(), signal.SIGTERM)

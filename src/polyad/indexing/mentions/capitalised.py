@@ -103,7 +103,7 @@ def find_names(text: str) -> Iterator[tuple[int, int]]:
     """
     evidence = _CapitalEvidence(text)
     for match in _RUN.finditer(text):
-        for start, end in dict.fromkeys(_find_in_run(match, evidence)):
+        for start, end in dict.fromkeys(_find_in_match(match, evidence)):
             end = _trim_possessive(text, start, end)
             if 1 < end - start <= _MAX_NAME_CHARACTERS:
                 yield start, end
@@ -111,7 +111,7 @@ def find_names(text: str) -> Iterator[tuple[int, int]]:
         yield from (m.span(1) for m in _compile_place().finditer(text) if len(m.group(1)) <= _MAX_NAME_CHARACTERS)
 
 
-def _find_in_run(match: re.Match[str], evidence: _CapitalEvidence) -> list[tuple[int, int]]:
+def _find_in_match(match: re.Match[str], evidence: _CapitalEvidence) -> list[tuple[int, int]]:
     text = match.string
     tokens = _split_tokens(match)
     spans: list[tuple[int, int]] = []
@@ -174,8 +174,8 @@ def _list_readings(tokens: list[_Token], evidence: _CapitalEvidence) -> Iterator
     first = _find_first_of_name(tokens, 0, _is_function_word)
     if first and not starts and len(tokens) > 1 and tokens[-1].word[0].isupper():
         yield tokens
-    name = _find_first_of_name(tokens, first, _is_common) if starts else first
-    if name > first and first + 1 < len(tokens) and not _is_small(tokens[first + 1].word):
+    name = _find_first_of_name(tokens, first, _is_common_word) if starts else first
+    if name > first and first + 1 < len(tokens) and not _is_lower_case(tokens[first + 1].word):
         yield tokens[first:]
     rest = tokens[name:]
     if len(rest) == 1 and name == 0 and starts and rest[0].word.istitle() and not evidence.is_name(rest[0].word):
@@ -198,7 +198,7 @@ def _find_first_of_name(tokens: list[_Token], start: int, is_ignored: Callable[[
 
     ``is_ignored`` decides whether a capitalised word is ignored.
     """
-    while start < len(tokens) and (is_ignored(tokens[start].word) or _is_small(tokens[start].word)):
+    while start < len(tokens) and (is_ignored(tokens[start].word) or _is_lower_case(tokens[start].word)):
         start += 1
     return start
 
@@ -207,11 +207,11 @@ def _is_function_word(word: str) -> bool:
     return word.lower() in FUNCTION_WORDS and not (len(word) > 1 and word.isupper())
 
 
-def _is_common(word: str) -> bool:
+def _is_common_word(word: str) -> bool:
     return word.lower() in COMMON_WORDS and not (len(word) > 1 and word.isupper())
 
 
-def _is_small(word: str) -> bool:
+def _is_lower_case(word: str) -> bool:
     return not (word[0].isupper() or word[0].isdigit() or any(map(str.isupper, word)))
 
 
@@ -219,7 +219,7 @@ def _split_segments(tokens: list[_Token]) -> list[_Segment]:
     segments = [_Segment([], ())]
     small: tuple[str, ...] = ()
     for token in tokens:
-        if _is_small(token.word):
+        if _is_lower_case(token.word):
             small += (token.word,)
             continue
         if small:

@@ -83,8 +83,8 @@ class GivenMentionExtractor:
                 continue
             for mention in self._vocabulary.get(word.group(), ()):
                 end = word.start() + len(mention.name)
-                if text.startswith(mention.name, word.start()) and _is_bound(text, end):
-                    yield _place(mention, word.start(), end)
+                if text.startswith(mention.name, word.start()) and _is_word_end(text, end):
+                    yield _locate_mention(mention, word.start(), end)
                     position = end
                     break
 
@@ -94,17 +94,17 @@ def _get_first_word(name: str) -> str:
     return match.group() if match else name
 
 
-def _is_bound(text: str, end: int) -> bool:
+def _is_word_end(text: str, end: int) -> bool:
     return end >= len(text) or not (text[end].isalnum() and text[end - 1].isalnum())
 
 
 def _find_all(mentions: Iterable[Mention], text: str) -> Iterator[Mention]:
     for mention in mentions:
         for start, end in find_occurrences(mention.name, text):
-            yield _place(mention, start, end)
+            yield _locate_mention(mention, start, end)
 
 
-def _place(mention: Mention, start: int, end: int) -> Mention:
+def _locate_mention(mention: Mention, start: int, end: int) -> Mention:
     return Mention(mention.name, start, end, type=mention.type, description=mention.description, score=mention.score)
 
 
