@@ -36,9 +36,9 @@ class HashingEmbedder:
 
     @classmethod
     def from_name(cls, dimension: str, settings: EncoderSettings) -> Self:  # noqa: ARG003  # settings of models
-        """Return the embedder ``hashing:DIMENSION``, or ``hashing`` with dimension 384.
+        """Return the embedder with the name ``hashing:DIMENSION``; ``dimension`` is the text after the colon.
 
-        ``dimension`` is the text after the colon.
+        An empty text stands for dimension 384.
 
         Raises:
             ConfigurationError: ``dimension`` is not a whole number of 1 or more.

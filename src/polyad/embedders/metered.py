@@ -39,7 +39,7 @@ class MeteredEmbedder:
 
     @property
     def parallelism(self) -> int:
-        """Number of processes of the embedder.
+        """Number of processes in which the wrapped embedder computes.
 
         See :func:`polyad.indexing.embedding.get_parallelism`.
         """

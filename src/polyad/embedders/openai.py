@@ -164,7 +164,7 @@ class OpenAIEmbedder:
 
 
 def _parse_vectors(body: Mapping[str, object], count: int) -> FloatArray:
-    """Parse the unit vectors in an endpoint's response, shape ``[count, dimension]``.
+    """Return the unit vectors in an endpoint's JSON response as a float32 array ``[count, dimension]``.
 
     Raises:
         ValueError: the reply does not have one finite vector other than zero for each text.

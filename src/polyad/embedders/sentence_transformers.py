@@ -165,7 +165,7 @@ class SentenceTransformerEmbedder:
         return average_windows(vectors, windows, tokens["overflow_to_sample_mapping"], len(texts))
 
     def _encode_windows(self, windows: Sequence[list[int]], kind: TextKind) -> FloatArray:
-        """Return unit vectors of windows of tokens, float32 ``[windows, dimension]``.
+        """Return unit vectors of windows (lists of token ids), float32 ``[windows, dimension]``.
 
         The vectors of queries are not stored, so they may differ in the last bits from call to call.
         """
@@ -222,7 +222,7 @@ class SentenceTransformerEmbedder:
 
 
 def _split_by_size(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Yield start and end of groups of texts with limited total length; a longer text is one group."""
+    """Yield (start, end) of consecutive groups of texts with limited total length; a longer text is a group alone."""
     start = size = 0
     for end, text in enumerate(texts):
         if end > start and size + len(text) > _SLICE_CHARACTERS:
@@ -265,13 +265,13 @@ def _create_workers(device: str, processors: int) -> ThreadPoolExecutor:
 
 
 def _collect(running: dict[Future[FloatArray], list[int]], vectors: FloatArray, until: str) -> None:
-    """Copy the vectors of finished batches into ``vectors``; ``until`` states how long to wait."""
+    """Wait for batches in ``running`` as ``until`` states, and copy the vectors of finished batches to ``vectors``."""
     for future in wait(running, return_when=until).done:
         vectors[running.pop(future)] = future.result()
 
 
 def _load(model: str, precision: Precision, device: str) -> tuple[SentenceTransformer, str]:
-    """Load a model, and return it with the name of its device."""
+    """Return a sentence-transformers model, and the name of the device on which the model computes."""
     disable_tokenizer_threads()
     for cache in ("LRU_CACHE_CAPACITY", "ONEDNN_PRIMITIVE_CACHE_CAPACITY"):  # read when the first kernel is compiled
         os.environ.setdefault(cache, _KERNEL_CACHE_SIZE)
@@ -297,7 +297,7 @@ def _load(model: str, precision: Precision, device: str) -> tuple[SentenceTransf
 
 
 def _choose_device(device: str) -> str:
-    """Return the name of the torch device for a setting; ``auto`` selects a GPU if there is one.
+    """Return the name of the torch device for a setting; ``auto`` selects a GPU if available.
 
     Raises:
         ConfigurationError: torch has no such device on this machine.

@@ -28,7 +28,7 @@ _MIN_SECRET_CHARACTERS = 4
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """The URL of an endpoint, split into URL, query, printable label and secrets.
+    """The address of an endpoint, split into URL, query parameters, label for messages, and secrets.
 
     Attributes:
         url: Address without query, including user name and password.
@@ -44,7 +44,7 @@ class Address:
 
     @classmethod
     def parse(cls, base_url: str) -> Self:
-        """Parse the base URL of an endpoint.
+        """Return the address in ``base_url``, the base URL of an endpoint.
 
         Raises:
             ConfigurationError: The text is no address.

@@ -57,7 +57,7 @@ _CONNECT_TIMEOUT = 10.0
 _LONG = 16
 """Minimum length of a word in a header of the environment that is a secret, such as ``org-...``, but not ``Bearer``."""
 
-_PASSING = (408, 409, 425, 429)
+_TEMPORARY_STATUSES = (408, 409, 425, 429)
 """HTTP status codes below 500 after which the same request may succeed later."""
 
 _WRONG_ADDRESS = "; check that the address ends where the API begins, usually in /v1"
@@ -82,11 +82,11 @@ REJECTIONS = (
 _logger = logging.getLogger(__name__)
 
 
-NOTHING_SECRET = Secrets()
+NO_SECRETS = Secrets()
 
 
 class StoppedError(Exception):
-    """Raised for a request that waits for a retry when the caller stops its batch."""
+    """Raised if the caller cancels the requests while a request waits for its next retry."""
 
 
 class EndpointError(Exception):
@@ -138,7 +138,7 @@ class Endpoint:
         self._timeout = timeout
         self._limits = Limits(_WHOLE_REPLY * timeout, max_reply_bytes)
         address = Address.parse(base_url.strip() or os.environ.get("OPENAI_BASE_URL", "").strip() or _OPENAI)
-        self.client = _client(address, api_key.strip(), timeout, self._limits)
+        self.client = _create_client(address, api_key.strip(), timeout, self._limits)
         weakref.finalize(self, self.client.close).atexit = False  # the SDK closes only clients that it created
         self.address = address.label
         headers = " ".join(_headers_of_environment().values()).split()
@@ -162,8 +162,8 @@ class Endpoint:
             StoppedError: ``stop`` was set.
         """
         retrying = tenacity.Retrying(
-            retry=tenacity.retry_if_exception(self._may_pass),
-            stop=self._is_enough,
+            retry=tenacity.retry_if_exception(self._is_worth_retrying),
+            stop=self._has_spent_retries,
             wait=self._wait,
             sleep=build_sleep(stop),
             reraise=True,
@@ -192,18 +192,18 @@ class Endpoint:
             try:
                 return parse(body)
             except ValueError as error:
-                raise UnusableReplyError(str(error), may_pass=False) from error
+                raise UnusableReplyError(str(error), is_temporary=False) from error
 
         return self.run(attempt)
 
-    def _may_pass(self, error: BaseException) -> bool:
+    def _is_worth_retrying(self, error: BaseException) -> bool:
         longest = min(_LONGEST_RETRY_AFTER, max(_SHORT_RETRY_AFTER, _RETRY_AFTER * self._timeout))
-        return (get_retry_after(error) or 0.0) <= longest and may_pass(error)
+        return (get_retry_after(error) or 0.0) <= longest and is_temporary(error)
 
-    def _is_enough(self, state: tenacity.RetryCallState) -> bool:
+    def _has_spent_retries(self, state: tenacity.RetryCallState) -> bool:
         error = state.outcome.exception() if state.outcome else None
-        unreachable = isinstance(error, openai.APIConnectionError) and _never_connected(error)
-        retries = min(self._max_retries, _UNREACHABLE_RETRIES) if unreachable else self._max_retries
+        is_unreachable = isinstance(error, openai.APIConnectionError) and _is_unreachable(error)
+        retries = min(self._max_retries, _UNREACHABLE_RETRIES) if is_unreachable else self._max_retries
         return state.attempt_number > retries
 
     def _wait(self, state: tenacity.RetryCallState) -> float:
@@ -224,24 +224,24 @@ class Endpoint:
         where = f"model {self._model!r} at {self.address}"
         if isinstance(error, openai.APIStatusError):
             return self._explain_status(error, where)
-        if isinstance(error, openai.APIConnectionError) and _never_connected(error):
+        if isinstance(error, openai.APIConnectionError) and _is_unreachable(error):
             fix = "check the address and that the server is running"
             if self.address == _OPENAI:
                 fix = "for a server of your own set OPENAI_BASE_URL, such as http://localhost:11434/v1"
-            return EndpointError(f"{where} cannot be reached ({_cause(error)}); {fix}", concerns_all=True)
+            return EndpointError(f"{where} cannot be reached ({_get_cause(error)}); {fix}", concerns_all=True)
         if isinstance(error, openai.APITimeoutError):
             limit = f"timeout = {self._timeout:g} s of silence, {_WHOLE_REPLY * self._timeout:g} s for a whole reply"
             fix = "raise the timeout, lower the concurrency or use a faster model"
             return EndpointError(f"{where} did not answer in time ({limit}); {fix}")
         if isinstance(error, openai.APIConnectionError):
-            return EndpointError(f"the connection to {where} broke ({_cause(error)}); look into the server's log")
+            return EndpointError(f"the connection to {where} broke ({_get_cause(error)}); look into the server's log")
         return EndpointError(f"{where}: {error}")
 
     def _explain_status(self, error: openai.APIStatusError, where: str) -> EndpointError:
         status, message = error.status_code, extract_error_message(error.body or error.message, self.secrets)
         if status == 401:
             return EndpointError(f"{where} refused the API key ({message}); set OPENAI_API_KEY", concerns_all=True)
-        if status == 402 or _quota_spent(error):
+        if status == 402 or _is_quota_exhausted(error):
             return EndpointError(f"{where}: the account has no credit left ({message})", concerns_all=True)
         if status == 403:
             return EndpointError(f"{where} does not allow this request ({message}); check what the API key may do")
@@ -260,7 +260,7 @@ class Endpoint:
         return EndpointError(f"{where} answered with status {status}: {message}{fix}")
 
 
-def _client(address: Address, api_key: str, timeout: float, limits: Limits) -> openai.OpenAI:
+def _create_client(address: Address, api_key: str, timeout: float, limits: Limits) -> openai.OpenAI:
     environment_key = os.environ.get("OPENAI_API_KEY", "").strip()
     key = api_key or environment_key or _ANY_KEY
     if not key.isascii() or not key.isprintable():
@@ -306,20 +306,20 @@ def build_sleep(stop: threading.Event | None) -> Callable[[float], None]:
     return sleep
 
 
-def may_pass(error: BaseException) -> bool:
-    """Return whether a failed request may succeed if repeated."""
+def is_temporary(error: BaseException) -> bool:
+    """Return whether a request that failed with ``error`` may succeed if it is repeated."""
     if isinstance(error, UnusableReplyError):
-        return error.may_pass
+        return error.is_temporary
     if isinstance(error, openai.APIStatusError):
-        if _quota_spent(error):
+        if _is_quota_exhausted(error):
             return False
-        return error.status_code in _PASSING or error.status_code >= 500
+        return error.status_code in _TEMPORARY_STATUSES or error.status_code >= 500
     # The other errors of the SDK: broken connections, timeouts, an error within a stream.
     return isinstance(error, openai.APIError)
 
 
 def get_retry_after(error: BaseException | None) -> float | None:
-    """Return the seconds to wait that a response's header ``Retry-After`` states; None without one."""
+    """Return the seconds to wait that a response's header ``Retry-After`` states; None without this header."""
     if not isinstance(error, openai.APIStatusError):
         return None
     headers: Mapping[str, str] = error.response.headers
@@ -337,8 +337,8 @@ def get_retry_after(error: BaseException | None) -> float | None:
         return None
 
 
-def parse_json_object(body: str, secrets: Secrets = NOTHING_SECRET) -> dict[str, Any]:
-    """Parse the JSON object in a response body.
+def parse_json_object(body: str, secrets: Secrets = NO_SECRETS) -> dict[str, Any]:
+    """Return the JSON object in the body of a response as a dictionary.
 
     Args:
         body: Text of the reply.
@@ -356,15 +356,15 @@ def parse_json_object(body: str, secrets: Secrets = NOTHING_SECRET) -> dict[str,
         raise UnusableReplyError(f"the reply is not a JSON object: {secrets.mask(body)[:80]!r}")
     if reported := parsed.get("error"):
         status = reported.get("code") if isinstance(reported, dict) else None
-        is_final = isinstance(status, int) and 400 <= status < 500 and status not in _PASSING
+        is_final = isinstance(status, int) and 400 <= status < 500 and status not in _TEMPORARY_STATUSES
         hint = _WRONG_ADDRESS if "endpoint" in str(reported).lower() else ""
         raise UnusableReplyError(
-            f"the reply reports an error: {extract_error_message(reported, secrets)}{hint}", may_pass=not is_final
+            f"the reply reports an error: {extract_error_message(reported, secrets)}{hint}", is_temporary=not is_final
         )
     return parsed
 
 
-def extract_error_message(body: object, secrets: Secrets = NOTHING_SECRET) -> str:
+def extract_error_message(body: object, secrets: Secrets = NO_SECRETS) -> str:
     """Return the message of an error response on one line, shortened and with secrets masked."""
     if isinstance(body, list) and len(body) == 1:  # as Google wraps it
         body = body[0]
@@ -380,14 +380,14 @@ def extract_error_message(body: object, secrets: Secrets = NOTHING_SECRET) -> st
     return secrets.mask(sanitize(" ".join(str(message).split())))[:300]
 
 
-def _quota_spent(error: openai.APIStatusError) -> bool:
+def _is_quota_exhausted(error: openai.APIStatusError) -> bool:
     return error.status_code == 429 and "insufficient_quota" in (error.code, error.type)
 
 
-def _never_connected(error: openai.APIConnectionError) -> bool:
+def _is_unreachable(error: openai.APIConnectionError) -> bool:
     # By name: which HTTP library is underneath changed between versions of the SDK.
     return type(error.__cause__).__name__ in ("ConnectError", "ConnectTimeout", "UnsupportedProtocol")
 
 
-def _cause(error: Exception) -> str:
+def _get_cause(error: Exception) -> str:
     return str(error.__cause__) or type(error.__cause__).__name__

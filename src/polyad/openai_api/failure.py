@@ -7,9 +7,9 @@ class UnusableReplyError(Exception):
     """Raised if an endpoint's response is invalid or incomplete.
 
     Attributes:
-        may_pass: Whether the same request may succeed later.
+        is_temporary: Whether the same request may succeed later.
     """
 
-    def __init__(self, message: str, *, may_pass: bool = True) -> None:
+    def __init__(self, message: str, *, is_temporary: bool = True) -> None:
         super().__init__(message)
-        self.may_pass = may_pass
+        self.is_temporary = is_temporary

@@ -34,12 +34,12 @@ class Limits:
 
     Args:
         seconds: Maximum time from :meth:`start` to the end of the reply.
-        most_bytes: Maximum size of a decompressed reply in bytes; streams may be sixteen times as large.
+        max_bytes: Maximum size of a decompressed reply in bytes; streams may be sixteen times as large.
     """
 
-    def __init__(self, seconds: float, most_bytes: int) -> None:
+    def __init__(self, seconds: float, max_bytes: int) -> None:
         self._seconds = seconds
-        self._most_bytes = most_bytes
+        self._max_bytes = max_bytes
         self._clock = threading.local()
 
     def start(self) -> None:
@@ -48,19 +48,19 @@ class Limits:
 
     def hooks(self) -> dict[str, list[Callable[..., Any]]]:
         """Return the limits as the argument ``event_hooks`` of an httpx client."""
-        return {"request": [self._watch], "response": [self._bound]}
+        return {"request": [self._trace_request], "response": [self._limit_response]}
 
-    def _watch(self, request: httpx2.Request) -> None:
+    def _trace_request(self, request: httpx2.Request) -> None:
         request.headers["accept-encoding"] = "gzip"  # the one encoding that is decompressed here
         request.extensions = {**request.extensions, "trace": self._trace}
 
     def _trace(self, event: str, details: dict[str, Any]) -> None:
-        """Enforce the time limit on all reads and writes of an HTTP connection."""
+        """Apply the time limit to all reads and writes of a new connection (a trace callback of the HTTP client)."""
         if event.endswith((".connect_tcp.complete", ".start_tls.complete")):
             stream = details["return_value"]
-            stream.read, stream.write = self._timed(stream.read), self._timed_writes(stream.write)
+            stream.read, stream.write = self._limit_time(stream.read), self._limit_write_time(stream.write)
 
-    def _timed(self, call: Callable[..., Any]) -> Callable[..., Any]:
+    def _limit_time(self, call: Callable[..., Any]) -> Callable[..., Any]:
         def timed(what: Any, timeout: float | None = None) -> Any:
             left = getattr(self._clock, "end", math.inf) - time.monotonic()
             if left <= 0:
@@ -69,8 +69,8 @@ class Limits:
 
         return timed
 
-    def _timed_writes(self, call: Callable[..., Any]) -> Callable[..., Any]:
-        timed = self._timed(call)
+    def _limit_write_time(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        timed = self._limit_time(call)
 
         def write(data: bytes, timeout: float | None = None) -> None:
             for start in range(0, len(data), _WRITTEN_AT_ONCE):
@@ -78,16 +78,18 @@ class Limits:
 
         return write
 
-    def _bound(self, response: httpx2.Response) -> None:
+    def _limit_response(self, response: httpx2.Response) -> None:
         _require_same_server(response)
         response.encoding = "utf-8-sig"  # as JSON and events are; what a server names may be no charset at all
         packed = response.headers.pop("content-encoding", "identity").strip().lower()
         if packed not in ("identity", "gzip", "x-gzip", "deflate", ""):
-            raise UnusableReplyError(f"the reply is packed as {packed[:20]!r}; expected gzip or none", may_pass=False)
+            raise UnusableReplyError(
+                f"the reply is packed as {packed[:20]!r}; expected gzip or none", is_temporary=False
+            )
         is_stream = response.headers.get("content-type", "").startswith("text/event-stream")
-        most = self._most_bytes * (_EVENTS if is_stream else 1)
+        max_bytes = self._max_bytes * (_EVENTS if is_stream else 1)
         stream: Any = response.stream
-        response.stream = _Bounded(stream, packed in ("identity", ""), most, self._most_bytes)
+        response.stream = _LimitedStream(stream, packed in ("identity", ""), max_bytes, self._max_bytes)
 
 
 def _require_same_server(response: httpx2.Response) -> None:
@@ -102,28 +104,28 @@ def _require_same_server(response: httpx2.Response) -> None:
         raise UnusableReplyError(
             f"the endpoint redirects to another server, {mask_url(str(target))}, to which nothing is sent; "
             "if you trust that server, set its address",
-            may_pass=False,
+            is_temporary=False,
         )
 
 
-class _Bounded(httpx2.SyncByteStream):
+class _LimitedStream(httpx2.SyncByteStream):
     """A decompressed HTTP response body that raises UnusableReplyError beyond a maximum size."""
 
-    def __init__(self, stream: httpx2.SyncByteStream, is_plain: bool, most: int, setting: int) -> None:
+    def __init__(self, stream: httpx2.SyncByteStream, is_plain: bool, max_bytes: int, setting: int) -> None:
         self._stream = stream
         self._is_plain = is_plain
-        self._most = most
+        self._max_bytes = max_bytes
         self._setting = setting
 
     def __iter__(self) -> Iterator[bytes]:
-        left = self._most
+        left = self._max_bytes
         for piece in self._stream if self._is_plain else _decompress(self._stream):
             left -= len(piece)
             if left < 0:
                 raise UnusableReplyError(
-                    f"the reply is longer than {self._most:,} bytes (max_reply_bytes = {self._setting}); raise "
+                    f"the reply is longer than {self._max_bytes:,} bytes (max_reply_bytes = {self._setting}); raise "
                     "max_reply_bytes if it may be so long",
-                    may_pass=False,
+                    is_temporary=False,
                 )
             yield piece
 
@@ -132,7 +134,7 @@ class _Bounded(httpx2.SyncByteStream):
 
 
 def _decompress(stream: httpx2.SyncByteStream) -> Iterator[bytes]:
-    """Yield gzip or zlib data decompressed, in pieces of limited size."""
+    """Yield the decompressed data of a gzip or zlib stream, in pieces of limited size."""
     unpacking = zlib.decompressobj(wbits=47)  # gzip or zlib, whichever it is
     try:
         for piece in stream:

@@ -26,14 +26,14 @@ class Slots:
     after retries. Safe to use from many threads.
 
     Args:
-        most: Maximum number of concurrent requests.
+        max_requests: Maximum number of concurrent requests.
         too_slow: Error that a request raises after a timeout.
     """
 
-    def __init__(self, most: int, too_slow: type[Exception]) -> None:
-        self._most = most
+    def __init__(self, max_requests: int, too_slow: type[Exception]) -> None:
+        self._max_requests = max_requests
         self._too_slow = too_slow
-        self._limit = most
+        self._limit = max_requests
         self._occupied = 0
         self._in_time = 0
         self._halved_at = 0.0
@@ -80,4 +80,4 @@ class Slots:
             self._in_time += 1
             if self._in_time >= _STEADY:
                 self._in_time = 0
-                self._limit = min(self._limit + 1, self._most)
+                self._limit = min(self._limit + 1, self._max_requests)

@@ -77,9 +77,8 @@ class SettingsSchema(TypedDict):
 class FactSchema(TypedDict):
     """A hyperedge (a text that joins entities) as JSON, with the names of its entities by role.
 
-    Only a fact with a relation, or a tuple, has ``arguments``.
-
-    It and its document hold from ``valid_from`` until ``valid_to``; a missing bound is unbounded.
+    Only a fact with a relation, or a tuple, has ``arguments``. The fact and its document hold from ``valid_from`` until
+    ``valid_to``; a missing bound is unbounded.
     """
 
     id: str
@@ -98,7 +97,7 @@ class FactsSchema(TypedDict):
 
 
 class ConflictingFactSchema(TypedDict):
-    """A fact that contradicts another one, with its document and its validity; empty bounds are unbounded."""
+    """A fact that contradicts another fact, with its document and validity period; empty bounds are unbounded."""
 
     id: str
     document_id: str
@@ -230,7 +229,7 @@ _STATEMENTS = {
 def list_items(
     catalogue: Catalogue, kind: ListKind, like: str, where: Where = None, as_of: Time = None
 ) -> list[dict[str, object]]:
-    """Return the documents, passages, entities, hyperedges or user corrections that contain a text, ignoring case.
+    """Return the objects of one kind, such as documents, that contain the text ``like``, ignoring case, as JSON.
 
     The text may be in the id of a document, the name of an entity, or the id or text of a passage or hyperedge.
     """
@@ -283,7 +282,7 @@ def look_up(catalogue: Catalogue, kind: Kind, id: str) -> dict[str, object]:
 
 
 def _entity_json(catalogue: Catalogue, name: str) -> dict[str, object]:
-    """Return an entity and the ids of its hyperedges as a JSON object."""
+    """Return the entity with this name or key, and the ids of the entity's hyperedges, as a JSON object."""
     try:
         entity, hyperedges = catalogue.entity(name)
     except NotFoundError:
@@ -292,7 +291,7 @@ def _entity_json(catalogue: Catalogue, name: str) -> dict[str, object]:
 
 
 def conflict_json(conflict: Conflict) -> ConflictSchema:
-    """Return facts that contradict each other as a JSON object."""
+    """Return a conflict, a group of facts that contradict each other, as a JSON object."""
     values = [
         {
             "value": value,
@@ -317,7 +316,7 @@ def hyperedge_json(catalogue: Catalogue, edge: Hyperedge) -> FactSchema:
 
 
 def add_validity(catalogue: Catalogue, facts: Sequence[FactSchema]) -> None:
-    """Set the keys ``valid_from`` and ``valid_to`` of each fact to its validity period."""
+    """Add the bounds of each fact's validity period to the fact, under the keys ``valid_from`` and ``valid_to``."""
     intervals = catalogue.validity([fact["id"] for fact in facts])
     for fact in facts:
         valid_from, valid_to = map(format_time, intervals[fact["id"]])

@@ -30,7 +30,7 @@ class FailedSchema(TypedDict):
 def error_json(error: PolyadError) -> FailedSchema:
     """Return a polyad exception as a JSON object with kind, message and hint.
 
-    Its kind is the class name in lower case, such as ``store_not_found``.
+    The kind is the class name in lower case, such as ``store_not_found``.
     """
     name = type(error).__name__.removesuffix("Error")
     return failed_json(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower(), str(error), error.hint)

@@ -91,9 +91,8 @@ class RetractedFactSchema(TypedDict):
 class HitSchema(PassageSchema):
     """One search result: a passage with score and relevance (in [0, 1]).
 
-    ``highlight`` is the range of the best sentence.
-
-    Its excerpt begins on ``page`` and ends on ``end_page``. Users retracted the facts in ``retracted``.
+    ``highlight`` is the range of the best sentence. The excerpt begins on ``page`` and ends on ``end_page``. Users
+    retracted the facts in ``retracted``.
     """
 
     end_page: int | None

@@ -13,7 +13,7 @@ S = TypeVar("S")
 
 
 def fill_schema(schema: type[S], *sources: object, **values: object) -> S:
-    """Build a JSON object of type ``schema`` from keyword arguments and attributes of objects.
+    """Return a JSON object of the type ``schema``, filled from keyword arguments and from attributes of ``sources``.
 
     Tuples become lists; an object becomes a JSON object where the type of the key is a typed dictionary.
 
@@ -42,7 +42,7 @@ _Convert = Callable[[Any], Any]
 
 @cache
 def _get_fields(schema: Any) -> Mapping[str, tuple[_Convert, bool]]:
-    """Return for each key of a JSON object type its conversion function and whether it is required."""
+    """Return for each key of a JSON object type the function that converts values, and whether the key is required."""
     kinds = get_type_hints(schema, include_extras=True)
     return {key: (_get_conversion(kind), get_origin(kind) is not NotRequired) for key, kind in kinds.items()}
 

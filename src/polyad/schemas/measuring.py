@@ -17,7 +17,7 @@ from polyad.schemas.reports import index_json, usage_json
 
 
 def eval_index_json(report: IndexReport, statistics: Statistics) -> dict[str, object]:
-    """Return times and sizes of indexing for ``polyad eval --json``.
+    """Return times and sizes of indexing as a part of the JSON object that ``polyad eval --json`` prints.
 
     Call this function right after indexing, because it reads the peak memory of the process.
     """
@@ -73,6 +73,6 @@ def training_json(reports: Mapping[str, TrainingReport]) -> dict[str, object]:
 def triple_training_json(
     report: TripleTrainingReport, results: Mapping[str, Sequence[RetrieverResult]], k: int
 ) -> dict[str, object]:
-    """Return a report of training and held-out measures as ``polyad bench train hyperretriever --json`` prints them."""
+    """Return training and held-out measures as the object that ``polyad bench train hyperretriever --json`` prints."""
     held_out = {name: [result.to_json(k) for result in rows] for name, rows in results.items()}
     return {"training": triple_scorer.triple_report_to_json(report), "held_out": held_out}

@@ -54,7 +54,7 @@ def describe_location(title: str, location: Location, origin: Origin, excerpt: E
 
 
 def _format_pages(pages: Sequence[int], origin: Origin) -> str:
-    """Format the printed labels of one or two pages as text, such as "p. iv" or "pp. 3-4".
+    """Return the printed labels of one or two pages as text, such as "p. iv" or "pp. 3-4".
 
     Numbers in the file follow if they differ.
     """
@@ -64,7 +64,7 @@ def _format_pages(pages: Sequence[int], origin: Origin) -> str:
 
 
 def _format_ordinal(number: int) -> str:
-    """Format a number as an English ordinal: "1st", "2nd".
+    """Return a number as an English ordinal: "1st", "2nd".
 
     >>> [_format_ordinal(number) for number in (1, 2, 3, 4, 11, 112, 123)]
     ['1st', '2nd', '3rd', '4th', '11th', '112th', '123rd']
@@ -90,7 +90,7 @@ def get_file_name(origin: Origin) -> str:
 
 
 def describe_copies(hit: ScoredPassage) -> Iterator[str]:
-    """Yield the location of each copy of a hit's text in other documents, as text for people."""
+    """Yield a description for people of the location of each copy of a hit's text in another document."""
     for origin, location in hit.copies:
         place = describe_location(origin.title, location, origin) if origin.title else ""
         yield ", ".join(filter(None, (place, get_file_name(origin)))) or "another document"

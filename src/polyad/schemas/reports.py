@@ -92,7 +92,8 @@ class WithdrawalSchema(TypedDict):
 class CorrectionSchema(TypedDict):
     """Output of ``polyad retract``, ``restore``, ``disable``, ``enable`` and ``alias`` with ``--json``.
 
-    ``documents`` are those whose facts changed, ``passages`` those whose text still states a withdrawn fact.
+    ``documents`` are the documents whose facts changed, and ``passages`` the passages whose text still states a
+    withdrawn fact.
     """
 
     withdrawn: list[WithdrawalSchema]

@@ -153,7 +153,7 @@ class TorchForPassages:
 
 
 def split_batches(windows: Sequence[list[int]], max_tokens: int) -> list[list[list[int]]]:
-    """Divide token windows into batches of at most ``max_tokens`` tokens; a longer window is one batch."""
+    """Return token windows in batches of at most ``max_tokens`` tokens; a longer window is a batch alone."""
     batches: list[list[list[int]]] = []
     room = 0
     for window in windows:

@@ -211,7 +211,7 @@ class Network:
         return int(self._words.shape[1])
 
     def encode_windows(self, windows: Sequence[Sequence[int]]) -> FloatArray:
-        """Return the mean token vector of each window of tokens, float32 ``[windows, dimension]``.
+        """Return the mean token vector of each window (a list of token ids), float32 ``[windows, dimension]``.
 
         The tokens of all windows are rows of the same matrix products, without padding; attention is separate.
 
@@ -265,7 +265,7 @@ def apply_gelu(values: FloatArray) -> FloatArray:
 
 
 def _attend(states: FloatArray, layer: _Layer, parts: Sequence[slice]) -> FloatArray:
-    """Return the multi-head self-attention within each text, shape ``[tokens, width]``."""
+    """Return the multi-head self-attention of tokens within each window of ``parts``, shape ``[tokens, width]``."""
     joint = states @ layer.attention_input
     joint += layer.attention_input_bias
     result = np.empty_like(states)

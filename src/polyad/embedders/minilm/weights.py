@@ -57,7 +57,7 @@ def find_packaged_folder() -> Path | None:
 
 
 def _find_intact(folders: Iterable[Path]) -> Path | None:
-    """Return the first folder in which all model files have the right checksums, or None."""
+    """Return the first of ``folders`` in which all model files have the expected checksums, or None."""
     for folder in folders:
         if not all((folder / name).is_file() for name in CHECKSUMS):
             continue

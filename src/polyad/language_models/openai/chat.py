@@ -344,7 +344,7 @@ def _build_reply(received: ReceivedReply, text: str, bill: Bill) -> Reply:
 def _build_stream_error(cause: Exception, characters: int) -> UnusableReplyError:
     """Return the error for a stream that broke off; it is retried only if no text was passed to the caller."""
     message = f"the stream broke off after {format_count(characters, 'character')} ({cause})"
-    return UnusableReplyError(message, may_pass=characters == 0)
+    return UnusableReplyError(message, is_temporary=characters == 0)
 
 
 def _get_max_characters(prompt: Prompt) -> int | None:

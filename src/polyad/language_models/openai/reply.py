@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from polyad.openai_api.address import Secrets
-from polyad.openai_api.endpoint import NOTHING_SECRET, extract_error_message
+from polyad.openai_api.endpoint import NO_SECRETS, extract_error_message
 from polyad.openai_api.failure import UnusableReplyError
 from polyad.replies.thoughts import (
     ThoughtFilter,
@@ -42,7 +42,7 @@ class ReceivedReply:
         most_characters: Maximum number of characters of text and thoughts; None for no limit.
     """
 
-    def __init__(self, secrets: Secrets = NOTHING_SECRET, most_characters: int | None = None) -> None:
+    def __init__(self, secrets: Secrets = NO_SECRETS, most_characters: int | None = None) -> None:
         self.is_full = False
         self._room = most_characters
         self.finish_reason = ""
@@ -112,7 +112,7 @@ class ReceivedReply:
             raise UnusableReplyError(f"the provider broke off the reply ({self.error or self.finish_reason})")
         if self.refusal or self.finish_reason in _FILTERED:
             raise UnusableReplyError(
-                f"the model refused: {extract_error_message(self.refusal or 'content filter')}", may_pass=False
+                f"the model refused: {extract_error_message(self.refusal or 'content filter')}", is_temporary=False
             )
         text = remove_thoughts(self.text) if self.events else remove_leading_thoughts(self.text)
         if not text and not self.events and _is_json(self.reasoning):
@@ -123,7 +123,7 @@ class ReceivedReply:
             raise UnusableReplyError(
                 "the model used all its tokens without a reply (it may have been thinking); allow more tokens "
                 "(max_answer_tokens for answers, else the limits of the server) or turn its thinking off",
-                may_pass=False,
+                is_temporary=False,
             )
         if self.reasoning or self.text:
             raise UnusableReplyError(
