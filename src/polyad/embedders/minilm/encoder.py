@@ -337,7 +337,7 @@ def _build_layer(weights: Mapping[str, FloatArray], prefix: str) -> _Layer:
 def average_windows(
     vectors: FloatArray, windows: Sequence[list[int]], text_of_window: Sequence[int], text_count: int
 ) -> FloatArray:
-    """Return one unit vector per text: the mean of its windows' vectors, weighted by number of tokens.
+    """Return one unit vector per text: the mean of the vectors of the windows of a text, weighted by number of tokens.
 
     The vector of a text with one window is unchanged.
 
