@@ -117,7 +117,7 @@ class SentenceTransformerEmbedder:
         self._batch_tokens, self._min_tokens = _choose_batch_sizes(self._device, self._model.dtype)
         processors = count_processors() if self._device == "cpu" else 1  # batches that are computed in parallel
         self._workers = _create_workers(self._device, processors)
-        self._max_running = max(2, processors)  # more would delay a query from another thread
+        self._max_running = max(2, processors)  # more running batches would delay a query from another thread
 
     @classmethod
     def from_name(cls, name: str, settings: EncoderSettings) -> Self:

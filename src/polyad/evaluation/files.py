@@ -115,7 +115,7 @@ def read_json_objects(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
         if not isinstance(item, dict):
             raise ConfigurationError(f"{str(path)!r}, line {line}: {str(item)[:60]!r}; expected an object")
         yield line, item
-        position = decoder.raw_decode(text, start)[1]  # json does not tell where an item is
+        position = decoder.raw_decode(text, start)[1]  # ``json`` does not report the position of an item
         line += text.count("\n", start, position)
 
 

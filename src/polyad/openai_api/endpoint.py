@@ -366,7 +366,7 @@ def parse_json_object(body: str, secrets: Secrets = NO_SECRETS) -> dict[str, Any
 
 def extract_error_message(body: object, secrets: Secrets = NO_SECRETS) -> str:
     """Return the message of an error response on one line, shortened and with secrets masked."""
-    if isinstance(body, list) and len(body) == 1:  # as Google wraps it
+    if isinstance(body, list) and len(body) == 1:  # Google wraps the error in a list
         body = body[0]
     if isinstance(body, dict) and isinstance(body.get("error"), dict):
         body = body["error"]
@@ -374,9 +374,9 @@ def extract_error_message(body: object, secrets: Secrets = NO_SECRETS) -> str:
     if isinstance(body, dict):
         message = body.get("message") or body.get("detail") or body
         metadata = body.get("metadata")
-        if isinstance(metadata, dict) and metadata.get("raw"):  # OpenRouter: the message of the provider behind it
+        if isinstance(metadata, dict) and metadata.get("raw"):  # OpenRouter adds the message of the provider
             message = f"{message}: {metadata['raw']}"
-    # Masked before it is cut, so that no half of a secret remains.
+    # The message is masked before it is cut, so that no part of a secret remains.
     return secrets.mask(sanitize(" ".join(str(message).split())))[:300]
 
 
@@ -385,7 +385,7 @@ def _is_quota_exhausted(error: openai.APIStatusError) -> bool:
 
 
 def _is_unreachable(error: openai.APIConnectionError) -> bool:
-    # By name: which HTTP library is underneath changed between versions of the SDK.
+    # Compared by class name, because versions of the SDK use different HTTP libraries.
     return type(error.__cause__).__name__ in ("ConnectError", "ConnectTimeout", "UnsupportedProtocol")
 
 

@@ -51,7 +51,7 @@ class Limits:
         return {"request": [self._trace_request], "response": [self._limit_response]}
 
     def _trace_request(self, request: httpx2.Request) -> None:
-        request.headers["accept-encoding"] = "gzip"  # the one encoding that is decompressed here
+        request.headers["accept-encoding"] = "gzip"  # the only encoding that this module decompresses
         request.extensions = {**request.extensions, "trace": self._trace}
 
     def _trace(self, event: str, details: dict[str, Any]) -> None:
@@ -80,7 +80,7 @@ class Limits:
 
     def _limit_response(self, response: httpx2.Response) -> None:
         _require_same_server(response)
-        response.encoding = "utf-8-sig"  # as JSON and events are; what a server names may be no charset at all
+        response.encoding = "utf-8-sig"  # the encoding of JSON and events; servers may state an invalid one
         packed = response.headers.pop("content-encoding", "identity").strip().lower()
         if packed not in ("identity", "gzip", "x-gzip", "deflate", ""):
             raise UnusableReplyError(
@@ -98,7 +98,7 @@ def _require_same_server(response: httpx2.Response) -> None:
         return
     try:
         target = response.url.join(response.headers["location"])
-    except httpx2.InvalidURL:  # the client reports this
+    except httpx2.InvalidURL:  # the HTTP client reports an invalid address
         return
     if (target.scheme, target.host, target.port) != (response.url.scheme, response.url.host, response.url.port):
         raise UnusableReplyError(
@@ -135,7 +135,7 @@ class _LimitedStream(httpx2.SyncByteStream):
 
 def _decompress(stream: httpx2.SyncByteStream) -> Iterator[bytes]:
     """Yield the decompressed data of a gzip or zlib stream, in pieces of limited size."""
-    unpacking = zlib.decompressobj(wbits=47)  # gzip or zlib, whichever it is
+    unpacking = zlib.decompressobj(wbits=47)  # 32 + 15: detects whether the data is gzip or zlib
     try:
         for piece in stream:
             while piece and not unpacking.eof:

@@ -67,7 +67,7 @@ class Slots:
     def _halve(self, began: float) -> None:
         with self._changed:
             self._in_time = 0
-            if self._limit == 1 or began < self._halved_at:  # requests of one moment time out together
+            if self._limit == 1 or began < self._halved_at:  # requests sent together time out together: halve once
                 return
             self._limit = max(1, self._limit // 2)
             self._halved_at = time.monotonic()

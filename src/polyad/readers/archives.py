@@ -46,7 +46,7 @@ _PROPERTY_ELEMENTS = {
 """Metadata key to the XML element of an Office document's core properties."""
 
 
-class _RootReached(Exception):  # noqa: N818  # not an error: leaves the parser
+class _RootReached(Exception):  # noqa: N818  # not an error: leaves the parser early
     """Raised by a parser callback to stop parsing XML at the first element."""
 
 
@@ -70,7 +70,7 @@ def open_archive(data: bytes, kind: str, *, max_text: int) -> Iterator[zipfile.Z
             yield archive
     except ReadError:
         raise
-    except Exception as error:  # whatever the libraries raise on damaged files: each has its own
+    except Exception as error:  # each library raises its own exceptions for damaged files
         raise ReadError(f"not {kind}, or damaged: {to_single_line(str(error)) or type(error).__name__}") from error
 
 

@@ -52,7 +52,7 @@ def read_eml(data: bytes) -> Content:
     title = _get_header(message, "subject")
     content = Content("", "\n\n".join(plain_texts))
     if not content.text.strip() and html_parts:
-        from polyad.readers.html import parse_markup  # needs what plain messages do not
+        from polyad.readers.html import parse_markup  # needs an optional package, which plain messages do not need
 
         content = parse_markup("\n".join(html_parts))
     text = clean(content.text).strip("\n")
@@ -122,5 +122,5 @@ def _get_file_name(part: Message) -> str:
     """Return the file name of an attachment; an empty string if it is missing or malformed."""
     try:
         return to_single_line(part.get_filename() or "")
-    except Exception:  # as above
+    except Exception:  # the library fails on malformed headers in many ways
         return ""

@@ -164,7 +164,7 @@ class FileReader:
                     continue
                 try:
                     yield from self._read_documents(file, workers, on_progress)
-                except Exception as error:  # whatever a format's library raises, one bad file must not end the run
+                except Exception as error:  # of any library; one bad file must not end the run
                     yield Failure(format_path(file.path), format_reason(error))
 
     def list_files(self, paths: Iterable[Path]) -> Iterator[Path | Failure]:

@@ -62,7 +62,7 @@ def parse_front_matter(text: str) -> FrontMatter:
 def _parse_yaml(text: str) -> dict[str, object]:
     """Return a YAML mapping as a dictionary; if the YAML is malformed, each line is split at the first colon."""
     try:
-        values = yaml.load(text, _Loader)  # a safe loader
+        values = yaml.load(text, _Loader)  # _Loader is safe: a subclass of SafeLoader
     except (yaml.YAMLError, ValueError, RecursionError):
         values = {key: value.strip("\"' \t") for key, value in _LINE.findall(text)}
     return {str(key): value for key, value in values.items()} if isinstance(values, dict) else {}

@@ -89,7 +89,7 @@ def parse_markup(markup: str, *, is_layout: bool = True) -> Content:
     try:
         tree = HTMLTree.parse(_STYLING.sub("", _OPENING_TAG.sub(r"\1", markup)))
     except HTMLParserException as error:
-        raise MemoryError(str(error)) from error  # it parses any page, so that only memory can be lacking
+        raise MemoryError(str(error)) from error  # the parser accepts any page, so that only memory can be missing
     text, headings = lay_out_page(tree, is_layout=is_layout)
     page_title = to_single_line(tree.title or "")
     title = _choose_page_title(page_title, headings)

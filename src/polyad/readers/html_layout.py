@@ -99,7 +99,7 @@ class _Page:
         self._is_layout = is_layout
         self._flows = [TextBuilder()]
         self._tables: list[_Table] = []
-        self._item_counts: list[int | None] = []  # items so far of each open list; None for a list without numbers
+        self._item_counts: list[int | None] = []  # number of items of each open list; None for a list without numbers
         self._note_depth = self._verbatim_depth = self._flattened_tables = 0
         self._heading_start: tuple[int, int] | None = None  # length and number of pieces before the open heading
         self._main_spans: list[tuple[int, int]] = []
@@ -207,7 +207,7 @@ class _Page:
             self._flow.strip_end()
             if not self._verbatim_depth:
                 self._write_code(self._flows.pop())
-            self._flow.end_line(2)  # also inside another <pre>
+            self._flow.end_line(2)  # also after a <pre> inside another <pre>
         elif tag in ("ul", "ol", "menu"):
             self._item_counts.pop()
         if tag == "li":

@@ -29,7 +29,7 @@ NO_METADATA: Mapping[str, MetadataValue] = MappingProxyType({})
 
 _MAX_KEY = 100
 _KEYWORD_SEPARATOR = re.compile("[,;\n]")
-_RESERVED = 6  # four keys of the file, TITLE_FROM and LEFT_OUT
+_RESERVED = 6  # keys that polyad adds: four about the file, TITLE_FROM and LEFT_OUT
 
 
 def build_metadata(pairs: Iterable[tuple[str, object]]) -> dict[str, MetadataValue]:

@@ -144,7 +144,7 @@ def _read_outline(document: pypdfium2.PdfDocument) -> Iterator[OutlineEntry]:
     for _, entry in zip(range(_MAX_ENTRIES), document.get_toc(max_depth=_MAX_DEPTH), strict=False):
         try:
             name = to_single_line(entry.get_title())
-        except UnicodeError:  # it is damaged; the text is not
+        except UnicodeError:  # a damaged entry of the outline does not affect the text
             continue
         target = entry.get_dest()
         page = target.get_index() if target else None

@@ -106,7 +106,7 @@ class _LineIndex:
                 joined = " ".join(texts[first : last + 1])
                 for key in {joined, _NUMBER.sub("", joined, count=1)}:
                     self._by_text[key].append((first, last))
-        self._depths = list(accumulate((-line.baseline for line in page), max))  # the lowest line so far
+        self._depths = list(accumulate((-line.baseline for line in page), max))  # depth of the lowest line so far
         bare = ((_NUMBER.sub("", text, count=1), place) for place, text in enumerate(texts))
         self._beginnings = sorted({*bare, *((text, place) for place, text in enumerate(texts))})
 
@@ -232,7 +232,7 @@ def find_largest_lines(pages: Sequence[Sequence[Line]]) -> str:
         elif title_lines:
             break
     title = to_single_line(_NOTE_MARK.sub("", " ".join(title_lines)))
-    is_part = title[:1].islower() or not title[:1].isalnum()  # its first letter is a picture, or it is of a list
+    is_part = title[:1].islower() or not title[:1].isalnum()  # the initial is a picture, or it is a list item
     return "" if is_part or len(title) > MAX_HEADING or _GENERIC.fullmatch(title) else title
 
 

@@ -87,7 +87,7 @@ def extract_lines(text_page: Any) -> Iterator[Line]:
         text_page: A ``pypdfium2.PdfTextPage``.
     """
     text = text_page.get_text_range()
-    offset = end = 0  # in UTF-16, as PDFium counts
+    offset = end = 0  # ``offset`` counts UTF-16 code units, as PDFium does
     for match in _PIECE.finditer(text):
         offset += _count_utf16_units(text[end : match.start()])
         end = match.end()
@@ -164,7 +164,7 @@ def _sample_character(text_page: Any, index: int) -> _Sample:
     raw.FPDFText_GetCharOrigin(text_page, index, x, y)
     matrix = raw.FS_MATRIX()
     raw.FPDFText_GetMatrix(text_page, index, matrix)
-    # Many programs set type of size 1 and enlarge it.
+    # Many programs write text in font size 1 and enlarge the text by a matrix.
     size = raw.FPDFText_GetFontSize(text_page, index) * math.hypot(matrix.c, matrix.d)
     flags = ctypes.c_int()
     buffer = ctypes.create_string_buffer(_LONGEST_NAME)

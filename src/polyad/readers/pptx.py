@@ -42,7 +42,8 @@ def read_pptx(data: bytes) -> Content:
     sections = [Section(title, *span) for (title, _), span in zip(slides, spans, strict=True) if title]
     title = clean_stated_title(title_property) or next((section.name for section in sections), "")
     if title and spans:
-        # a heading of every slide, but a subject only of the first, so that links to the deck lead to its beginning
+        # The title is a heading above all slides, but the subject (strength 1) only of the first slide, so that links
+        # to the presentation lead to its beginning.
         sections = [Section(title, 0, len(text), strength=0.0), Section(title, *spans[0]), *sections]
     metadata["slides"] = len(slides)
     return Content(title, text, tuple(dict.fromkeys(sections)), places, metadata)

@@ -136,7 +136,7 @@ def convert_csv(
                 number, line = number + 1, lines.record
                 failure = _build_length_failure(f"{name}:{number}", max_bytes)
                 has_end = lines.skip_record()
-                if number == 1 or not has_end:  # a table without names of columns, or a quote without its pair
+                if number == 1 or not has_end:  # the column names are too long, or a quote is not closed
                     yield Failure(failure.id, f"{failure.reason}; nothing from line {line} on was read")
                     return
                 yield failure
@@ -171,7 +171,7 @@ class _RowLines:
         self._stream = stream
         self._limit = limit
         self._line = 0
-        self._row_pieces: list[str] = []  # of the row being read
+        self._row_pieces: list[str] = []  # pieces of the current row
         self._size = 0
         self._step = limit + len(_LINE_END)
         self._first = stream.readline(self._step)
@@ -226,7 +226,7 @@ def _is_quoted_at_end(piece: str, is_quoted: bool, previous_character: str, deli
     while (position := piece.find('"', position + 1)) >= 0:
         if is_quoted:
             is_quoted, closing_position = False, position
-        else:  # one directly behind the last is a quote within the value
+        else:  # a quote directly after a closing quote is part of the value
             preceding = piece[position - 1] if position else previous_character
             is_quoted = preceding in f"{delimiter}{_LINE_END}" or (
                 preceding == '"' and closing_position in (position - 1, -1)

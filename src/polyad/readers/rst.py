@@ -19,7 +19,7 @@ _MAX_LINE = 2000
 
 _FIELD = re.compile(r":([A-Za-z][\w -]{0,40}):[ \t]+(\S.*)$")
 _DIRECTIVE = re.compile(r"([ \t]*)\.\.[ \t]+(?:\|[^|\n]+\|[ \t]+)?([A-Za-z][\w:+.-]*?)::(?:[ \t]+(.*))?$")
-_COMMENT = re.compile(r"([ \t]*)\.\.(?:[ \t]+|$)(?!\[)")  # with explicit targets; footnotes and citations are text
+_COMMENT = re.compile(r"([ \t]*)\.\.(?:[ \t]+|$)(?!\[)")  # also link targets; footnotes and citations are text
 _NOTE_NAMES = """
 admonition attention caution danger deprecated error hint important note seealso tip versionadded versionchanged warning
 """

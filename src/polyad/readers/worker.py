@@ -54,7 +54,7 @@ def main(max_memory: int) -> NoReturn:
 
     The end of stdin ends the process, even while a file is being read.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the pool ends the process
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process ends this process
     _limit_memory(max_memory)
     replies = _open_reply_stream()
     requests: queue.SimpleQueue[bytes] = queue.SimpleQueue()
@@ -106,7 +106,7 @@ def _reply_to(request: Mapping[str, Any], replies: IO[bytes]) -> dict[str, Any]:
             "content": format_value(replace(content, text="")),
             "is_spent": _is_memory_spent(settings.max_memory),
         }
-    except (Exception, SystemExit) as error:  # whatever a format's library raises, it is a failure of this document
+    except (Exception, SystemExit) as error:  # of any library
         if _is_memory_error(error):
             return {"failure": format_memory_failure(settings), "is_spent": True}
         return {"failure": format_reason(error), "is_spent": _is_memory_spent(settings.max_memory)}
@@ -129,7 +129,7 @@ def _send_records(path: Path, function: str, name: str, settings: ReadSettings, 
             if size > _BATCH_CHARACTERS or len(batch) == _BATCH_RECORDS:
                 _send(replies, {"records": batch})
                 batch, size = [], 0
-    finally:  # also before the reason why the rest cannot be read
+    finally:  # also before an error: the documents before a damaged record
         _send(replies, {"records": batch})
 
 
@@ -166,7 +166,7 @@ def _is_memory_error(error: BaseException | None) -> bool:
     return False
 
 
-# Limits of the operating system. Windows has none of them.
+# Limits that the operating system enforces, except Windows, which has none of these limits.
 
 
 def _limit_memory(max_bytes: int) -> None:
@@ -175,7 +175,7 @@ def _limit_memory(max_bytes: int) -> None:
         import resource
     except ImportError:
         return
-    with suppress(ValueError, OSError):  # macOS may refuse it
+    with suppress(ValueError, OSError):  # macOS may refuse this limit
         hard_limit = resource.getrlimit(resource.RLIMIT_AS)[1]
         max_bytes = max_bytes if hard_limit == resource.RLIM_INFINITY else min(max_bytes, hard_limit)
         resource.setrlimit(resource.RLIMIT_AS, (max_bytes, max_bytes))

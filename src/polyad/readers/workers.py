@@ -207,7 +207,7 @@ class _Process:
             ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,  # messages of libraries about damaged files
+            stderr=subprocess.DEVNULL,  # libraries print messages about damaged files
             env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},  # numpy would reserve memory for each processor
             creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
         )
@@ -224,7 +224,7 @@ class _Process:
         self.kill()
         self._process.wait()
         for stream in (self._process.stdin, self._process.stdout):
-            with suppress(OSError):  # the buffered request cannot be written
+            with suppress(OSError):  # a buffered request cannot be written any more
                 if stream:
                     stream.close()
 
@@ -250,7 +250,7 @@ class _Process:
         while not is_last:
             reply = self._wait_for_reply(max(0.0, deadline - time.monotonic()))
             is_last = "is_spent" in reply
-            if "records" in reply:  # the limit is that of one document
+            if "records" in reply:  # the time limit is for one document
                 deadline = time.monotonic() + seconds
             yield reply
 
@@ -279,7 +279,7 @@ class _Process:
         counts.
         """
         if hasattr(os, "wait4"):
-            with suppress(ChildProcessError):  # it was killed here, and so waited for
+            with suppress(ChildProcessError):  # this class killed the process and has waited for its end
                 _, status, usage = os.wait4(self._process.pid, 0)
                 self._process.returncode = os.waitstatus_to_exitcode(status)
                 self._peak_memory = usage.ru_maxrss if usage.ru_maxrss > self._parent_memory else 0

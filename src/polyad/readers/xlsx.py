@@ -56,7 +56,7 @@ def read_xlsx(data: bytes) -> Content:
 
 def _read_sheets(data: bytes) -> Iterator[tuple[str, str]]:
     """Yield name and text of each sheet of a workbook that has text."""
-    with warnings.catch_warnings():  # about extensions of the format, which contain no text
+    with warnings.catch_warnings():  # the library warns about extensions of the format, which contain no text
         warnings.simplefilter("ignore")
         workbook = load_workbook(io.BytesIO(data), read_only=True, data_only=True, keep_links=False)
         cells = characters = 0

@@ -7,7 +7,7 @@ from functools import cache
 from types import UnionType
 from typing import Any, NotRequired, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
-from typing_extensions import is_typeddict  # of the types of typing_extensions too
+from typing_extensions import is_typeddict  # also recognises the types of typing_extensions
 
 S = TypeVar("S")
 

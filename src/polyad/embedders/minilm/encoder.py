@@ -257,7 +257,7 @@ def apply_gelu(values: FloatArray) -> FloatArray:
         power += _LOGIT_OF_PHI[0]
         power *= block
         np.negative(power, out=power)
-        np.minimum(power, np.float32(80.0), out=power)  # exp of more exceeds float32
+        np.minimum(power, np.float32(80.0), out=power)  # exp of a larger number overflows float32
         np.exp(power, out=power)
         power += np.float32(1.0)
         np.divide(block, power, out=block)

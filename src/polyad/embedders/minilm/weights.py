@@ -52,7 +52,7 @@ def find_model_folder() -> Path | None:
 
 def find_packaged_folder() -> Path | None:
     """Return the folder of the MiniLM model files in an installed package; None if missing or damaged."""
-    spec = find_spec(_MODULE)  # not imported: its dependencies may be missing
+    spec = find_spec(_MODULE)  # the package is not imported, because its dependencies may be missing
     return _find_intact([Path(place) / "model" for place in (spec.submodule_search_locations or ())] if spec else [])
 
 
@@ -143,7 +143,7 @@ def download_model(folder: Path) -> None:
             shutil.move(file, model / name)
         if folder.exists() and not is_intact(folder):
             folder.unlink() if folder.is_symlink() else shutil.rmtree(folder)
-        with suppress(OSError):  # another process has created it
+        with suppress(OSError):  # another process may have created the folder
             model.rename(folder)
 
 
@@ -167,7 +167,7 @@ def _has_checksum(file: Path, checksum: str) -> bool:
     with file.open("rb") as content:
         if hashlib.file_digest(content, "sha256").hexdigest() != checksum:
             return False
-    with suppress(OSError):  # a read-only home: the file is verified each time
+    with suppress(OSError):  # in a read-only home folder, the file is verified each time
         verified_file.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(verified_file, json.dumps(verified | {str(file): stamp}).encode())
     return True
@@ -210,7 +210,7 @@ def _get_megabytes(folder: Path) -> int:
     """Return the total size of the files in a folder, in megabytes."""
     total = 0
     for file in folder.rglob("*"):
-        with suppress(OSError):  # deleted meanwhile
+        with suppress(OSError):  # the file may be deleted meanwhile
             total += file.stat().st_size
     return total // 1_000_000
 

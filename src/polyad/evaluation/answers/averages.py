@@ -124,7 +124,7 @@ def average_answers(
     questions = list(queries)
     by_id = {query.id: answers[retriever, query.id] for query in questions if (retriever, query.id) in answers}
     judges = {judge for name, _, judge in log.attempts if name == retriever}
-    judges |= {name.partition(".")[0] for name in judges}  # a judgement whose statements could not be listed is missing
+    judges |= {name.partition(".")[0] for name in judges}  # also judges whose first step, listing statements, failed
     averages = _average_measures(questions, by_id) if by_id else {}
     for name, measure in _JUDGED_MEASURES.items():
         if not measure.judges.isdisjoint(judges):

@@ -114,9 +114,9 @@ def judge_answers(
         prompts = [task.judge.build_prompt(task.judge_input, log.attempts.get(task.key, 0)) for task in pending]
 
         def handle(position: int, outcome: Reply | LanguageModelError) -> None:
-            task = pending[position]  # called before the next iteration
+            task = pending[position]  # ``handle`` is called before the next iteration
             if not isinstance(outcome, Reply):
-                log.count_attempt(task.key)  # not written, so that the next run requests it again
+                log.count_attempt(task.key)  # not written to the file: the next run sends the request again
                 return
             value = task.judge.read_score(outcome.text, task.judge_input)
             prompt = prompts[position].user  # noqa: B023

@@ -129,7 +129,7 @@ def require_valid_corpus(dataset: Dataset) -> None:
         ConfigurationError: the corpus is empty, an id is empty or occurs twice, or a gold document is missing; the
             message names file and line.
     """
-    if dataset.documents is not None:  # checked when they were read
+    if dataset.documents is not None:  # the documents were checked when they were read
         return
     lines: dict[str, int] = {}
     for number, record in _read_corpus(dataset.corpus):

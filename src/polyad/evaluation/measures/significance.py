@@ -52,7 +52,7 @@ def randomisation_test(differences: Sequence[float], seed: int) -> float:
     if not len(nonzero):
         return 1.0
     generator, count = np.random.default_rng(seed), 0
-    observed = abs(nonzero.sum()) * (1 - 1e-12)  # sums in another order differ in their last digits
+    observed = abs(nonzero.sum()) * (1 - 1e-12)  # tolerance: sums in another order differ in their last digits
     for size in _split_batches(RESAMPLES, len(nonzero)):
         signs = generator.integers(0, 2, (size, len(nonzero)), dtype=np.int8) * 2 - 1
         count += int(np.count_nonzero(np.abs(signs @ nonzero) >= observed))

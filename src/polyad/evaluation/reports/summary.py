@@ -217,7 +217,7 @@ def _measure_answers(
     system: System, answers: Mapping[tuple[str, str], AnswerRecord], judgements: JudgementLog
 ) -> dict[str, list[float]]:
     """Return the values of each answer measure for one system, keyed by measure, with one value per question."""
-    logs: dict[str, JudgementLog] = {}  # by question: averages of one question must not read all judgements
+    logs: dict[str, JudgementLog] = {}  # keyed by question: reading all judgements for each question would be slow
     for key, attempts in judgements.attempts.items():
         logs.setdefault(key[1], JudgementLog(judgements.values)).attempts[key] = attempts
     values: dict[str, list[float]] = {}

@@ -209,7 +209,7 @@ def read_plan(path: Path) -> Plan:
     try:
         text = read_file(path).decode("utf-8-sig")
         content = tomllib.loads(text)
-        repr(content)  # fails for hexadecimal numbers that no message could print
+        repr(content)  # fails for huge hexadecimal numbers, which no error message could print
     except OSError as error:
         raise ConfigurationError(f"{str(path)!r} cannot be read: {error.strerror}") from error
     except (ValueError, RecursionError) as error:

@@ -212,7 +212,7 @@ class _ListwiseLoss:
         self._starts = np.cumsum(counts) - counts
         self._owners = np.repeat(np.arange(len(counts)), counts)
         gold = np.add.reduceat(self._is_gold.astype(float), self._starts)
-        self._part = (importance / gold)[self._owners]  # the weight of a gold candidate
+        self._part = (importance / gold)[self._owners]  # weight of each candidate in the loss if it is gold
 
     def __call__(self, weights: npt.NDArray[np.float64]) -> tuple[float, npt.NDArray[np.float64]]:
         """Return the loss and its gradient, ``[signals]``."""
@@ -223,7 +223,7 @@ class _ListwiseLoss:
         others = np.add.reduceat(exponentials * ~is_gold, self._starts)[self._owners]
         shares = exponentials / (exponentials + others)
         value = -(np.log(np.maximum(shares[is_gold], 1e-300)) * part[is_gold]).sum()
-        # Slope of a gold passage: 1 - share. Of another: minus its share against each gold passage of its question.
+        # Slope of a gold passage: 1 - share. Slope of another passage: minus its share against each gold passage.
         losses = np.add.reduceat(is_gold * part / (exponentials + others), self._starts)[self._owners]
         slopes = np.where(is_gold, part * (1 - shares), -exponentials * losses)
         return (

@@ -226,7 +226,7 @@ def _get_device(name: str) -> torch.device:
 
     try:
         return torch.zeros(1, device=name).device
-    except (RuntimeError, AssertionError) as error:  # unknown, or torch was built without it
+    except (RuntimeError, AssertionError) as error:  # unknown, or this build of torch lacks the device
         raise ConfigurationError(f"device is {name!r}, which torch cannot use: {str(error).splitlines()[0]}") from error
 
 
