@@ -20,7 +20,7 @@ _WORD = re.compile(r"\w+")
 
 
 class HashingEmbedder:
-    """An embedder without a model: the sum of one pseudo-random vector for each word of a text.
+    """An embedder without a model: the vector of a text is the sum of one pseudo-random vector per word.
 
     The vector of a word is derived from its hash. Vectors are the same on every machine, and a text's vector does not
     depend on other texts. Meaning is not represented.

@@ -15,7 +15,7 @@ from polyad.protocols.components import Embedder, TextKind, report_failure
 
 
 class MeteredEmbedder:
-    """A wrapper around an embedder that measures its time and caches the vectors of repeated queries.
+    """A wrapper around an embedder that measures the embedding time and caches the vectors of repeated queries.
 
     Args:
         embedder: Computes the vectors.

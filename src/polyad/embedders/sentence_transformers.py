@@ -49,7 +49,7 @@ _BATCH_TOKENS = 4096
 """Tokens in a full forward pass on a processor."""
 
 _FLOOR_TOKENS = 1024
-"""Smaller passes are filled up to this many tokens, because matrix kernels for few rows round differently."""
+"""Smaller forward passes are filled up to this many tokens, because matrix kernels for few rows round differently."""
 
 _BFLOAT16_FLOOR_TOKENS = 64
 """Minimum for bfloat16 on processors with AVX-512 but without AMX, whose kernels round alike for any number of rows

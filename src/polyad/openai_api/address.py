@@ -69,7 +69,7 @@ class Address:
 
 
 class Secrets:
-    """The secrets of an endpoint, such as its API key, with a method that masks them in text.
+    """The secrets of an endpoint, such as the API key, and a method that masks these secrets in a text.
 
     Servers may repeat a rejected API key in their replies.
     """

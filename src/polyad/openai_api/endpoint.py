@@ -147,11 +147,11 @@ class Endpoint:
         )
 
     def begin(self) -> None:
-        """Start the time limit of one request, before the request is sent."""
+        """Start the time limit of this thread's next request."""
         self._limits.start()
 
     def run(self, attempt: Callable[[], T], stop: threading.Event | None = None) -> T:
-        """Return the result of ``attempt``, called again after temporary failures.
+        """Return the result of ``attempt``, which is called again after temporary failures.
 
         Args:
             attempt: Sends one request; raises an error of the SDK or UnusableReplyError.
@@ -176,7 +176,7 @@ class Endpoint:
         raise EndpointError(self.secrets.mask(str(explanation)), concerns_all=explanation.concerns_all)
 
     def request_json(self, send: Callable[[], str], parse: Callable[[Mapping[str, Any]], T]) -> T:
-        """Send a request, with retries, and return ``parse`` of the JSON object in the response.
+        """Call ``send``, with retries, and return the result of ``parse`` for the JSON object in the response.
 
         Args:
             send: Sends the request and returns the text of the reply.

@@ -50,7 +50,7 @@ class RateLimiter:
         self._held_until = 0.0
 
     def acquire(self, tokens: int, sleep: Sleep = time.sleep) -> Reservation:
-        """Wait until the rate limit allows another request, and return its reservation of tokens.
+        """Wait until the rate limit allows a request of ``tokens`` tokens, and return a reservation of these tokens.
 
         Args:
             tokens: Estimated number of prompt and completion tokens.
@@ -65,7 +65,7 @@ class RateLimiter:
             return reservation
 
     def hold(self, seconds: float) -> None:
-        """Delay all further requests by ``seconds``, as the endpoint demanded."""
+        """Delay all further requests by at least ``seconds``, because the endpoint has asked for a pause."""
         with self._holding:
             self._held_until = max(self._held_until, self._clock() + seconds)
 

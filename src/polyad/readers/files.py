@@ -62,7 +62,7 @@ _FAST_READERS = {ONE_DOCUMENT[extension] for extension in (*_SOURCE_CODE, ".txt"
 """Readers without a library, whose time depends on the size of the file alone."""
 
 _SMALL_FILE = 1024 * 1024
-"""Bytes of the largest such file that this process reads; a book of 500 pages has as many."""
+"""Bytes of the largest file that this process reads without a worker process; a book of 500 pages has as many."""
 
 _SAMPLE_BYTES = 16 * 1024
 _MINIFIED_LINE = 500

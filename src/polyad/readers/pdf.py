@@ -149,7 +149,7 @@ def _read_outline(document: pypdfium2.PdfDocument) -> Iterator[OutlineEntry]:
         target = entry.get_dest()
         page = target.get_index() if target else None
         if page is not None:
-            yield OutlineEntry(entry.level, name, page, _get_top(target))
+            yield OutlineEntry(entry.level, name, page, _get_target_height(target))
 
 
 def _read_properties(document: pypdfium2.PdfDocument) -> dict[str, str]:
@@ -169,8 +169,8 @@ def _read_label(document: pypdfium2.PdfDocument, index: int) -> str:
         return ""
 
 
-def _get_top(target: pypdfium2.PdfDest) -> float | None:
-    """Return the height on the page, in points, to which a PDF bookmark points; None if not stated."""
+def _get_target_height(target: pypdfium2.PdfDest) -> float | None:
+    """Return the height on the page, in points, of ``target``, the target of a PDF bookmark; None if not stated."""
     mode, values = target.get_view()
     if mode == raw.PDFDEST_VIEW_XYZ and len(values) > 1:
         return float(values[1])

@@ -25,10 +25,11 @@ _LEAST_PAGES, _LEAST_SAME = 3, 4
 the latter on all pages."""
 
 _LEAST_SHARE = 0.6
-"""Least share of pages with the row between its first and last page; of every second page if only these have it."""
+"""Least share of pages with a running header between its first and last page; every second page counts if the header is
+on left pages or on right pages only."""
 
 _LEAST_BAND = 0.9
-"""Share of running headers among the rows at one height from which all rows at this height are running headers."""
+"""If at least this share of the rows at one height are running headers, all rows at this height are running headers."""
 
 _NUMBER = re.compile(r"\d{1,9}|(?<!\w)[ivxlcIVXLC]{1,8}(?!\w)")
 _FIRST_NUMBER = re.compile(r"\W*(\d{1,5}|[ivxlcIVXLC]{1,8})(?!\w)")
@@ -43,7 +44,7 @@ _LEADER_ENTRY = re.compile(r"(?:[.…·_] ?){4} *(?:\w{1,2}[-.])?(\d{1,5}|[ivxlc
 _PLAIN_ENTRY = re.compile(
     r"[^\d\s.,\u2013-]\W*[\s,] *(\d{1,5})(?:[-\u2013]\d{1,5})?(?:, *\d{1,5}(?:[-\u2013]\d{1,5})?)*[,;]?$"
 )
-"""An entry without leaders."""
+"""An entry of a table of contents or an index without leaders."""
 
 _LISTING_TITLE = re.compile(
     r"(?:(?:short |brief |detailed )?(?:table of )?contents|(?:\w+ ){0,3}index|list of (?:figures|tables))\W*",

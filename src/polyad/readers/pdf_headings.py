@@ -158,14 +158,14 @@ def find_headings_by_type(
             name = to_single_line(" ".join(line.text for line in page[top : last + 1]))
             if top >= first_body_line and _is_heading(name):
                 end = starts[last] + len(page[last].text)
-                headings_by_style[_style(page[top], body)].append(Heading(1, name, starts[top], end))
+                headings_by_style[_simplify_style(page[top], body)].append(Heading(1, name, starts[top], end))
     usable = [style for style, headings in headings_by_style.items() if _are_plausible(headings, len(joined_text.text))]
     ranks = {style: rank for rank, style in enumerate(sorted(usable, reverse=True), 1)}
     headings = [heading._replace(rank=min(ranks[style], 6)) for style in usable for heading in headings_by_style[style]]
     return sorted(headings, key=lambda heading: heading.start)
 
 
-def _style(line: Line, body: Style) -> Style:
+def _simplify_style(line: Line, body: Style) -> Style:
     """Return the style of a line; lines larger than the body text (style ``body``) differ only by their size."""
     if line.size >= _HEADING_SIZE_RATIO * body.size:
         return Style(round(2 * line.size) / 2, False)
@@ -174,7 +174,7 @@ def _style(line: Line, body: Style) -> Style:
 
 def _find_first_body_line(page: Sequence[Line], body: Style) -> int:
     """Return the index of the first line in the style of body text; the number of lines if no line has this style."""
-    return next((place for place, line in enumerate(page) if _style(line, body) == body), len(page))
+    return next((place for place, line in enumerate(page) if _simplify_style(line, body) == body), len(page))
 
 
 def _starts_paragraph(text: str, start: int) -> bool:
@@ -194,13 +194,13 @@ def _find_marked_paragraphs(
     """
     starts = [place for place, is_first in enumerate(paragraph_starts) if is_first]
     for first, end in pairwise([*starts, len(page)]):
-        style = _style(page[first], body)
+        style = _simplify_style(page[first], body)
         is_marked = style.size > body.size or (style.is_bold and not body.is_bold)
         is_short = end - first <= _MAX_LINES and page[first].size >= (1 - _SIZE_TOLERANCE) * body.size
         if (
             is_marked
             and is_short
-            and all(_style(line, body) == style and not line.is_fixed for line in page[first:end])
+            and all(_simplify_style(line, body) == style and not line.is_fixed for line in page[first:end])
         ):
             yield first, end - 1
 

@@ -20,7 +20,7 @@ _NO_AUTHOR = ("", "admin", "administrator", "anonymous", "author", "openpyxl", "
 
 
 def prepend_properties(content: Content) -> Content:
-    """Return the content with title and author from the metadata as first lines, as far as the text lacks them."""
+    """Return the content with title and author from the metadata as first lines, unless the text begins with these."""
     beginning = collapse_whitespace(f"{content.title}\n{content.text[:_BEGINNING]}").casefold()
     properties = {key.lower(): value for key, value in content.metadata.items()}
     lines = {name: _join_unwritten(properties.get(name.lower()), beginning) for name in ("Title", "Author")}

@@ -45,7 +45,7 @@ class TextBuilder:
         self.gap, self.space, self.bullet, self.is_continued = gap, "", bullet, True
 
     def write_words(self, text: str) -> None:
-        """Write running text, with a single space in place of each white space."""
+        """Write running text, with one space in place of consecutive white space."""
         collapsed = _SPACES.sub(" ", _INVISIBLE.sub("", clean(text)))
         body = collapsed.strip(" ")
         if collapsed.startswith(" "):

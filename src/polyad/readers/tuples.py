@@ -76,7 +76,7 @@ _ARITY = "N"
 """Key of the number of arguments, in lines whose other keys are roles (NaLP's form of WikiPeople and JF17K)."""
 
 _HEAD, _TAIL = "_h", "_t"
-"""Suffixes of the two roles of the primary triple in such a line; the part before them is the relation."""
+"""Suffixes of the two roles of the primary triple in such a line; the text before the suffix is the relation."""
 
 _LITERAL_TYPES = frozenset({"number", "date", "boolean", "string"})
 """Types of values that are not entities, so that a search finds them only by the words of the fact."""

@@ -42,7 +42,7 @@ _PIECE_CHARACTERS = 1024 * 1024
 """Characters of a piece of a document's text; a reply of a whole text would be in memory several times."""
 
 _BATCH_CHARACTERS, _BATCH_RECORDS = 64 * 1024, 256
-"""Size at which records are sent."""
+"""Characters and records from which a batch of records is sent."""
 
 _STATUS_FILE = Path("/proc/self/status")
 _PEAK_LINE = re.compile(rb"^VmHWM:\s*(\d+) kB$", re.MULTILINE)

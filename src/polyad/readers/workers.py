@@ -48,7 +48,9 @@ _MEMORY_UNIT = 1 if sys.platform == "darwin" else 1024
 """Bytes of the unit in which the operating system reports memory."""
 
 _MEMORY_SHARE = 0.6
-"""Share of ``max_memory``, which counts addresses, from which on a process that was ended has run out of memory."""
+"""A killed process that used more than this share of ``max_memory`` is reported as out of memory.
+
+The share is below 1, because ``max_memory`` limits addresses rather than memory in use."""
 
 _PROGRESS_SECONDS = 0.2
 """Seconds between two progress messages."""

@@ -116,7 +116,7 @@ class TorchForPassages:
 
     @classmethod
     def from_name(cls, name: str, settings: EncoderSettings) -> Embedder:
-        """Return the embedder; if the files for numpy are missing, PyTorch embeds queries too.
+        """Return an embedder by numpy and PyTorch, or by PyTorch alone if the model files for numpy are missing.
 
         Raises:
             ConfigurationError: The device does not exist, or the model cannot be loaded.

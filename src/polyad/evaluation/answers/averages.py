@@ -19,7 +19,7 @@ from polyad.evaluation.datasets.beir import Question
 from polyad.evaluation.measures import answers as measures
 
 MIN_JUDGED_SHARE = 0.95
-"""Share of the answers that must be judged for an average without a mark."""
+"""Share of the answers that must have a score; an average over fewer answers is marked with a star."""
 
 Values = Mapping[JudgementKey, float]
 
@@ -46,7 +46,9 @@ ANSWER_MEASURES: Mapping[str, Callable[[Question, AnswerRecord], float | None]] 
         measures.name_hits(answer.names, query.answers) if answer.names is not None else None
     ),
 }
-"""Measures that compare an answer with the accepted answers, without a language model; None if one does not apply."""
+"""Functions by measure that compare an answer with the accepted answers, without a language model.
+
+A function returns None if the measure does not apply to the answer."""
 
 _MEASURES_BY_DIFFICULTY = ("em", "hyperrag_em", "mrr", "hits@10")
 """Measures that are also averaged over easy and over hard answers, if a data set has both (HyperRAG, WikiTopics)."""

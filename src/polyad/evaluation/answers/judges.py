@@ -216,7 +216,7 @@ class Judge:
 
 
 _DIMENSION_PREFIX = "g_e."
-"""The prompt ``judge_g_e_NAME`` of each dimension has its goal in the first line; the rest of it is the rubric."""
+"""Prefix of G-E judges. The first line of a prompt ``judge_g_e_NAME`` is the goal, the other lines are the rubric."""
 
 HYPEREDGES_PREFIX = f"{HYPEREDGES}."
 

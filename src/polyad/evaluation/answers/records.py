@@ -170,7 +170,7 @@ def read_answers(folder: Path) -> tuple[dict[tuple[str, str], AnswerRecord], Jud
 HYPEREDGE_SETS = "hyperedge_sets.jsonl"
 
 _DEPTH = 100
-"""Passages among which that of a gold document is looked for."""
+"""Number of search hits among which a passage of a gold document is looked for."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ _ROUGE_SEPARATOR = re.compile("[^a-z0-9]+")
 _ONE_WORD_VERDICTS = frozenset({"yes", "no", "noanswer"})
 
 _MIN_STEMMED = 3
-"""Letters of a word that rouge-score does not stem: it stems longer ones."""
+"""Letters of the longest words that rouge-score does not stem."""
 
 
 def normalize_answer(answer: str) -> str:

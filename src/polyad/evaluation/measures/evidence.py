@@ -78,7 +78,7 @@ def is_covered(weights: Mapping[str, float], sentences: Sequence[frozenset[str]]
 
 
 class StatementRecall:
-    """A retrieval measure: the share of a question's evidence statements that the retrieved texts contain.
+    """A retrieval measure: the share of a question's evidence statements (supporting sentences) in the retrieved texts.
 
     Args:
         snapshot: The index, whose passages determine the weight of each word.

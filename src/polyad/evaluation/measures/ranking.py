@@ -76,7 +76,7 @@ _NAME = re.compile(r"([a-z_]+)@([1-9][0-9]*)(w?)")
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A retrieval measure with its name, such as ``recall@5``, and the function that computes it for one question.
+    """A function that computes a retrieval measure, such as ``recall@5``, for one question.
 
     Attributes:
         name: Full name: kind, ``@``, depth, and ``w`` if the depth is a budget of words.

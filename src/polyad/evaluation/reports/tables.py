@@ -298,7 +298,7 @@ def build_answer_tables_by_type(systems: Systems) -> list[Table]:
 
 
 def build_protocol_table(systems: Systems) -> Table:
-    """Return a table that states for each answer measure how it was computed, such as tokenizer and number of requests.
+    """Return a table that states the computation of each answer measure, such as tokenizer and number of requests.
 
     The table lists only measures whose computation depends on the data set or on a setting. It is empty without
     answers.
@@ -323,7 +323,7 @@ def build_protocol_table(systems: Systems) -> Table:
 
 
 def _describe_gold(system: System, log: JudgementLog) -> str:
-    """Return a text that counts the questions compared with evidence statements, and those compared with documents."""
+    """Return as text the number of questions compared with evidence statements, and the number with documents."""
     compared = [
         record.query
         for record in system.records

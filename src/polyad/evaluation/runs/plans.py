@@ -41,7 +41,7 @@ class Variant:
 
 
 MODELS: Mapping[str, type] = {"embedder": str, "model": str, "judge_model": str, "seed": int}
-"""Names and types of what a sweep varies beside settings: models, and the seed that language models are sent."""
+"""Names and types of values that a sweep varies beside settings: models, and the seed sent to language models."""
 
 _CHOICES: Mapping[str, Collection[str]] = {"method": tuple(registry.methods), "preset": tuple(PRESETS)}
 """Allowed values of the construction method and of the preset, which a sweep may vary too."""

@@ -109,7 +109,7 @@ class TrainingExample:
         return is_gold
 
     def expand_by_linkability(self, count: int) -> FloatArray:
-        """Return the first ``count`` features in two copies, times the linkability and times 1 minus the linkability.
+        """Return the first ``count`` features twice: times linkability (trust in links) and times 1 - linkability.
 
         The shape is ``[candidates, 2 x count]``. Linkability, in [0, 1], states how reliably names in an index lead to
         the passage about them.

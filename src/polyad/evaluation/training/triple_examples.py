@@ -29,13 +29,13 @@ from polyad.retrieval.question import QuestionLinker
 from polyad.text.keys import build_entity_key
 
 POSITIVES = 32
-"""Most positives of one question at one hop."""
+"""Largest number of positive triples of one question at one hop."""
 
 DEFAULT_TRAINING = HyperRetrieverTraining()
 """Default features and labels."""
 
 NEGATIVES = 96
-"""Most negatives of one question at one hop. They are limited per hop, as one gold passage has dozens of heads."""
+"""Largest number of negative triples of one question at one hop, because one gold passage has dozens of heads."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,7 +93,7 @@ _VECTORS = {
     "edges": "hyperedge_vectors",
     "tails": "entity_vectors",
 }
-"""The vectors that the rows of a column of :class:`TripleExamples` count in."""
+"""The array of vectors to which the row numbers in each column of :class:`TripleExamples` refer."""
 
 
 def merge_examples(sets: Sequence[TripleExamples]) -> TripleExamples:
@@ -120,7 +120,7 @@ def collect_triples(
     learning: HyperRetrieverTraining = DEFAULT_TRAINING,
     names: NamesLinked = "all",
 ) -> TripleExamples:
-    """Return labelled training triples: those that a walk from each question towards its gold passages meets.
+    """Return labelled triples (head, hyperedge, tail) that a walk from each question towards its gold passages meets.
 
     With ``learning.positives`` being ``evidence``, a triple is positive if its hyperedge is in a gold passage.
     With ``answers``, as in the paper, a triple is positive on a shortest path from a topic entity to an accepted answer
