@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pytest
 
+from polyad.config import EncoderSettings
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.errors import ConfigurationError
 
@@ -46,6 +47,8 @@ def test_every_process_computes_the_same() -> None:
     assert other == HashingEmbedder(8).encode(["Anna met Bob."], "query").tobytes().hex()
 
 
-def test_a_dimension_below_one_is_refused() -> None:
+def test_a_dimension_out_of_range_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="dimension is 0"):
         HashingEmbedder(0)
+    with pytest.raises(ConfigurationError):  # the name stands in an index, which may come from another person
+        HashingEmbedder.from_name("1000000000", EncoderSettings())

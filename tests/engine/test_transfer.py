@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from polyad import Document, Engine
@@ -169,6 +171,12 @@ def damage_one_vector(tree: Tree) -> None:
     tree["passages"][0]["vector"] = ""
 
 
+def enlarge_vectors(tree: Tree) -> None:
+    for item in (tree["passages"][0], *tree["passages"][0]["hyperedges"]):
+        vector = np.frombuffer(b64decode(item["vector"]), dtype="<f4")
+        item["vector"] = b64encode(np.full_like(vector, 3e38).tobytes()).decode()
+
+
 def damage_member(tree: Tree) -> None:
     incidences = tree["passages"][0]["hyperedges"][0]["incidences"]
     incidences.append(incidences[0])
@@ -206,6 +214,7 @@ def remove_passages(tree: Tree) -> None:
         damage_passage,
         damage_vector,
         damage_one_vector,
+        enlarge_vectors,
         damage_member,
         damage_score,
         damage_span,

@@ -18,6 +18,9 @@ from polyad.text.words import split_ideographs
 
 _WORD = re.compile(r"\w+")
 
+_MAX_DIMENSION = 65_536
+"""Longest vectors; an index from another person names its embedder, and must not take all memory."""
+
 
 class HashingEmbedder:
     """An embedder without a model: the vector of a text is the sum of one pseudo-random vector per word.
@@ -26,12 +29,12 @@ class HashingEmbedder:
     depend on other texts. Meaning is not represented.
 
     Args:
-        dimension: Length of the vectors; 1 or more.
+        dimension: Length of the vectors, 1 to 65,536.
     """
 
     def __init__(self, dimension: int = 64) -> None:
-        if dimension < 1:
-            raise ConfigurationError(f"dimension is {dimension}; expected 1 or more")
+        if not 1 <= dimension <= _MAX_DIMENSION:
+            raise ConfigurationError(f"dimension is {dimension}; expected 1 to {_MAX_DIMENSION:,}")
         self._dimension = dimension
 
     @classmethod
@@ -41,7 +44,7 @@ class HashingEmbedder:
         An empty text stands for dimension 384.
 
         Raises:
-            ConfigurationError: ``dimension`` is not a whole number of 1 or more.
+            ConfigurationError: ``dimension`` is not a whole number from 1 to 65,536.
         """
         if not dimension:
             return cls(384)

@@ -23,6 +23,9 @@ Name = NewType("Name", str)
 _MAX_NUMBER = 1e15
 """Largest absolute number. No measurement is larger, and sums and powers of larger numbers overflow."""
 
+_MAX_COMPONENT = 1000
+"""Largest absolute component of a vector; sums and products of larger ones overflow. Embedders return unit vectors."""
+
 _SIZE = re.compile("[0-9]{1,15}")
 
 
@@ -131,8 +134,8 @@ def _parse_vector(value: object, place: str) -> npt.NDArray[np.float32]:
         vector = np.frombuffer(b64decode(str(value), validate=True), dtype="<f4").astype(np.float32)
     except ValueError:
         raise FieldError(place, value, "base64 of float32 numbers") from None
-    if not isinstance(value, str) or not np.isfinite(vector).all():
-        raise FieldError(place, value, "base64 of finite float32 numbers")
+    if not isinstance(value, str) or not (np.abs(vector) <= _MAX_COMPONENT).all():
+        raise FieldError(place, value, f"base64 of float32 numbers of at most {_MAX_COMPONENT:,}")
     return vector
 
 
