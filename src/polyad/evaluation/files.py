@@ -149,8 +149,8 @@ class RecordFile(Generic[R]):
 
     Attributes:
         path: The file.
-        records: The records that the file held when it was opened.
-        by_key: The first record of each key, appended ones included.
+        records: The records that were in the file when it was opened.
+        by_key: The first record of each key, including appended records.
 
     Raises:
         ConfigurationError: another process has the file open, or a line is damaged.

@@ -1,7 +1,7 @@
 """Questions that a language model writes on facts of an index (HyperGraphRAG v2, appendix D.2).
 
-Chains of one, two and three facts are sampled; each fact shares an entity with the one before. Binary facts join two
-entities, n-ary facts three or more. For each chain the model writes a question and its answer. The authors had both
+Chains of one, two and three facts are sampled; each fact shares an entity with the preceding fact. Binary facts join
+two entities, n-ary facts three or more. For each chain the model writes a question and its answer. The authors had both
 checked by people; here nobody does. ``written.jsonl`` stores the replies, and the accepted questions depend on this
 file alone.
 """
@@ -88,7 +88,7 @@ class FactChain:
 
     Attributes:
         kind: Source and number of hops, such as ``binary-2-hop``.
-        facts: Facts; each shares an entity with the one before.
+        facts: Facts; each fact shares an entity with the preceding fact.
     """
 
     kind: str
@@ -129,7 +129,7 @@ def _open_replies(folder: Path, plan: Mapping[str, Any]) -> RecordFile[QuestionR
 
     Args:
         folder: Folder of the question set; created if it is missing.
-        plan: Parameters of the question set; must equal those of an earlier run.
+        plan: Parameters of the question set; must equal the parameters of an earlier run.
 
     Raises:
         ConfigurationError: the folder holds other files or another question set.

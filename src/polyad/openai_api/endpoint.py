@@ -155,7 +155,7 @@ class Endpoint:
 
         Args:
             attempt: Sends one request; raises an error of the SDK or UnusableReplyError.
-            stop: Ends waiting with StoppedError when it is set.
+            stop: If this event is set, waiting ends with StoppedError.
 
         Raises:
             EndpointError: The request failed.

@@ -22,8 +22,8 @@ _logger = logging.getLogger(__name__)
 class Slots:
     """A limit on concurrent requests that is halved after each timeout.
 
-    Servers on one machine process a few requests at a time and queue the others, which time out in the queue, and again
-    after retries. Safe to use from many threads.
+    Servers on one machine process a few requests at a time and queue all other requests, which time out in the queue,
+    and again after retries. Safe to use from many threads.
 
     Args:
         max_requests: Maximum number of concurrent requests.

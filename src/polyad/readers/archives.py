@@ -81,7 +81,7 @@ def open_office_file(
     """Yield title (may be empty) and metadata of an Office file, after checks that libraries can parse the file safely.
 
     A library may read ``data`` inside the block: no XML part declares a document type, all parts together have at most
-    ``max_tags`` tags, and the other checks, arguments and errors are those of :func:`open_archive`.
+    ``max_tags`` tags, and the other checks, arguments and errors are the same as in :func:`open_archive`.
     """
     with open_archive(data, kind, max_text=max_text) as archive:
         _reject_document_types(archive)

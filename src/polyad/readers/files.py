@@ -117,7 +117,7 @@ class FileReader:
         open_pool: Opens the pool of worker processes.
         skipped: Files that the last call of :meth:`read` skipped because their type is unsupported, or because they
             are minified source code. Only files inside a folder are skipped; an unsupported file among the paths is a
-            failure, and minified code among them is read.
+            failure, and minified code among the paths is read.
     """
 
     def __init__(
@@ -378,5 +378,5 @@ def _is_link_to_parent(folder: Path) -> bool:
 
 
 def _list_visible_files(folder: Path) -> Iterator[Path]:
-    """Yield the files and folders directly inside a folder, except hidden ones."""
+    """Yield the files and folders directly inside a folder, except hidden files and folders."""
     return (path for path in folder.iterdir() if not path.name.startswith("."))

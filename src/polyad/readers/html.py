@@ -100,7 +100,7 @@ def parse_markup(markup: str, *, is_layout: bool = True) -> Content:
 
 
 def _choose_page_title(page_title: str, headings: list[Heading]) -> str:
-    r"""Return the title of a page without the site's name: the part that is also a heading, else the whole title.
+    r"""Return the part of a page's title that is also a heading, without the site's name, or else the whole title.
 
     >>> _choose_page_title("The pump \u2014 Manual 3.2", [Heading(1, "The pump", 0, 8)])
     'The pump'

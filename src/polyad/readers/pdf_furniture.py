@@ -96,7 +96,7 @@ def _find_running_rows(pages: Pages) -> set[tuple[int, int]]:
 
     They are the first or last rows of many pages, separate from the text and at one height, that repeat except for
     their numbers, or begin or end with a number that grows by one per page. If nearly all rows at one height are such
-    rows, all of them are.
+    rows, all rows at this height are.
     """
     rows_of_pages = [_group_rows(number, page) for number, page in enumerate(pages)]
     running: set[_Row] = set()

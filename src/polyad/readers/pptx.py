@@ -29,8 +29,8 @@ _FURNITURE = (PP_PLACEHOLDER.DATE, PP_PLACEHOLDER.FOOTER, PP_PLACEHOLDER.SLIDE_N
 def read_pptx(data: bytes) -> Content:
     """Return the content of a presentation: for each slide, its text, tables and speaker notes.
 
-    The title is the title in the properties unless a program generated it, else the first title of a slide. It is the
-    heading above all slides, each of which is about its own title.
+    The title is the title in the properties unless a program generated it, else the first title of a slide. The title
+    is the heading above all slides; the subject of each slide is its own title.
 
     Raises:
         ReadError: The file is encrypted, damaged, too large or not a PowerPoint presentation.

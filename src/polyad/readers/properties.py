@@ -1,4 +1,4 @@
-"""Puts properties of a file, such as its author, before its text, so that a search for them finds the document."""
+"""Puts properties of a file, such as the author, before the text, so that searches for a property find the document."""
 
 from __future__ import annotations
 

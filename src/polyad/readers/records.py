@@ -1,4 +1,4 @@
-"""Reads JSON lines and CSV as a stream of documents; each record's size is limited, not that of the file."""
+"""Reads JSON lines and CSV as a stream of documents; the size of each record is limited, not the size of the file."""
 
 from __future__ import annotations
 
@@ -313,8 +313,8 @@ def _build_record_document(record: object, place: str) -> Document:
 def _choose_title(cells: Iterable[tuple[str, str]], metadata: dict[str, MetadataValue]) -> str:
     """Return a title for a CSV or JSON record without the key ``title``, from its other values.
 
-    The metadata gets the column of the title unless that is the name of what the text is about: a class such as "news"
-    that many records share is displayed, but their subject is stated by the text.
+    The metadata gets the column of the title, unless the column is called ``name``. A title from another column, such
+    as the class "news" of many records, is displayed, but does not state the subject of the text.
     """
     column, title = choose_record_title(cells)
     if title and not is_name_column(column):

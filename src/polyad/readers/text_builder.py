@@ -22,7 +22,7 @@ class TextBuilder:
         headings: The headings in the text so far.
         gap: Line endings to write before the next piece.
         space: Separator to write before the next word if ``gap`` is 0.
-        bullet: Bullet or number of a list item, until it is written.
+        bullet: Bullet or number of a list item that is still to be written.
         is_continued: Whether the next piece continues the preceding line, so that no paragraph may start there.
     """
 

@@ -259,7 +259,7 @@ def _parse_role(role: object, place: int) -> str:
 def _append_literals(text: str, arguments: Sequence[Argument]) -> str:
     """Return ``text`` followed by the literal values (numbers, dates and so on) that the text does not contain.
 
-    Literals are not entities: a search finds them only by the words of the fact.
+    Literals are not entities: a search finds literals only by the words of the fact.
     """
     literals = [
         (argument, format_argument_value(argument)) for argument in arguments if argument.type in _LITERAL_TYPES

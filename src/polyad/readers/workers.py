@@ -2,7 +2,8 @@
 
 A hostile document may take hours, exhaust the memory or crash the library that reads it, which Python cannot stop in
 its own process. The processes are started as separate programs, not by ``multiprocessing``, which would run the user's
-script again in each process. They import only what reading needs. See :mod:`polyad.readers.worker` for the messages.
+script again in each process. The processes import only the modules that reading needs. See :mod:`polyad.readers.worker`
+for the messages.
 """
 
 from __future__ import annotations

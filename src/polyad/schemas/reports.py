@@ -1,4 +1,4 @@
-"""JSON of what commands report: indexing, corrections, checks, exports, imports and API keys."""
+"""JSON of reports by commands: indexing, corrections, checks, exports, imports and API keys."""
 
 from __future__ import annotations
 

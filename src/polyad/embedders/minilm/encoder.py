@@ -1,6 +1,6 @@
 """The model all-MiniLM-L6-v2 with numpy: texts -> windows of word pieces -> a BERT encoder -> vectors.
 
-The encoder is that of Devlin et al. (2019, arXiv 1810.04805).
+The encoder is BERT (Devlin et al., 2019, arXiv 1810.04805).
 """
 
 from __future__ import annotations

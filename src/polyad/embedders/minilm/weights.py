@@ -124,7 +124,7 @@ def download_model(folder: Path) -> None:
     The package manager of this environment, pip or uv, downloads the package.
 
     Raises:
-        ModelNotFoundError: there is no package manager, it fails, or the files have other checksums.
+        ModelNotFoundError: there is no package manager, the package manager fails, or the files have other checksums.
         OSError: the folder cannot be written.
     """
     manager = _find_package_manager()

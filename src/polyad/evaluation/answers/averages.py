@@ -114,8 +114,9 @@ def average_answers(
 
     The result is empty if there are neither answers nor judgements.
 
-    A measure is averaged over the questions that have the reference that it needs. A question without an answer counts
-    as missing, because the language model may have been unreachable. An empty answer, given without evidence, is wrong.
+    A measure is averaged over the questions that have the reference for this measure. A question without an answer
+    counts as missing, because the language model may have been unreachable. An empty answer, given without evidence, is
+    wrong.
 
     Args:
         retriever: Name of the retriever.

@@ -2,8 +2,8 @@
 
 A reply that is not exactly the requested JSON object is no judgement and is requested again. A judgement that stays
 missing is counted as missing, never as a medium score. The prompts are polyad's own, so values can be compared with
-each other but differ from those of the papers. Files in the user's prompt directory may replace the tasks, but not the
-sections of a prompt.
+each other but differ from the values in the papers. Files in the user's prompt directory may replace the tasks, but not
+the sections of a prompt.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def request_replies(
         prompts: Prompts.
         on_reply: Called with the position of the prompt and its reply or failure, in any order.
         progress: Called after each reply.
-        label: What is counted, for ``progress``.
+        label: Name of the counted objects, for ``progress``.
 
     Raises:
         NoMoreRepliesError: the model refuses all further requests.
@@ -125,7 +125,7 @@ class JudgeInput:
         text: The returned text.
         statements: Evidence statements of the data set.
         hyperedges: List of the hyperedges that were built from the text.
-        reasoning: What the language model wrote before the answer.
+        reasoning: Text that the language model wrote before the answer.
         listed: Statements that earlier requests listed, by the tag of their section.
         pair: Two texts to compare.
     """

@@ -113,7 +113,7 @@ def compare_answers(
         folder: Folder of the verdicts; created if it is missing.
         progress: Called after each reply.
         prompts: Prompts, with the task of the judge.
-        subject: What to compare.
+        subject: Whether to compare answers or hyperedges.
 
     Raises:
         ConfigurationError: two systems have no answered question in common, another model has given verdicts in the

@@ -34,14 +34,14 @@ class AnswerRecord:
         query_id: Id of the question.
         text: The answer; empty if no evidence was found.
         cited: Ids of the cited passages.
-        tokens: Language-model tokens of search and answer, those of cached replies included.
+        tokens: Language-model tokens of search and answer, including the tokens of cached replies.
         milliseconds: Time of search and answer, while other questions are answered in parallel.
         note: Why there is no answer, or why the answer was cut.
         names: Names in an answer that consists of entity names, best first; None for an answer in text.
         cost: Cost of these tokens in US dollars; 0 if no price is set.
         context: The hyperedges, entities and passages in the prompt of the answer, as one text; empty if the language
             model was not asked.
-        reasoning: What the language model wrote before the answer, if the prompt of answers asks for reasoning.
+        reasoning: Text that the language model wrote before the answer, if the prompt of answers asks for reasoning.
     """
 
     retriever: str
@@ -106,7 +106,7 @@ class JudgementLog:
         attempts: Number of requests.
         models: Language model of each judge.
         replies: Replies that could be parsed.
-        store: Called with each judgement that is added, to write it to a file.
+        store: Called with each judgement that is added, to write the judgement to a file.
     """
 
     values: dict[JudgementKey, float] = field(default_factory=dict)

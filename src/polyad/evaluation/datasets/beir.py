@@ -24,11 +24,11 @@ class Question:
     Attributes:
         id: Id of the question, unique in the data set.
         text: Text of the question.
-        gold: Ids of the documents that hold its evidence; empty if nobody has judged them.
+        gold: Ids of the documents that contain the evidence for the answer; empty if no document has been judged.
         answers: Accepted answers; each is correct.
         type: Question type of the data set.
         evidence: Statements that support the answer.
-        easy: Answers that the documents state, if the data set tells them apart (HyperRAG, WikiTopics).
+        easy: Answers that the documents state, if the data set distinguishes such answers (HyperRAG, WikiTopics).
         hard: Answers that must be inferred. Easy and hard answers are among ``answers``.
     """
 
@@ -54,7 +54,7 @@ class Dataset:
         queries: The questions.
         unknown: Ids of questions that have judgements but are missing in the file of questions, sorted.
         documents: The documents, if ``corpus`` is no file that polyad reads; otherwise None.
-        others: Files beside the corpus; None for those of a BEIR folder.
+        others: Files beside the corpus; None for the usual files of a BEIR folder.
     """
 
     name: str

@@ -5,7 +5,7 @@ GraphRAG-Bench (Xiang et al., 2026, "When to use graphs in RAG") has questions o
 and ``Corpus/NAME.json``, one or many ``{"corpus_name", "context"}``; or both in one folder. The evidence is given as
 statements, not as documents.
 
-WikiTopics (HyperRAG, section 4.1) has questions whose answers are entities, easy and hard ones. With or without
+WikiTopics (HyperRAG, section 4.1) has questions whose answers are entities, easy and hard answers. With or without
 ``test_`` before their names, ``queries.json`` holds lists of questions by their structure, such as ``("e", ("r", "r",
 "r"))``, and ``answers_easy.json`` and ``answers_hard.json`` the answers by structure and question. The corpus is
 ``corpus.jsonl``, ``facts.jsonl`` (facts as data), or the lines of ``*_sentences.txt``, each of which is a document.

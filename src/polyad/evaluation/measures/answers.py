@@ -1,6 +1,6 @@
 """Measures of an answer against accepted answers, in [0, 1]; the best value over the accepted answers counts.
 
-Accepted answers are aliases of one another: an answer that equals any of them is correct.
+Accepted answers are aliases of one another: an answer that equals any accepted answer is correct.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def context_recall(answer: str, accepted: Sequence[str], split: Split = normaliz
     Return None if no accepted answer has words.
 
     Source: C-Rec of HyperGraphRAG v1, equation 22, which counts tokens of GPT-2; ``split`` may return these. By default
-    words are counted without case and punctuation, as ``c_rec_words``: the values differ from those of the paper.
+    words are counted without case and punctuation, as ``c_rec_words``: the values differ from the values in the paper.
 
     >>> context_recall("The otter eats.", ["an otter eats fish"])
     0.5

@@ -61,7 +61,8 @@ def save_figure(figure: Figure, path: Path) -> None:
 
     Args:
         figure: The figure.
-        path: A ``.png`` or ``.svg`` file. An SVG holds text instead of outlines of letters, which makes it small.
+        path: A ``.png`` or ``.svg`` file. An SVG file contains text instead of outlines of letters, so that the file is
+        small.
     """
     from matplotlib import rc_context
 
@@ -226,7 +227,7 @@ def _get_mean(system: SystemSummary, measure: str) -> float:
 def plot_bars(systems: Systems, measure: str = RECALL) -> Figure:
     """Return a bar plot of a measure with 95 per cent confidence intervals, one bar per system (HyperSU, Figure 3).
 
-    A dashed line marks the first system if the other systems are compared with it.
+    A dashed line marks the first system if this system is the baseline of all others.
     """
     figure = create_figure(7, 0.45 * len(systems) + 1)
     axes = figure.subplots()
@@ -347,8 +348,6 @@ def plot_distributions(hypergraphs: Mapping[str, HypergraphStatistics]) -> Figur
 
     Each hypergraph is a line, which shows the share of hyperedges or entities of at least a size, so that the few large
     ones are visible.
-
-    Each line shows the share of hyperedges or entities of at least a size, so that the few large ones are visible.
     """
     figure = create_figure(9, 3.2 + 0.22 * len(hypergraphs))
     panels = figure.subplots(1, 3, sharey=True)
@@ -404,8 +403,8 @@ def plot_neighbourhood(neighbourhood: Neighbourhood) -> Figure:
 def _compute_layout(neighbourhood: Neighbourhood) -> tuple[dict[str, Point], list[Point]]:
     """Return the plot positions (x, y) of entities, by name, and of hyperedges in the neighbourhood of an entity.
 
-    Entities lie on a circle in the order of the hyperedges. A hyperedge lies between the centre and the entities that
-    it adds.
+    Entities lie on a circle in the order of the hyperedges. A hyperedge lies between the centre and its entities that
+    no earlier hyperedge has.
     """
     names = list(
         dict.fromkeys(name for members in neighbourhood.hyperedges for name in members if name != neighbourhood.entity)

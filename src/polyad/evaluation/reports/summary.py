@@ -1,4 +1,4 @@
-"""Summaries of runs: the values behind all plots, and behind all tables except those of single questions.
+"""Summaries of runs: the values behind all plots, and behind all tables except the tables of single questions.
 
 A summary is small and contains no document text, so that it can be published: ``docs/results`` is built from summaries.
 """
@@ -71,7 +71,7 @@ class SystemSummary:
         encode_p50: Median milliseconds in the embedder.
         llm_tokens: Mean language-model tokens per question.
         words: Mean number of words to read until k documents have been seen.
-        index: Cost and size of the index; ``llm_tokens`` and ``llm_calls`` are those of indexing.
+        index: Cost and size of the index; ``llm_tokens`` and ``llm_calls`` count indexing only.
         answers: Estimates of the measures of answers, over the questions that have a value.
         answer_costs: Means per answer: ``seconds`` and ``tokens`` of search and answer, and ``dollars``.
         settings: Numeric settings that differ within the group, by ``section.key``.

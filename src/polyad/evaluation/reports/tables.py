@@ -177,8 +177,8 @@ def _get_model(system: System) -> Mapping[str, Any]:
 def build_cost_table(summary: GroupSummary) -> Table:
     """Return a table of search latency and tokens per question, and of indexing time and index size, by system.
 
-    The words to read are those of the passages until k documents have been seen. Seconds and dollars of answers include
-    the search. Columns of dollars need the prices of the language model.
+    The words to read are the words of the first passages, until k documents have been seen. Seconds and dollars of
+    answers include the search. Columns of dollars need the prices of the language model.
     """
     has_answers = any(system.answer_costs for system in summary.systems.values())
     has_prices = any(

@@ -1,1 +1,1 @@
-"""Runs: one folder holds what every retriever returned for every question of a data set."""
+"""Runs: one folder contains the results of every retriever for every question of a data set."""

@@ -119,8 +119,8 @@ def _split_name(name: str) -> tuple[Path, str]:
 def pair_systems(groups: Sequence[Sequence[System]]) -> list[tuple[System, System]]:
     """Return the pairs of systems to compare, baseline first; ``groups`` lists the systems (retrievers) of each run.
 
-    In one run, the first retriever is the baseline of the others. In two runs, each retriever is compared with itself
-    if both runs have it. If the first run has only one retriever, that retriever is the baseline of all.
+    In one run, the first retriever is the baseline of all other retrievers. In two runs, each retriever is compared
+    with itself if both runs have it. If the first run has only one retriever, that retriever is the baseline of all.
 
     Raises:
         ConfigurationError: there is nothing to compare, or the systems were asked different questions.
@@ -183,7 +183,7 @@ def find_failures(comparisons: Sequence[Comparison], min_differences: Mapping[st
     """Return a message for each difference between systems that is below the minimum allowed for its measure.
 
     Args:
-        comparisons: Comparisons by the measures of ``min_differences`` and perhaps others.
+        comparisons: Comparisons by the measures of ``min_differences`` and perhaps by other measures.
         min_differences: Lowest allowed difference by measure, in percentage points.
     """
     return [

@@ -30,7 +30,7 @@ class Variant:
         settings: Values by ``section.key``; other settings are unchanged.
         method: How hyperedges are built; empty for the default of the index.
         preset: Paper whose preset provides all other settings; empty for none.
-        models: Values by the names in :data:`MODELS`, in place of those of the experiment.
+        models: Values by the names in :data:`MODELS`, in place of the values of the experiment.
     """
 
     name: str

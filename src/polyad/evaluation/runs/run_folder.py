@@ -2,8 +2,8 @@
 
 ``manifest.json`` describes data set, settings, code and machine. ``per_query.jsonl`` holds one record for each question
 and retriever, ``passages.jsonl`` the returned texts. ``cost.json`` holds the cost of indexing and searching,
-``hypergraph.json`` the statistics of the index. ``run.trec`` (rankings for other tools) and ``results.json`` (what
-``polyad eval --json`` prints) are derived from these files. A killed run leaves only complete records; the next run
+``hypergraph.json`` the statistics of the index. ``run.trec`` (rankings for other tools) and ``results.json`` (the
+output of ``polyad eval --json``) are derived from these files. A killed run leaves only complete records; the next run
 asks the questions that are missing.
 """
 

@@ -128,7 +128,7 @@ def train_linear_scorer(datasets: Sequence[Sequence[TrainingExample]], names: Se
         names: Names of the first signals.
 
     Raises:
-        ConfigurationError: no question has both gold candidates and others.
+        ConfigurationError: no question has both gold and other candidates.
         MissingExtraError: scipy is not installed.
     """
     weights = minimize_listwise_loss(
@@ -156,7 +156,7 @@ def minimize_listwise_loss(
         l2: Weight of the squared weights, of standardised columns, in the loss.
 
     Raises:
-        ConfigurationError: no question has both gold candidates and others.
+        ConfigurationError: no question has both gold and other candidates.
         MissingExtraError: scipy is not installed.
     """
     minimize = import_minimize()
@@ -186,7 +186,7 @@ def import_minimize() -> Callable[..., OptimizeResult]:
 class _ListwiseLoss:
     """The listwise ranking loss of a linear scorer and its gradient, as functions of the weights.
 
-    With s = w . signals of a candidate, G the gold candidates of a question and N its others:
+    With s = w . signals of a candidate, G the gold candidates of a question and N its other candidates:
 
         loss = l2 * w . w - mean over questions of [ importance / |G| * sum over g in G of log p_g ]
         p_g = e^s_g / (e^s_g + sum over n in N of e^s_n)
@@ -284,7 +284,7 @@ class TrainingReport:
 
     Attributes:
         scorer: Scorer trained on all data sets.
-        unseen: Recall on each data set of a scorer trained on the others; empty with fewer than two data sets.
+        unseen: Recall on each data set of a scorer trained on the other data sets; empty with fewer than two data sets.
         seen: Recall on each data set of ``scorer``.
         candidates: Share of gold passages among the candidates of each data set, an upper bound of recall.
     """
@@ -444,7 +444,7 @@ def train_second_stage(datasets: Sequence[Sequence[TrainingExample]]) -> dict[st
         The weights by name; empty below :data:`MIN_QUESTIONS`, or if the score of the first stage does not help.
 
     Raises:
-        ConfigurationError: no question has both gold candidates and others.
+        ConfigurationError: no question has both gold and other candidates.
         MissingExtraError: scipy is not installed.
     """
     if sum(map(len, datasets)) < MIN_QUESTIONS:

@@ -1,7 +1,7 @@
 """Training examples of HyperRetriever's scorer: triples on the way to the evidence (HyperRAG, section 3.1.4).
 
-The walk is that of the search, but follows only positive triples. The other triples of the same heads are negatives.
-Answers and gold passages of a benchmark determine the positives; see :func:`collect_triples`.
+The walk follows the same steps as the search, but only along positive triples. The other triples of the same heads are
+negatives. Answers and gold passages of a benchmark determine the positives; see :func:`collect_triples`.
 """
 
 from __future__ import annotations
