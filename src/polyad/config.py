@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Literal, get_args
 
 from polyad.errors import SettingError
@@ -171,18 +171,6 @@ class SplitSettings:
         require(self.section_tokens >= 0, "section_tokens", self.section_tokens, "a number of tokens, 0 or more")
         is_code = re.fullmatch("[A-Za-z]{2,3}(-[A-Za-z0-9]+)*", self.language)
         require(is_code is not None, "language", self.language, "the code of a language, such as 'en' or 'pt-BR'")
-
-    def fill_defaults(self, defaults: tuple[int, int]) -> SplitSettings:
-        """Return a copy of the settings with defaults in place of None.
-
-        Args:
-            defaults: Default tokens of a passage and of its overlap, such as :data:`SHORT_PASSAGES`.
-        """
-        length, overlap = defaults
-        if self.passage_tokens is not None:
-            length, overlap = self.passage_tokens, self.passage_tokens // 10
-        overlap = overlap if self.overlap_tokens is None else min(self.overlap_tokens, length - 1)
-        return replace(self, passage_tokens=length, overlap_tokens=overlap)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -391,8 +391,8 @@ def test_a_single_line_of_half_a_megabyte_is_covered_by_passages_within_the_limi
 def test_sizes_that_are_not_given_suit_the_method_or_the_size_that_is(
     given: SplitSettings, usual: tuple[int, int], expected: tuple[int, int]
 ) -> None:
-    settings = given.fill_defaults(usual)
-    assert (settings.passage_tokens, settings.overlap_tokens) == expected
+    length, overlap = expected
+    settings = SplitSettings(passage_tokens=length, overlap_tokens=overlap)
     assert SentenceSplitter(given, usual).name == SentenceSplitter(settings).name
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -47,13 +46,14 @@ class SentenceSplitter:
     """
 
     def __init__(self, settings: SplitSettings | None = None, default_sizes: tuple[int, int] = SHORT_PASSAGES) -> None:
-        self._settings = (settings or SplitSettings()).fill_defaults(default_sizes)
-        self._limit, self._max_overlap = self._settings.passage_tokens or 0, self._settings.overlap_tokens or 0
+        settings = settings or SplitSettings()
+        self._limit, self._max_overlap = _get_sizes(settings, default_sizes)
+        self._min_section, self._language = settings.section_tokens, settings.language
 
     @property
     def name(self) -> str:
         """Name of the text splitter: its version and the settings that affect where texts are divided."""
-        return f"sentences-2 {astuple(self._settings)}"
+        return f"sentences-2 {(self._limit, self._max_overlap, self._min_section, self._language)}"
 
     def passages(self, text: str, breaks: Sequence[int] = ()) -> list[Span]:
         """Return the spans of the passages in ``text``, in order; ``breaks`` are offsets at which sections begin.
@@ -76,10 +76,10 @@ class SentenceSplitter:
         starts = sorted({0, *(place for place in breaks if 0 < place < len(text))})
         sections = [Span(start, end) for start, end in pairwise([*starts, len(text)])]
         parts: list[Span] = []
-        previous = self._settings.section_tokens  # tokens of the part before; no section joins before the first part
+        previous = self._min_section  # tokens of the part before; no section joins before the first part
         for section in sections:
             tokens = self.count_tokens(section.of(text)) if len(sections) > 1 else 0
-            if max(previous, tokens) < self._settings.section_tokens:
+            if max(previous, tokens) < self._min_section:
                 parts[-1] = Span(parts[-1].start, section.end)
                 previous += tokens
             else:
@@ -98,7 +98,7 @@ class SentenceSplitter:
 
     def sentences(self, text: str) -> list[Span]:
         """Return the spans (start and end) of the sentences in ``text``, in order."""
-        return split_sentences(text, self._settings.language)
+        return split_sentences(text, self._language)
 
     def count_tokens(self, text: str) -> int:
         """Return the number of tokens in ``text``, estimated by a rule; see :func:`polyad.text.words.count_tokens`."""
@@ -193,3 +193,11 @@ def _cut_sentence(text: str, sentence: Span, max_tokens: int) -> Iterator[_Unit]
         tokens += 1
         end = match.end()
     yield _Unit(start, end, tokens, whole=False)
+
+
+def _get_sizes(settings: SplitSettings, default_sizes: tuple[int, int]) -> tuple[int, int]:
+    """Return the tokens of a passage and of its overlap: those of the settings, else of ``default_sizes``."""
+    length, overlap = default_sizes
+    if settings.passage_tokens is not None:
+        length, overlap = settings.passage_tokens, settings.passage_tokens // 10
+    return length, overlap if settings.overlap_tokens is None else min(settings.overlap_tokens, length - 1)
