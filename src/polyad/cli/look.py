@@ -18,7 +18,7 @@ from polyad.errors import ConfigurationError
 from polyad.model import Condition
 from polyad.schemas import catalogue as schemas
 from polyad.schemas.filling import fill_schema
-from polyad.text.filters import Filter, select_known, to_filter
+from polyad.text.filters import Filter, to_filter
 from polyad.text.literals import convert_unit, parse_condition, parse_number
 from polyad.text.validity import Time
 
@@ -124,7 +124,7 @@ def list_(
     Example: polyad list entities --like lovelace --store kb
     """
     with open_engine(settings_from(store=store), bare=True) as engine:
-        documents = select_known(to_filter(where), known_at)
+        documents = to_filter(where, known_at)
         items = schemas.list_items(engine.catalogue, kind, like, documents, as_of or datetime.now(UTC))
     say_result(json, {kind.value: items}, output.show_list, items)
 
@@ -167,7 +167,7 @@ def facts(
         )
     time = as_of or datetime.now(UTC)
     with open_engine(settings_from(store=store), bare=True) as engine:
-        documents = select_known(to_filter(where), known_at)
+        documents = to_filter(where, known_at)
         find = partial(_find_facts, engine.catalogue, entities or (), role, want, relation)
         facts = find(limit, documents, time)
         schemas.add_validity(engine.catalogue, facts)

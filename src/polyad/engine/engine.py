@@ -37,7 +37,7 @@ from polyad.protocols.store import NotifyingStore, Store, StoreOpener, ValueStor
 from polyad.retrieval.assembly import AUTO, MinRelevance, SearchOptions
 from polyad.snapshot.files import SnapshotFiles
 from polyad.snapshot.provider import SnapshotProvider
-from polyad.text.filters import Where, select_known, to_filter
+from polyad.text.filters import Where, to_filter
 from polyad.text.validity import Time, parse_period
 
 if TYPE_CHECKING:
@@ -493,7 +493,7 @@ class Engine:
             max_words=max_words,
             merge=merge,
             min_relevance=min_relevance,
-            where=select_known(to_filter(where), known_at),
+            where=to_filter(where, known_at),
             prefer=to_filter(prefer),
             as_of=parse_period("as_of", as_of).start if as_of else time.time(),
         )

@@ -99,11 +99,28 @@ Not(part=Comparison(field='author', operator='=', values=('Ada',)))))
     return _Parser(text).parse()
 
 
-def to_filter(where: Where) -> Filter | None:
-    """Convert the text or JSON of a metadata filter into a filter; a filter or None is returned unchanged."""
+def to_filter(where: Where, known_at: Time = None) -> Filter | None:
+    """Convert the text or JSON of a metadata filter into a filter; a filter or None is returned unchanged.
+
+    Args:
+        where: A filter, its text or its JSON; None for none.
+        known_at: A time, or a date: the result also excludes documents that were indexed later. What the index learnt
+            on that day, or in that month or year, was known. None for no limit.
+
+    Raises:
+        FilterError: ``where`` is not a filter.
+        SettingError: ``known_at`` is no date.
+    """
     if isinstance(where, str):
-        return parse_filter(where)
-    return filter_from_json(where) if isinstance(where, Mapping) else where
+        where = parse_filter(where)
+    elif isinstance(where, Mapping):
+        where = filter_from_json(where)
+    if known_at is None:
+        return where
+    parse_period("known_at", known_at)
+    text = known_at.isoformat() if isinstance(known_at, datetime) else known_at
+    not_later = Not(Comparison(RECORDED, ">", (text,)))
+    return not_later if where is None else AllOf((where, not_later))
 
 
 def format_filter(filter: Filter) -> str:
@@ -189,25 +206,6 @@ def list_hyperedge_fields(kind: str, roles: Sequence[str]) -> dict[str, Metadata
     """Return the fields of a hyperedge that a filter can compare: its kind and roles."""
     fields: dict[str, MetadataValue] = {"hyperedge.kind": kind}
     return fields | ({"hyperedge.role": tuple(roles)} if roles else {})
-
-
-def select_known(filter: Filter | None, known_at: Time) -> Filter | None:
-    """Return ``filter`` extended so that it excludes documents that were indexed after the date ``known_at``.
-
-    Args:
-        filter: Another filter; None for none.
-        known_at: A time, or a date: what the index learnt on that day, or in that month or year, was known. None for no
-            limit.
-
-    Raises:
-        SettingError: ``known_at`` is no date.
-    """
-    if known_at is None:
-        return filter
-    parse_period("known_at", known_at)
-    text = known_at.isoformat() if isinstance(known_at, datetime) else known_at
-    not_later = Not(Comparison(RECORDED, ">", (text,)))
-    return not_later if filter is None else AllOf((filter, not_later))
 
 
 def is_selected(filter: Filter, record: Mapping[str, MetadataValue]) -> bool:
