@@ -25,7 +25,7 @@ from polyad.snapshot.files import FOLDER
 from polyad.stores.memory import MemoryStore
 from polyad.stores.relational.rows import COLUMNS
 from polyad.stores.sqlite import FILE_NAME
-from polyad.stores.sqlite.rows import SqliteConnection, compute_checksum
+from polyad.stores.sqlite.connection import SqliteConnection, compute_checksum
 from polyad.stores.sqlite.values import REPLIES_FILE_NAME, SqliteValueFile
 
 EMBEDDER = HashingEmbedder(32)

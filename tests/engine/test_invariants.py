@@ -26,7 +26,7 @@ from polyad.model import Argument, Evidence, Timings
 from polyad.snapshot.files import FOLDER
 from polyad.stores.relational.rows import COLUMNS
 from polyad.stores.sqlite import FILE_NAME, REPLIES_FILE_NAME
-from polyad.stores.sqlite.rows import SqliteConnection
+from polyad.stores.sqlite.connection import SqliteConnection
 
 DIMENSION = 16
 QUESTION = "Who repaired pump 7 in Tarn?"

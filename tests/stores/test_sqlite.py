@@ -46,7 +46,7 @@ from polyad.protocols.store import ENTITY_VECTORS, Changes, Manifest, StoredRows
 from polyad.snapshot.mapped_snapshot import MappedSnapshot
 from polyad.snapshot.provider import SnapshotProvider
 from polyad.stores.sqlite import FILE_NAME, SqliteStore
-from polyad.stores.sqlite.rows import SqliteConnection
+from polyad.stores.sqlite.connection import SqliteConnection
 
 
 def create(directory: Path) -> SqliteStore:

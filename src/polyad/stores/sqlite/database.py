@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from polyad.errors import StoreError, StoreUnavailableError
-from polyad.stores.sqlite.rows import UNSOUND, SqliteConnection
+from polyad.stores.sqlite.connection import UNSOUND, SqliteConnection
 from polyad.text.files import open_atomically
 
 BUSY_SECONDS = 60.0

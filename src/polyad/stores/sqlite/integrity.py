@@ -24,7 +24,7 @@ from polyad.protocols.store import (
     Remedy,
 )
 from polyad.stores.relational.rows import COLUMNS
-from polyad.stores.sqlite.rows import compute_checksum
+from polyad.stores.sqlite.connection import compute_checksum
 
 _Check = Callable[[sqlite3.Connection], Iterator[Damage]]
 """A function that checks one invariant of a database file and yields a Damage for each violation."""

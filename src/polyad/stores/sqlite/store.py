@@ -37,9 +37,9 @@ from polyad.stores.relational.read_transaction import (
 )
 from polyad.stores.relational.rows import NUMBER, check_types, format_checksum_columns, iterate_batches
 from polyad.stores.relational.tuples import select_entity_names
+from polyad.stores.sqlite.connection import BATCH, SqliteConnection, is_sound, pad_values
 from polyad.stores.sqlite.database import Database, check_path_length, create_tables, has_tables, run_script
 from polyad.stores.sqlite.integrity import find_index_damage, repair, seal_manifest
-from polyad.stores.sqlite.rows import BATCH, SqliteConnection, is_sound, pad_values
 from polyad.stores.sqlite.values import (
     REPLIES_FILE_NAME,
     SqliteValueFile,

@@ -13,9 +13,9 @@ from pathlib import Path
 from polyad.errors import IndexMismatchError, StoreError
 from polyad.protocols.store import Damage
 from polyad.stores.relational.rows import check_types
+from polyad.stores.sqlite.connection import SqliteConnection
 from polyad.stores.sqlite.database import Database, check_path_length, create_tables, run_script
 from polyad.stores.sqlite.integrity import find_value_damage, repair_values
-from polyad.stores.sqlite.rows import SqliteConnection
 from polyad.text.files import read_package_file
 
 REPLIES_FILE_NAME = "replies.sqlite"
