@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-import subprocess
-import sys
+from functools import partial
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
@@ -15,7 +14,7 @@ from typer.testing import CliRunner
 
 from polyad.cli import app
 from polyad.language_models.scripted import Request
-from tests.cli.killed import KILLED_ANSWERING
+from tests.cli.forked import kill_after_answers, run_forked
 from tests.scripted_server import ScriptedServer
 
 pytestmark = pytest.mark.usefixtures("empty_figures")
@@ -79,20 +78,13 @@ def answer_and_judge(request: Request) -> str:
     return next(reply for key, reply in replies.items() if key in asked)
 
 
-def process(killed_after: int, folder: Path, server: ScriptedServer, *command: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", KILLED_ANSWERING, str(killed_after), *command],
-        cwd=folder,
-        env={
-            **os.environ,
-            "OPENAI_BASE_URL": server.base_url,
-            "OPENAI_API_KEY": "none",
-            "POLYAD_LANGUAGE_MODEL_CONCURRENCY": "1",
-        },
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+def process(killed_after: int, folder: Path, server: ScriptedServer, *command: str) -> CompletedProcess[str]:
+    environment = {
+        "OPENAI_BASE_URL": server.base_url,
+        "OPENAI_API_KEY": "none",
+        "POLYAD_LANGUAGE_MODEL_CONCURRENCY": "1",
+    }
+    return run_forked(command, partial(kill_after_answers, killed_after), folder=folder, environment=environment)
 
 
 def test_graphrag_bench_is_measured_and_judged_by_type_and_taken_up_where_it_was_killed(

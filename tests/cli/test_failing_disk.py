@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sqlite3
 import tempfile
@@ -20,6 +19,7 @@ from polyad.cli import app
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.stores.sqlite import FILE_NAME
 from polyad.stores.sqlite.store import SqliteStore
+from tests.cli.forked import run_forked
 from tests.engine.test_corrections import read_everything
 
 resource = pytest.importorskip("resource", reason="needs the limits and rights of POSIX")
@@ -66,19 +66,8 @@ def folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def run(arguments: tuple[str, ...], prepare: Callable[[], object] = lambda: None) -> tuple[int, str, str]:
     """Run a command in a process of its own; return its exit code, output and error output."""
-    end, output = os.pipe()
-    if not (child := os.fork()):
-        try:
-            prepare()
-            result = CliRunner().invoke(app, [*arguments, "--store", "kb"])
-            os.write(output, json.dumps([result.exit_code, result.stdout, result.stderr]).encode())
-        finally:
-            os._exit(0)
-    os.close(output)
-    with os.fdopen(end) as replies:
-        code, out, errors = json.loads(replies.read())
-    os.waitpid(child, 0)
-    return code, out, errors
+    result = run_forked([*arguments, "--store", "kb"], prepare)
+    return result.returncode, result.stdout, result.stderr
 
 
 def read() -> dict[str, Any]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
@@ -19,8 +18,12 @@ from typer.testing import CliRunner, Result
 
 from polyad import sample
 from polyad.cli import app
+from polyad.engine import Engine
+from polyad.evaluation.files import RecordFile
+from polyad.evaluation.runs.run_folder import RunWriter
 from polyad.language_models.scripted import Request
-from tests.cli.killed import KILLED_ANSWERING
+from polyad.model import Evidence
+from tests.cli.forked import kill_after, kill_after_answers, run_forked
 from tests.faults import RejectionFault
 from tests.scripted_server import ScriptedServer
 
@@ -92,29 +95,16 @@ def test_a_run_that_is_kept_prints_what_its_files_say(run: Run, dataset: Path, t
         assert {**one, "latency_ms": 0} == {**other, "latency_ms": 0}
 
 
-KILLED = """
-import os, signal, sys
-from polyad.cli import main
-from polyad.engine import Engine
-from polyad.evaluation.runs.run_folder import RunWriter
+def log_searches() -> None:
+    """Write the retriever and question of each search to a file."""
+    search = Engine.search
 
-left, search, keep = int(sys.argv.pop(1)), Engine.search, RunWriter.add_record
-log = open(sys.argv.pop(1), "a", buffering=1)
+    def log(engine: Engine, question: str, *arguments: Any, **options: Any) -> Evidence:
+        with Path("asked.log").open("a", encoding="utf-8") as file:
+            print(options["retriever"], question, file=file)
+        return search(engine, question, *arguments, **options)
 
-def told(self, question, *rest, **options):
-    print(options["retriever"], question, file=log)
-    return search(self, question, *rest, **options)
-
-def kept(self, record, evidence):
-    global left
-    keep(self, record, evidence)
-    left -= 1
-    if not left:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-Engine.search, RunWriter.add_record = told, kept
-main()
-"""
+    setattr(Engine, "search", log)  # noqa: B010  # mypy refuses the assignment of a method
 
 
 def test_a_run_that_was_killed_asks_only_what_is_missing(dataset: Path, tmp_path: Path) -> None:
@@ -132,9 +122,12 @@ def test_a_run_that_was_killed_asks_only_what_is_missing(dataset: Path, tmp_path
         "--json",
     ]
 
-    def process(questions: int) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-c", KILLED, str(questions), "asked.log", *arguments]
-        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    def process(questions: int) -> CompletedProcess[str]:
+        def prepare() -> None:
+            log_searches()
+            kill_after(RunWriter, "add_record", questions)
+
+        return run_forked(arguments, prepare, folder=tmp_path)
 
     assert process(2).returncode == -signal.SIGKILL
     assert process(2).returncode == -signal.SIGKILL
@@ -283,15 +276,8 @@ def test_answers_and_judgements_survive_being_killed_and_are_asked_for_once(
             "POLYAD_LANGUAGE_MODEL_CONCURRENCY": "1",  # else what others had asked for is lost when it is killed
         }
 
-        def process(records: int) -> subprocess.CompletedProcess[str]:
-            return subprocess.run(
-                [sys.executable, "-c", KILLED_ANSWERING, str(records), *command],
-                cwd=tmp_path,
-                env={**os.environ, **environment},
-                capture_output=True,
-                text=True,
-                timeout=120,
-            )
+        def process(records: int) -> CompletedProcess[str]:
+            return run_forked(command, partial(kill_after_answers, records), folder=tmp_path, environment=environment)
 
         assert process(2).returncode == -signal.SIGKILL
         assert process(4).returncode == -signal.SIGKILL
@@ -364,12 +350,8 @@ def test_refusal_asks_again_without_gold_and_is_taken_up_where_it_was_killed(
     run: Run, dataset: Path, tmp_path: Path
 ) -> None:
     command = ["eval", "tarn", "--retriever", "bm25,default", "--embedder", "hashing:64", "--out", "kept", "--refusal"]
-    killed = KILLED.replace("evaluation.runs.run_folder import RunWriter", "evaluation.files import RecordFile")
-    killed = killed.replace("RunWriter.add_record", "RecordFile.append").replace("record, evidence", "*records")
-    killed = killed.replace("left -= 1", "left -= 'without_gold' in str(self.path)")
-    process = subprocess.run(
-        [sys.executable, "-c", killed, "2", "asked.log", *command], cwd=tmp_path, capture_output=True, timeout=120
-    )
+    prepare = partial(kill_after, RecordFile, "append", 2, lambda file, *_: "without_gold" in str(file.path))
+    process = run_forked(command, prepare, folder=tmp_path)
     assert process.returncode == -signal.SIGKILL
     path = tmp_path / "kept" / "without_gold.jsonl"
     assert len(path.read_text().splitlines()) == 2
@@ -542,15 +524,8 @@ def lines_of(folder: Path, name: str) -> list[Any]:
 
 
 def killed_after(records: int, command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> None:
-    """Run polyad in a process of its own until it has kept so many answers and judgements."""
-    process = subprocess.run(
-        [sys.executable, "-c", KILLED_ANSWERING, str(records), *command],
-        cwd=folder,
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    """Run polyad in a process of its own, which is killed once so many answers and judgements are stored."""
+    process = run_forked(command, partial(kill_after_answers, records), folder=folder, environment=environment)
     assert process.returncode == -signal.SIGKILL, process.stderr
 
 
@@ -637,25 +612,6 @@ def test_judging_that_was_killed_asks_for_no_judgement_that_is_kept(run: Run, da
     assert asked - sent <= len(kept) + 3 * 4, "but for the four under way each time it was killed"
 
 
-KILLED_WRITING = """
-import os, signal, sys
-from polyad.cli import main
-from polyad.evaluation.files import RecordFile
-
-left, keep = int(sys.argv.pop(1)), RecordFile.append
-
-def kept(self, *arguments):
-    global left
-    keep(self, *arguments)
-    left -= 1
-    if not left:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-RecordFile.append = kept
-main()
-"""
-
-
 def test_written_questions_lead_from_a_folder_to_a_table_though_killed_half_way(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -680,12 +636,11 @@ def test_written_questions_lead_from_a_folder_to_a_table_though_killed_half_way(
     ]
     with ScriptedServer(writing) as server:
         environment = {"OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "none"}
-        killed = subprocess.run(
-            [sys.executable, "-c", KILLED_WRITING, "4", *command],
-            cwd=tmp_path,
-            env={**os.environ, **environment, "POLYAD_LANGUAGE_MODEL_CONCURRENCY": "1"},
-            capture_output=True,
-            timeout=120,
+        killed = run_forked(
+            command,
+            partial(kill_after, RecordFile, "append", 4),
+            folder=tmp_path,
+            environment={**environment, "POLYAD_LANGUAGE_MODEL_CONCURRENCY": "1"},
         )
         assert killed.returncode == -signal.SIGKILL
         assert {path.name for path in (tmp_path / "own").iterdir()} == {"plan.json", "written.jsonl"}

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rouge_score.rouge_scorer import RougeScorer
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from polyad.errors import ConfigurationError
@@ -142,6 +141,8 @@ def test_normalising_an_answer_leaves_its_words() -> None:
 
 
 def test_rouge_l_is_that_of_rouge_score_on_a_thousand_random_cases() -> None:
+    from rouge_score.rouge_scorer import RougeScorer  # imports NLTK, which takes two seconds
+
     chooser = random.Random(7)
     words = ["otter", "Otters", "eat", "fish", "crabs,", "the", "1702", "well-known", "é", "-", ""]
     words += ["eating", "fishes", "crab", "relational", "relations", "ass", "asses", "hopping", "hoped"]
