@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -44,6 +46,24 @@ def test_a_server_that_is_terminated_during_startup_ends_with_status_0(
     command += ["serve", "--port", "0", "--store", os.fspath(store), *arguments]
     process = subprocess.run(command, capture_output=True, text=True, timeout=30)
     assert (process.returncode, process.stderr) == (0, "")
+
+
+def test_errors_of_libraries_are_logged_in_the_format_of_polyad(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "polyad", "serve", "--port", "0", "--store", str(build_index(tmp_path / "kb"))]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        assert process.stderr
+        try:
+            address = re.search(r"at http://([\d.]+):(\d+)", process.stdout.readline())
+            assert address
+            with socket.create_connection((address[1], int(address[2])), timeout=30) as client:
+                head = b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: application/json, text/event-stream\r\n"
+                client.sendall(head + b"Content-Type: application/json\r\nContent-Length: 10\r\n\r\n{")
+                time.sleep(0.5)  # until the server reads the body
+            assert process.stderr.readline() == "polyad: error: Error handling POST request\n"
+        finally:
+            process.terminate()
+        assert "ClientDisconnect" in process.stderr.read()
 
 
 @pytest.mark.parametrize("is_shared", [False, True])

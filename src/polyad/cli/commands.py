@@ -327,9 +327,8 @@ def main(on_start: Callable[[], None] | None = None) -> None:
     """
     handler = logging.StreamHandler()
     handler.setFormatter(_Formatter())
-    logger = logging.getLogger("polyad")
-    logger.addHandler(handler)
-    logger.propagate = False  # the package mcp adds a handler of its own to the root logger
+    # The package mcp would add a handler whose tracebacks take 80 ms each, during which a server does nothing else.
+    logging.getLogger().addHandler(handler)
     if sys.stdout is None:  # the parent process closed the standard output
         sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 (it is open to the end)
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # the streams of a fresh process
