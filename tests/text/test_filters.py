@@ -92,6 +92,7 @@ def test_a_filter_selects_documents_by_their_fields(text: str, expected: bool) -
     ("text", "position", "expected"),
     [
         ("", 1, "the name of a field"),
+        (f"year > {'9' * 5000}", 8, "a value"),
         ("year >> 2020", 7, "a value"),
         ("year", 5, "an operator"),
         ("year = 2020 author = Ada", 13, "`and`, `or`"),
@@ -130,6 +131,13 @@ def test_any_text_is_a_filter_or_an_error_with_a_position(text: str) -> None:
     else:
         message = f"at character {len(collect_fields(filter))}"
     assert "at character" in message
+
+
+def test_a_filter_of_json_has_a_limited_length() -> None:
+    ids = [f"{number:08}" for number in range(10_000)]
+    assert filter_from_json({"field": "id", "operator": "in", "values": ids}) == Comparison("id", "in", tuple(ids))
+    with pytest.raises(FilterError, match="characters"):
+        filter_from_json({"or": [{"field": "id", "operator": "in", "values": ids}] * 10})
 
 
 @pytest.mark.parametrize(

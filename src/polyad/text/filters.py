@@ -40,6 +40,7 @@ HYPEREDGE_FIELDS: Final = frozenset({"hyperedge.kind", "hyperedge.role"})
 """Fields of hyperedges; all others are fields of documents."""
 
 _MAX_LENGTH: Final = 10_000
+_MAX_JSON_LENGTH: Final = 1_000_000
 _MAX_DEPTH: Final = 50
 _EXAMPLE: Final = 'year >= 2020 and author in ("Ada", "Bo") and not path like "drafts/*"'
 
@@ -163,6 +164,8 @@ def filter_from_json(tree: object, depth: int = 0) -> Filter:
     """
     if depth > _MAX_DEPTH:
         raise FilterError(f"the filter is nested more than {_MAX_DEPTH} levels deep")
+    if depth == 0 and (length := len(json.dumps(tree, default=str))) > _MAX_JSON_LENGTH:
+        raise FilterError(f"the filter has {length:,} characters of JSON; expected at most {_MAX_JSON_LENGTH:,}")
     match tree:
         case {"field": str(field), "operator": str(operator), "values": list(values)} if _is_comparison(
             operator, values
@@ -291,7 +294,7 @@ _TOKEN = re.compile(
     r"""\s*(?:
     (?P<string>"(?:[^"\\]|\\.)*" | '(?:[^'\\]|\\.)*')
     | (?P<date>\d{4}-\d\d(?:-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)?)?)?(?![\w-]))
-    | (?P<number>-?\d+(?:\.\d+)?(?![\w.]))
+    | (?P<number>-?\d{1,300}(?:\.\d+)?(?![\w.]))
     | (?P<operator><=|>=|!=|==|[=<>(),])
     | \[(?P<field>[^\[\]]+)\]
     | (?P<word>[^\W\d][\w.-]*)
