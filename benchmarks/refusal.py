@@ -2,12 +2,13 @@
 
     python benchmarks/refusal.py BENCHMARKS PROSE --store DIR [--manuals FOLDER] [--json FILE]
 
-BENCHMARKS holds BEIR folders, PROSE books with questions.jsonl, FOLDER the files that ``manuals/fetch.py`` got. Four
+BENCHMARKS holds BEIR folders, PROSE books with questions.jsonl, FOLDER the files that ``manuals/fetch.py`` got. Books
+are measured together and each in an index of its own; articles with titles and stripped of them, except for fits. Four
 classes are not answered: gibberish; questions about other things; questions whose names were replaced by invented ones;
 and questions whose evidence is hidden. For prose and manuals, the hand-written questions of
 ``manuals/unanswerable*.jsonl`` are a fifth. Each class is reported at the limit that refuses 5 % of the answered
 questions, and at the limit of ``--min-relevance auto``, which knows no question. Limits and calibration errors are
-those of weights that were fitted without the corpus; the last line has the weights of all.
+those of weights that were fitted without the corpus and others of its kind; the last line has the weights of all.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import argparse
 import json
 import random
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import astuple
 from pathlib import Path
@@ -32,7 +34,12 @@ from polyad import Engine, sample
 from polyad.model import Document, Passage
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.default import relevance
-from polyad.retrieval.default.relevance import Calibration, RelevanceFeatures, generate_questions
+from polyad.retrieval.default.relevance import (
+    Calibration,
+    RelevanceFeatures,
+    generate_questions,
+    read_everyday_questions,
+)
 from polyad.retrieval.default.retriever import DefaultRetriever
 
 Array = npt.NDArray[np.float64]
@@ -44,7 +51,7 @@ MAX_QUESTIONS = 100
 ANSWERED, REMOVED, WRITTEN = "answered", "gold removed", "written"
 SHARES = {ANSWERED: 0.5, REMOVED: 0.05, "gibberish": 0.1, "off topic": 0.2, "absent subject": 0.15}
 """Weight of each class when weights are fitted and errors are measured."""
-MANUALS = "manuals"
+MANUALS, BOOK, STRIPPED = "manuals", "prose: ", ": no titles"
 UNANSWERABLE = {"prose": "unanswerable_prose.jsonl", MANUALS: "unanswerable.jsonl"}
 OFF_TOPIC = (Path(__file__).parent / "off_topic.txt").read_text(encoding="utf-8").splitlines()
 
@@ -58,27 +65,34 @@ def main() -> None:
     parser.add_argument("--manuals", type=Path, help="measure these manuals too")
     parser.add_argument("--json", type=Path, help="save the results here")
     arguments = parser.parse_args()
-    books = [(record["text"], record["evidence"]) for record in read_lines(arguments.prose / "questions.jsonl")]
+    records = read_lines(arguments.prose / "questions.jsonl")
+    books = [(record["text"], record["evidence"]) for record in records]
     articles = {name: read_beir(arguments.benchmarks / name) for name in ("2wiki", "hotpotqa", "musique")}
     corpora: dict[str, dict[str, list[RelevanceFeatures]]] = {}
     manuals = load_documents(arguments.manuals) if arguments.manuals else {}
     guides = [(question.text, question.sentences) for question in select_questions(manuals)]
-    for name, asked in {**articles, "prose": books, "sample": read_sample(), MANUALS: guides}.items():
+    single: dict[str, list[tuple[str, Sequence[str]]]] = {}
+    for record in records:
+        single.setdefault(BOOK + record["metadata"]["book"], []).append((record["text"], record["evidence"]))
+    stripped = {name + STRIPPED: asked for name, asked in articles.items()}
+    every = {**articles, "prose": books, "sample": read_sample(), MANUALS: guides, **single, **stripped}
+    for name, asked in every.items():
         if not asked:
             continue
-        others = books if name in articles else articles["hotpotqa"]
-        with Engine.open(arguments.store / name) as engine:
+        kind = get_kind(name)
+        others = books if kind in articles else articles["hotpotqa"]
+        with Engine.open(arguments.store / name.replace(": ", "-")) as engine:
             if name == MANUALS:
                 engine.index_documents(manuals.values())
             elif not engine.catalogue.statistics().documents:
-                index(engine, name, arguments.benchmarks / name, arguments.prose)
+                index(engine, name, arguments.benchmarks / kind, arguments.prose)
             off_topic = [*OFF_TOPIC, *(text for text, _ in select(others)[:40])]
-            corpora[name] = measure_corpus(engine, name, select(asked), off_topic)
+            corpora[name] = measure_corpus(engine, kind, select(asked), off_topic)
             print(f"measured {name}", flush=True)
     rows = [build_row(name, corpora) for name in corpora]
     for row in rows:
         print(json.dumps(row))
-    print("weights:", np.round(fit(list(corpora.values())), 3).tolist())
+    print("weights:", np.round(fit(corpora), 3).tolist())
     if arguments.json:
         write_rows(arguments.json, rows)
 
@@ -106,6 +120,11 @@ def read_sample() -> Asked:
     return [(question.text, sorted(question.gold)) for question in sample.questions()]
 
 
+def get_kind(name: str) -> str:
+    """Return the kind of a corpus: the name of a data set, ``prose``, ``manuals`` or ``sample``."""
+    return name.partition(":")[0]
+
+
 def select(asked: Asked) -> Asked:
     """Return a fixed sample of the questions."""
     return random.Random(SEED).sample(asked, min(len(asked), MAX_QUESTIONS))
@@ -113,13 +132,16 @@ def select(asked: Asked) -> Asked:
 
 def index(engine: Engine, name: str, folder: Path, prose: Path) -> None:
     """Index one corpus."""
-    if name == "prose":
-        engine.index(sorted(prose.glob("*.txt")))
+    if get_kind(name) == "prose":
+        engine.index(sorted(prose.glob(f"{name.removeprefix(BOOK)}.txt" if name.startswith(BOOK) else "*.txt")))
     elif name == "sample":
         engine.index_documents(each for each in sample.documents() if isinstance(each, Document))
     else:
         records = read_lines(folder / "corpus.jsonl")
-        engine.index_documents(Document(each["_id"], each["title"], each["text"]) for each in records)
+        has_title = not name.endswith(STRIPPED)
+        engine.index_documents(
+            Document(each["_id"], each["title"] if has_title else "", each["text"]) for each in records
+        )
 
 
 def measure_corpus(
@@ -150,6 +172,7 @@ def measure_corpus(
             kind: [retriever.compute_relevance_features(text, snapshot, ())[0] for text in texts]
             for kind, texts in classes.items()
         },
+        "everyday": [retriever.compute_relevance_features(text, snapshot, ())[0] for text in read_everyday_questions()],
         "generated": [pair[0] for pair in generated],
         "generated, hidden": [pair[1] for pair in generated],
     }
@@ -189,21 +212,33 @@ def replace_names(text: str, generator: random.Random) -> str:
     return re.sub(r"(?<=\s)([A-Z][\w.-]*)", lambda _: "".join(generator.choices(syllables, k=3)).capitalize(), text)
 
 
+def calibrate(measured: Mapping[str, Sequence[RelevanceFeatures]]) -> Calibration:
+    """Return the calibration of a corpus."""
+    return Calibration.from_measurements(measured["generated"], measured["generated, hidden"], measured["everyday"], 1)
+
+
 def scale(measured: Mapping[str, Sequence[RelevanceFeatures]], kind: str) -> Array:
     """Return the features of a class, ``[questions, features]``, with scores on the scale of the index."""
-    calibration = Calibration.from_measurements(measured["generated"], measured["generated, hidden"], 1)
-    rows = np.array([astuple(each) for each in measured[kind]], dtype=np.float64).reshape(-1, 6)
-    features, linkability = rows[:, :5], rows[:, 5]
+    calibration = calibrate(measured)
+    rows = np.array([astuple(each) for each in measured[kind]], dtype=np.float64).reshape(-1, 5)
+    features, linkability = rows[:, :4], rows[:, 4]
     features[:, 0] = linkability * (features[:, 0] - calibration.offset) / calibration.scale
     return features
 
 
-def fit(corpora: Sequence[Mapping[str, Sequence[RelevanceFeatures]]]) -> Array:
-    """Return the weights and the intercept of a logistic regression with equal weight for each corpus."""
-    parts = [(scale(measured, kind), kind) for measured in corpora for kind in SHARES]
-    features = np.concatenate([part for part, _ in parts])
-    is_answered = np.concatenate([np.full(len(part), kind == ANSWERED) for part, kind in parts])
-    importance = np.concatenate([np.full(len(part), SHARES[kind] / len(part)) for part, kind in parts]) / len(corpora)
+def fit(corpora: Mapping[str, Mapping[str, Sequence[RelevanceFeatures]]]) -> Array:
+    """Return the weights and the intercept of a logistic regression with equal weight for each kind of corpus."""
+    names = [name for name in corpora if not name.endswith(STRIPPED)]
+    counts = Counter(map(get_kind, names))
+    parts = [
+        (scale(corpora[name], kind), kind == ANSWERED, share / counts[get_kind(name)])
+        for name in names
+        for kind, share in SHARES.items()
+    ]
+    features = np.concatenate([part for part, _, _ in parts])
+    is_answered = np.concatenate([np.full(len(part), answered) for part, answered, _ in parts])
+    importance = np.concatenate([np.full(len(part), share / max(1, len(part))) for part, _, share in parts])
+    importance /= len(counts)
     deviations = features.std(axis=0)
     columns = np.column_stack([features / deviations, np.ones(len(features))])
 
@@ -214,8 +249,8 @@ def fit(corpora: Sequence[Mapping[str, Sequence[RelevanceFeatures]]]) -> Array:
         value = importance @ np.logaddexp(0, np.where(is_answered, -logits, logits)) + L2 * penalised @ penalised
         return float(value), columns.T @ errors + 2 * L2 * penalised
 
-    bounds = [(0, None)] * 3 + [(None, 0)] * 2 + [(None, None)]
-    solution = minimize(loss, np.zeros(6), jac=True, method="L-BFGS-B", bounds=bounds).x
+    bounds = [(0, None)] * 2 + [(None, 0)] * 2 + [(None, None)]
+    solution = minimize(loss, np.zeros(5), jac=True, method="L-BFGS-B", bounds=bounds).x
     weights: Array = np.append(solution[:-1] / deviations, solution[-1])
     return weights
 
@@ -223,12 +258,11 @@ def fit(corpora: Sequence[Mapping[str, Sequence[RelevanceFeatures]]]) -> Array:
 def build_row(name: str, corpora: Mapping[str, Mapping[str, Sequence[RelevanceFeatures]]]) -> dict[str, object]:
     """Return the figures of one corpus, with weights that were fitted to the others."""
     measured = corpora[name]
-    weights = fit([others for other, others in corpora.items() if other != name])
+    weights = fit({other: rest for other, rest in corpora.items() if get_kind(other) != get_kind(name)})
     log_odds = {kind: scale(measured, kind) @ weights[:-1] + weights[-1] for kind in (*SHARES, WRITTEN)}
     names = dict(zip(relevance.WEIGHTS, weights.tolist(), strict=False))
     with patch.multiple(relevance, WEIGHTS=names, INTERCEPT=float(weights[-1])):
-        generated = measured["generated"], measured["generated, hidden"]
-        limit = Calibration.from_measurements(*generated, 1).limit
+        limit = calibrate(measured).limit
     own = float(np.quantile(log_odds[ANSWERED], FALSE_REFUSALS, method="lower"))
     return {
         "corpus": name,

@@ -17,7 +17,7 @@ from polyad.engine import Engine
 from polyad.engine.settings import Settings
 from polyad.model import Document
 from polyad.retrieval.default.relevance import MIN_QUESTIONS, Calibration, RelevanceFeatures
-from polyad.retrieval.default.retriever import DefaultSettings
+from polyad.retrieval.default.retriever import DefaultRetriever, DefaultSettings
 from polyad.retrieval.default.scorer import LinearScorer
 from polyad.retrieval.default.signals import list_signal_names, list_weight_names
 
@@ -39,9 +39,9 @@ def test_hits_of_the_default_retriever_say_how_relevant_they_are(tmp_path: Path)
     assert 1 > (hits[0].relevance or 0) > (hits[1].relevance or 0) > 0
 
 
-def test_relevance_grows_with_score_cosine_and_coverage_and_falls_with_unknown_names() -> None:
-    calibration, base = Calibration(), RelevanceFeatures(8.0, 0.4, 0.5, 0.1, 0.2, 0.5)
-    better = (replace(base, score=9.0), replace(base, cosine=0.5), replace(base, coverage=0.6))
+def test_relevance_grows_with_score_and_cosine_and_falls_with_unknown_terms_and_names() -> None:
+    calibration, base = Calibration(), RelevanceFeatures(8.0, 0.4, 0.1, 0.2, 0.5)
+    better = (replace(base, score=9.0), replace(base, cosine=0.5))
     worse = (replace(base, unknown=0.2), replace(base, unknown_names=0.3))
     log_odds = calibration.compute_log_odds(base)
     assert all(calibration.compute_log_odds(each) > log_odds for each in better)
@@ -50,27 +50,82 @@ def test_relevance_grows_with_score_cosine_and_coverage_and_falls_with_unknown_n
 
 @given(st.lists(st.floats(0, 50), min_size=0, max_size=50), st.floats(0, 5), st.floats(-100, 100))
 def test_a_limit_is_a_probability_whatever_the_scores_are(values: list[float], gap: float, score: float) -> None:
-    hidden = [RelevanceFeatures(value, 0.3, 0.5, 0.0, 0.0, 0.5) for value in values]
+    hidden = [RelevanceFeatures(value, 0.3, 0.0, 0.0, 0.5) for value in values]
     present = [replace(each, score=each.score + gap) for each in hidden]
-    calibration = Calibration.from_measurements(present, hidden, 10)
+    calibration = Calibration.from_measurements(present, hidden, hidden[:5], 10)
     assert 0 < calibration.limit <= 0.63 or (calibration.limit == 0.02 and len(values) < MIN_QUESTIONS)
     assert calibration.scale > 0
     assert Calibration.from_bytes(calibration.to_bytes()) == calibration
     low, high = calibration.predict_relevance(
-        hidden[0] if hidden else RelevanceFeatures(1, 0, 0, 0, 0, 0), np.array([score, 101])
+        hidden[0] if hidden else RelevanceFeatures(1, 0, 0, 0, 0), np.array([score, 101])
     )
     assert 0 < low <= high < 1
 
 
 @pytest.mark.parametrize(("linkability", "is_relative"), [(0.0, True), (1.0, False)])
-def test_the_limit_follows_the_generated_questions_where_names_do_not_lead(
+def test_the_limit_follows_the_everyday_questions_where_names_do_not_lead(
     linkability: float, is_relative: bool
 ) -> None:
+    generated = [RelevanceFeatures(8.0, cosine, 0.0, 0.0, linkability) for cosine in np.linspace(0.1, 0.9, 80)]
     limits = []
-    for cosine in (0.3, 0.5):
-        measured = [RelevanceFeatures(8.0, cosine, 0.5, 0.0, 0.0, linkability)] * MIN_QUESTIONS
-        limits.append(Calibration.from_measurements(measured, measured, 10).limit)
-    assert (limits[0] < limits[1]) == is_relative
+    for cosine in (0.0, 0.2, 0.3, 0.8, 0.9):
+        everyday = [RelevanceFeatures(8.0, cosine, 0.0, 0.0, linkability)] * 3
+        limits.append(Calibration.from_measurements(generated, generated, everyday, 10).limit)
+    if is_relative:
+        assert limits[0] < limits[1] < limits[2] < limits[3] == limits[4], (
+            "at most a quantile of the generated questions"
+        )
+    else:
+        assert len(set(limits)) == 1
+
+
+@pytest.fixture(scope="module")
+def army_index(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceTransformerEmbedder) -> Path:
+    """An index of one document, a manual of an army that does not name its country."""
+    folder = tmp_path_factory.mktemp("army")
+    with Engine.open(folder, embedder=embedder) as engine:
+        engine.index_documents(
+            [Document("drill", "Drill", "Infantrymen stand in ranks with elbows four inches apart.")]
+        )
+    return folder
+
+
+def compute_features(engine: Engine, question: str) -> RelevanceFeatures:
+    components = engine.components
+    retriever = DefaultRetriever(components.embedder, components.extractor, components.settings.default)
+    return retriever.compute_relevance_features(question, engine.snapshot(), ())[0]
+
+
+@pytest.mark.parametrize(
+    ("question", "share"),
+    [
+        ("How far apart, elbow to elbow, do American infantrymen stand in ranks?", 0),
+        ("How far apart do infantrymen stand in ranks?", 0),
+        ("How far apart do infantrymen stand in the Battle of Brolvak?", 1),
+        ("How far apart do the stones of Stonehenge stand?", 1),
+    ],
+)
+def test_an_unknown_name_counts_if_it_matters_for_the_meaning_of_the_question(
+    army_index: Path, question: str, share: float
+) -> None:
+    with Engine.open(army_index) as engine:
+        assert compute_features(engine, question).unknown_names == pytest.approx(share, abs=0.01)
+
+
+def test_unknown_terms_count_where_they_are_nearly_all_terms(army_index: Path) -> None:
+    with Engine.open(army_index) as engine:
+        half, all_terms = (compute_features(engine, text).unknown for text in ("infantrymen soup", "qxv zzkr plomt"))
+    assert half < 0.2
+    assert all_terms == pytest.approx(1)
+
+
+def test_a_calibration_belongs_to_the_weights_of_relevance(army_index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Engine.open(army_index) as engine:
+        components = engine.components
+        arguments = components.embedder, components.extractor, components.settings.default
+        digests = [DefaultRetriever(*arguments).scorer_digest for _ in range(2)]
+        monkeypatch.setattr("polyad.retrieval.default.retriever.INTERCEPT", 0.0)
+        assert digests[0] == digests[1] != DefaultRetriever(*arguments).scorer_digest
 
 
 def test_an_index_is_calibrated_again_when_a_fifth_of_it_is_new() -> None:

@@ -3,7 +3,8 @@
 A score ranks the passages of one question but is not comparable across questions and indexes. Relevance is a logistic
 model of some numbers about a question's best passages. Its weights were fitted on several corpora, by
 ``benchmarks/refusal.py``. The scale of scores is the index's own: it is measured with sentences of the index in place
-of questions, with the passage of the sentence hidden and not hidden.
+of questions, with the passage of the sentence hidden and not hidden. So is the limit of ``--min-relevance auto``, with
+everyday questions that few indexes answer (``everyday_questions.txt``).
 """
 
 from __future__ import annotations
@@ -18,10 +19,13 @@ from typing import Self
 
 import numpy as np
 
+from polyad.hypergraph.sparse import compute_cosines
 from polyad.model import BoolArray, FloatArray, IntArray, Passage
+from polyad.protocols.components import Embedder
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.default.signals import TermCoverage
 from polyad.retrieval.question import LinkedQuestion
+from polyad.text.files import read_package_file
 from polyad.text.sentences import split_sentences
 from polyad.text.words import extract_query_terms
 
@@ -47,17 +51,27 @@ _MAX_CHANGE = 0.2
 _AVERAGE_OFFSET, _AVERAGE_SCALE, _MIN_SCALE = 6.5, 2.5, 0.5
 """Scale of an average corpus. The measured scale counts half: generated questions are not those of people."""
 
-WEIGHTS = {"score": 0.61, "cosine": 6.93, "coverage": 2.08, "unknown": -1.75, "unknown_names": -2.2}
-INTERCEPT = -4.39
-"""Fitted on six corpora with equal weight: people's questions with an answer, and without one of four kinds."""
+WEIGHTS = {"score": 0.82, "cosine": 7.87, "unknown": -1.87, "unknown_names": -2.62}
+INTERCEPT = -3.75
+"""Fitted on articles, manuals, the sample, and books together and each alone, with equal weight for each kind: people's
+questions with an answer, and without one of four kinds."""
 
-_LIMIT_QUANTILE, _LINKED_LIMIT, _MAX_LIMIT = 0.4, 0.2, 0.5
-"""The limit of ``auto`` as log odds: at linkability 0 this quantile of the generated questions, whose words are less
-fitting than people's, and at linkability 1 the second number, since sentences of articles lack the subject that people
-would name; at most the third. On the measured corpora it refuses at most 3 % wrongly, on single books 11 %."""
+_EVERYDAY_MARGIN, _LINKED_LIMIT, _MAX_LIMIT = math.log(3), 0.2, 0.5
+"""The limit of ``auto`` as log odds: at linkability 0, three times the odds of a typical everyday question; at
+linkability 1 the second number, since sentences of articles lack the subject that people would name; at most the third.
+On the measured corpora it refuses at most 5 % wrongly."""
+
+_MIN_QUANTILE, _MAX_QUANTILE = 0.05, 0.7
+"""Quantiles of the generated questions between which the limit is at linkability 0. They decide where everyday
+questions say little: in an index of such questions, or of another language."""
 
 _UNCALIBRATED_LIMIT = 0.02
 """Limit of an index of a few passages: their scores say little, and a wrong refusal is worse than a needless answer."""
+
+_MAX_NAME_COSINE, _MIN_NAME_COSINE = 0.97, 0.93
+"""Cosine of a question to the question without its unknown names: from the first on, the names hardly change the
+meaning, such as a nationality; down to the second, they are the subject. An infantry manual never says "American",
+but a question about American soldiers has 0.98."""
 
 _WORD = re.compile(r"\w[\w'\u2019-]*")
 
@@ -69,23 +83,29 @@ class RelevanceFeatures:
     Attributes:
         score: Deciding score of the best passage.
         cosine: Highest cosine of a passage to the question.
-        coverage: Share of the question's terms, by rarity, that the passages contain together.
-        unknown: Share of the question's terms, by rarity, that no passage of the index contains.
-        unknown_names: Share of the capitalised words after the first that no passage of the index contains.
+        unknown: Third power of the share of the question's terms, by rarity, that no passage of the index contains:
+            near 0 for a question in other words than the index, 1 for gibberish.
+        unknown_names: Share of the capitalised words after the first that no passage of the index contains, times
+            their importance for the question's meaning.
         linkability: Linkability of the index. The score counts by it: in a novel, questions that the index does not
             answer reach the scores of others.
     """
 
     score: float
     cosine: float
-    coverage: float
     unknown: float
     unknown_names: float
     linkability: float
 
     @classmethod
     def from_passages(
-        cls, question: LinkedQuestion, vector: FloatArray, snapshot: Snapshot, passages: IntArray, scores: FloatArray
+        cls,
+        question: LinkedQuestion,
+        vector: FloatArray,
+        snapshot: Snapshot,
+        passages: IntArray,
+        scores: FloatArray,
+        embedder: Embedder,
     ) -> Self:
         """Compute the features of a question from its best ``passages``, best first, and their ``scores``."""
         rows = np.sort(passages[:K])
@@ -93,17 +113,23 @@ class RelevanceFeatures:
         return cls(
             float(scores[:1].sum()),
             float(snapshot.cosines("passage", rows, vector).max(initial=0)),
-            float(terms.weights[terms.is_contained.any(axis=0)].sum()),
-            float(terms.weights[terms.is_unknown].sum()),
-            _compute_unknown_names(question.text, terms.is_unknown),
+            float(terms.weights[terms.is_unknown].sum()) ** 3,
+            _compute_unknown_names(question.text, terms.is_unknown, vector, embedder),
             snapshot.linkability,
         )
 
 
-def _compute_unknown_names(question: str, is_unknown: BoolArray) -> float:
-    unknown = {term for term, flag in zip(extract_query_terms(question), is_unknown, strict=True) if flag}
-    names = [extract_query_terms(word) for word in _WORD.findall(question)[1:] if word[0].isupper()]
-    return float(np.mean([unknown.issuperset(terms) for terms in names])) if names else 0.0
+def _compute_unknown_names(question: str, is_unknown: BoolArray, vector: FloatArray, embedder: Embedder) -> float:
+    unknown_terms = {term for term, flag in zip(extract_query_terms(question), is_unknown, strict=True) if flag}
+    names = [word for word in list(_WORD.finditer(question))[1:] if word[0][0].isupper()]
+    unknown_names = [name for name in names if unknown_terms.issuperset(extract_query_terms(name[0]))]
+    if not unknown_names:
+        return 0.0
+    for name in reversed(unknown_names):
+        question = question[: name.start()] + question[name.end() :]
+    cosine = compute_cosines(embedder.encode([" ".join(question.split())], "query"), vector)[0]
+    importance = np.interp(cosine, (_MIN_NAME_COSINE, _MAX_NAME_COSINE), (1, 0))
+    return float(importance * len(unknown_names) / len(names))
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +157,7 @@ class Calibration:
         cls,
         present: Sequence[RelevanceFeatures],
         hidden: Sequence[RelevanceFeatures],
+        everyday: Sequence[RelevanceFeatures],
         passages: int,
         scorer: str = "",
     ) -> Self:
@@ -139,6 +166,7 @@ class Calibration:
         Args:
             present: Measurements of each question on the whole index.
             hidden: The same without the passage that the question is about.
+            everyday: Measurements of the everyday questions.
             passages: Number of passages of the index.
             scorer: Digest of the scorer.
         """
@@ -148,8 +176,12 @@ class Calibration:
         offset = (low + _AVERAGE_OFFSET) / 2
         scale = (max(_MIN_SCALE, high - low) + _AVERAGE_SCALE) / 2
         scaled = cls(offset, scale)
-        quantile = np.quantile([scaled.compute_log_odds(each) for each in present], _LIMIT_QUANTILE)
-        log_odds = np.interp(present[0].linkability, (0, 1), (quantile, _LINKED_LIMIT))
+        answered, unanswered = (
+            [scaled.compute_log_odds(each) for each in measured] for measured in (present, everyday)
+        )
+        bounds = np.quantile(answered, (_MIN_QUANTILE, _MAX_QUANTILE))
+        unlinked_limit = np.clip(np.median(unanswered) + _EVERYDAY_MARGIN, *bounds)
+        log_odds = np.interp(present[0].linkability, (0, 1), (unlinked_limit, _LINKED_LIMIT))
         limit = 1 / (1 + math.exp(-min(_MAX_LIMIT, float(log_odds))))
         return cls(offset, scale, limit, len(present), passages, scorer)
 
@@ -178,6 +210,11 @@ class Calibration:
     def from_bytes(cls, stored: bytes) -> Self:
         """Parse a calibration from the JSON that :meth:`to_bytes` returns."""
         return cls(**json.loads(stored))
+
+
+def read_everyday_questions() -> list[str]:
+    """Return questions about everyday subjects, of which few indexes answer more than some."""
+    return read_package_file("polyad.retrieval.default", "everyday_questions.txt").splitlines()
 
 
 def generate_questions(snapshot: Snapshot) -> Iterator[tuple[str, int]]:

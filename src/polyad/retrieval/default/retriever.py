@@ -19,7 +19,15 @@ from polyad.model import Evidence, FloatArray, Hyperedge, IntArray, Passage, Que
 from polyad.protocols.components import Embedder, MentionExtractor
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.assembly import MAX_DEEPENING
-from polyad.retrieval.default.relevance import Calibration, K, RelevanceFeatures, generate_questions
+from polyad.retrieval.default.relevance import (
+    INTERCEPT,
+    WEIGHTS,
+    Calibration,
+    K,
+    RelevanceFeatures,
+    generate_questions,
+    read_everyday_questions,
+)
 from polyad.retrieval.default.scorer import LinearScorer
 from polyad.retrieval.default.second_stage import FEATURES, compute_adjustments
 from polyad.retrieval.default.signals import (
@@ -129,7 +137,7 @@ class DefaultRetriever:
         scorer: The weights; by default those of the settings.
 
     Attributes:
-        scorer_digest: Digest of the weights, which a calibration belongs to.
+        scorer_digest: Digest of the weights of ranking and relevance, which a calibration belongs to.
         calibration: Scale of the scores of the index, from which relevance is predicted; None for an average index.
 
     Raises:
@@ -155,7 +163,7 @@ class DefaultRetriever:
             scorer.get_weights(list_weight_names(signal_names)), 2
         )
         self._second_stage = np.array([scorer.second_stage.get(name, 0.0) for name in FEATURES], dtype=np.float32)
-        self.scorer_digest = hashlib.sha256(scorer.to_text().encode()).hexdigest()[:16]
+        self.scorer_digest = hashlib.sha256(f"{scorer.to_text()}{WEIGHTS}{INTERCEPT}".encode()).hexdigest()[:16]
         self.calibration: Calibration | None = None
 
     def retrieve(self, query: Query, snapshot: Snapshot) -> Evidence:
@@ -171,21 +179,23 @@ class DefaultRetriever:
     def calibrate(self, snapshot: Snapshot) -> Calibration:
         """Return a calibration that converts scores into relevance, fitted to questions generated from the index.
 
-        This takes a second or two.
+        This takes a few seconds.
         """
         pairs = [
             self.compute_relevance_features(question, snapshot, (), (row,))
             for question, row in generate_questions(snapshot)
         ]
         present, hidden = ([pair[side] for pair in pairs] for side in (0, 1))
-        return Calibration.from_measurements(present, hidden, snapshot.passage_count, self.scorer_digest)
+        texts = read_everyday_questions() if pairs else ()
+        everyday = [self.compute_relevance_features(text, snapshot, ())[0] for text in texts]
+        return Calibration.from_measurements(present, hidden, everyday, snapshot.passage_count, self.scorer_digest)
 
     def compute_relevance_features(
         self, question: str, snapshot: Snapshot, *hidden: Collection[int]
     ) -> list[RelevanceFeatures]:
         """Return the question's relevance features, once for each set of passage rows ``hidden`` from the search."""
         ranking = self._score_candidates(question, snapshot)
-        return [_compute_features(ranking, rows) for rows in hidden]
+        return [self._compute_features(ranking, rows) for rows in hidden]
 
     def _score_candidates(self, question: str, snapshot: Snapshot) -> _Ranking:
         linker = QuestionLinker(snapshot, self._extractor)
@@ -201,6 +211,16 @@ class DefaultRetriever:
         contributions = np.column_stack([contributions, adjustments, literals])
         return _Ranking(snapshot, inputs, contributions, scores + adjustments + literals)
 
+    def _compute_features(self, ranking: _Ranking, hidden: Collection[int] = ()) -> RelevanceFeatures:
+        """Compute the relevance features without the passages ``hidden`` and without the score of rare numbers."""
+        ranking = replace(ranking, scores=ranking.scores - ranking.contributions[:, -1])
+        best = _find_best(ranking, K + len(hidden))
+        best = best[~np.isin(ranking.inputs.candidates[best], list(hidden))][:K]
+        passages, vector = ranking.inputs.candidates[best], ranking.inputs.scale.vectors[0]
+        return RelevanceFeatures.from_passages(
+            ranking.inputs.question, vector, ranking.snapshot, passages, ranking.scores[best], self._embedder
+        )
+
     def _build_evidence(self, ranking: _Ranking, k: int) -> Evidence:
         """Build the evidence with the ``k`` best candidates of a ranking."""
         snapshot, inputs, scores = ranking.snapshot, ranking.inputs, ranking.scores
@@ -209,7 +229,7 @@ class DefaultRetriever:
         rows = inputs.candidates[best]
         links = {row: link for row in rows.tolist() if (link := _find_strongest_link(inputs, row))[0] >= 0}
         edges, similarities, owners = _find_nearest_hyperedges(snapshot, inputs, rows)
-        relevance = (self.calibration or Calibration()).predict_relevance(_compute_features(ranking), scores[best])
+        relevance = (self.calibration or Calibration()).predict_relevance(self._compute_features(ranking), scores[best])
         read_together = {
             Passage: sorted({source for source, _ in links.values()}),
             Hyperedge: snapshot.graph.hyperedges(rows)[0].tolist(),  # excerpts are selected from all of them
@@ -284,17 +304,6 @@ def _score_rare_literals(question: LinkedQuestion, snapshot: Snapshot, passages:
         return np.zeros(len(passages), dtype=np.float32)
     shares: FloatArray = snapshot.contains_terms(rare, passages).mean(axis=1, dtype=np.float32)
     return np.float32(_LITERAL_SCORE) * shares
-
-
-def _compute_features(ranking: _Ranking, hidden: Collection[int] = ()) -> RelevanceFeatures:
-    """Compute the relevance features without the passages ``hidden`` and without the score of rare numbers."""
-    ranking = replace(ranking, scores=ranking.scores - ranking.contributions[:, -1])
-    best = _find_best(ranking, K + len(hidden))
-    best = best[~np.isin(ranking.inputs.candidates[best], list(hidden))][:K]
-    passages, vector = ranking.inputs.candidates[best], ranking.inputs.scale.vectors[0]
-    return RelevanceFeatures.from_passages(
-        ranking.inputs.question, vector, ranking.snapshot, passages, ranking.scores[best]
-    )
 
 
 def _find_best(ranking: _Ranking, k: int) -> IntArray:
