@@ -173,7 +173,7 @@ def format_embedding_text(title: str, text: str) -> str:
 def embed_passages(
     embedder: Embedder,
     passages: Sequence[IndexedPassage],
-    titles: bool,
+    hyperedge_titles: bool,
     pending: PendingVectors | None = None,
     on_progress: OnEmbedded | None = None,
 ) -> list[IndexedPassage]:
@@ -182,11 +182,11 @@ def embed_passages(
     Args:
         embedder: The embedder.
         passages: The passages.
-        titles: Whether hyperedges are embedded with the title of their passage.
+        hyperedge_titles: Whether hyperedges are embedded with the title of their passage.
         pending: Saved vectors, which are not computed again.
         on_progress: Called after each call of the embedder.
     """
-    texts = [_list_texts(item, titles) for item in passages]
+    texts = [_list_texts(item, hyperedge_titles) for item in passages]
     first: dict[str, IndexedPassage] = {}
     for item, item_texts in zip(passages, texts, strict=True):
         for text in item_texts:
@@ -203,19 +203,23 @@ def embed_passages(
 
 
 def embed_documents(
-    embedder: Embedder, documents: Sequence[IndexedDocument], titles: bool, pending: PendingVectors | None = None
+    embedder: Embedder,
+    documents: Sequence[IndexedDocument],
+    hyperedge_titles: bool,
+    pending: PendingVectors | None = None,
 ) -> list[IndexedDocument]:
     """Return the documents with new vectors of all passages and hyperedges; arguments as in :func:`embed_passages`."""
-    embedded = iter(embed_passages(embedder, [item for each in documents for item in each.passages], titles, pending))
+    passages = [item for each in documents for item in each.passages]
+    embedded = iter(embed_passages(embedder, passages, hyperedge_titles, pending))
     return [replace(each, passages=tuple(islice(embedded, len(each.passages)))) for each in documents]
 
 
-def _list_texts(item: IndexedPassage, titles: bool) -> list[str]:
+def _list_texts(item: IndexedPassage, hyperedge_titles: bool) -> list[str]:
     """Return the texts to embed for a passage: the passage's text, then the text of each of its hyperedges.
 
-    The passage's title is prepended to the passage's text and, if ``titles`` is true, to the hyperedges' texts.
+    The passage's title precedes the passage's text and, with ``hyperedge_titles``, the text of each hyperedge.
     """
-    title = item.passage.title if titles else ""
+    title = item.passage.title if hyperedge_titles else ""
     hyperedges = (format_embedding_text(title, edge.hyperedge.text) for edge in item.hyperedges)
     return [format_embedding_text(item.passage.title, item.passage.text), *hyperedges]
 
