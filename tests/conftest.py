@@ -55,8 +55,10 @@ SIX_DOCUMENTS = (
 def empty_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Write empty figures into reports, since drawing them takes seconds."""
     from polyad.evaluation.reports import report
+    from polyad.evaluation.training import linear_scorer
 
-    monkeypatch.setattr(report, "save_figure", lambda _, path: path.write_text("<svg></svg>"))
+    for module in (report, linear_scorer):
+        monkeypatch.setattr(module, "save_figure", lambda _, path: path.write_text("<svg></svg>"))
 
 
 @pytest.fixture(autouse=True)

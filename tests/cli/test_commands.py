@@ -677,6 +677,7 @@ def test_eval_measures_each_retriever(run: Run, benchmark_folder: Path) -> None:
     assert "default" in table
 
 
+@pytest.mark.usefixtures("empty_figures")
 def test_train_writes_weights_that_search_can_use(run: Run, benchmark_folder: Path, tmp_path: Path) -> None:
     arguments = ("bench", "train", "default", benchmark_folder, "--to", "trained", "--store", "kept", "--json")
     assert "no question can be trained on" in error_of(run(*arguments)), "all candidates are gold"

@@ -25,7 +25,11 @@ from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings, Hyp
 from polyad.retrieval.hyperretriever.triple_scorer import BUNDLED_FOR, TripleScorer
 from polyad.text.digests import hash_question
 
+pytestmark = pytest.mark.usefixtures("empty_figures")
+
 Run = Callable[..., Result]
+
+FEW_EPOCHS = ("--set", "hyperretriever_training.epochs=3")
 
 MANUALS = Path(__file__).parents[2] / "benchmarks" / "manuals"
 
@@ -105,7 +109,7 @@ def texts(parts: Splits, *names: str) -> list[str]:
     return [query.text for name in names for query in getattr(parts, name)]
 
 
-def trained(run: Run, folder: Path, *options: str, changes: tuple[str, ...] = ()) -> Result:
+def trained(run: Run, folder: Path, *options: str, changes: tuple[str, ...] = FEW_EPOCHS) -> Result:
     return run(
         *changes, "bench", "train", "hyperretriever", folder, "--to", "weights", "--store", "kept", "--json", *options
     )
@@ -264,7 +268,7 @@ def test_what_failed_to_index_is_said_and_is_the_exit_code_though_training_goes_
 ) -> None:
     with (bells / "corpus.jsonl").open("a", encoding="utf-8") as corpus:
         corpus.write("\nnot JSON\n")
-    found = run("bench", "train", scorer, bells, "--to", "weights", "--json")
+    found = run(*FEW_EPOCHS, "bench", "train", scorer, bells, "--to", "weights", "--json")
     assert found.exit_code == 1
     assert json.loads(found.stdout)
     assert "polyad: failed: " in found.stderr
