@@ -318,8 +318,8 @@ def _require_same_run(folder: Path, earlier: Json, current: Json, *, has_replies
 def _select_model_settings(manifest: Json, has_replies: bool) -> Json:
     """Return the manifest without the language-model settings that may change while a run is continued.
 
-    These are all settings of the model if no model has replied (``has_replies`` is false), otherwise those that change
-    no reply.
+    These are all settings of the model if no model has replied (``has_replies`` is false), otherwise the settings that
+    change no reply.
     """
     if not isinstance(manifest.get("settings"), Mapping):
         return manifest
