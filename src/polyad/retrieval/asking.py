@@ -33,21 +33,21 @@ class BestEffortPrompter:
 
     Args:
         language_model: The language model.
-        otherwise: What the search does without a reply, for the warning.
+        warning: How the search continues without a reply, logged as a warning.
     """
 
-    def __init__(self, language_model: LanguageModel, otherwise: str) -> None:
+    def __init__(self, language_model: LanguageModel, warning: str) -> None:
         self._language_model = language_model
-        self._otherwise = otherwise
+        self._warning = warning
         self._silent_until = 0.0
 
-    def ask(self, prompt: Prompt, parse: Callable[[str], T | None], expected: str) -> T | None:
+    def ask(self, prompt: Prompt, parse: Callable[[str], T | None], expected_format: str) -> T | None:
         """Send a prompt to the language model and return the parsed reply; None if no usable reply arrived.
 
         Args:
             prompt: The request.
             parse: Parses a reply; returns None for an unusable reply, which is then not cached.
-            expected: Describes a usable reply, for the warning.
+            expected_format: The format of a usable reply, named in the warning.
         """
         if time.monotonic() < self._silent_until:
             return None
@@ -57,12 +57,12 @@ class BestEffortPrompter:
             if isinstance(outcome, Reply):
                 parsed = parse(outcome.text)
                 if parsed is None:
-                    raise UnreadableReplyError(outcome.text, expected)
+                    raise UnreadableReplyError(outcome.text, expected_format)
                 parsed_replies.append(parsed)
 
         (outcome,) = self._language_model.complete([prompt], check_reply)
         if isinstance(outcome, LanguageModelError):
-            _logger.warning("%s: %s", self._otherwise, outcome)
+            _logger.warning("%s: %s", self._warning, outcome)
         if isinstance(outcome, NoMoreRepliesError):
             self._silent_until = time.monotonic() + PAUSE
         return parsed_replies[0] if parsed_replies else None
@@ -74,24 +74,24 @@ class QuestionNames:
     HyperRAG, section 3.1.1, does the same.
 
     A name that does not occur in the question, such as a corrected spelling, becomes a mention without a position.
-    Without a usable reply the other extractor finds the names.
+    Without a usable reply the ``fallback`` extracts the names.
 
     Args:
         language_model: The language model; it receives one prompt for each question.
-        otherwise: Extracts the names if there is no usable reply.
+        fallback: Extracts the names if there is no usable reply.
         prompts: Instructions for the model.
     """
 
     def __init__(
-        self, language_model: LanguageModel, otherwise: MentionExtractor, prompts: Prompts = DEFAULT_PROMPTS
+        self, language_model: LanguageModel, fallback: MentionExtractor, prompts: Prompts = DEFAULT_PROMPTS
     ) -> None:
         self._prompter = BestEffortPrompter(language_model, "names in the question are found by rules")
-        self._otherwise = otherwise
+        self._fallback = fallback
         self._instructions = prompts.get_text("question_names", most=MAX_NAMES)
 
     @property
     def name(self) -> str:
-        """Name of this mention extractor in messages; never stored in an index."""
+        """The name of this mention extractor, for messages only; an index never stores this name."""
         return "question names"
 
     def extract(self, texts: Sequence[str]) -> list[list[Mention]]:
@@ -102,12 +102,12 @@ class QuestionNames:
         prompt = Prompt(user=text, system=self._instructions, json_schema=_SCHEMA)
         names = self._prompter.ask(prompt, _parse_names, '{"entities": [...]}')
         if names is None:
-            return self._otherwise.extract([text])[0]
+            return self._fallback.extract([text])[0]
         return sorted((_locate_name(name, text) for name in names), key=lambda mention: (mention.start, -mention.end))
 
 
 def _parse_names(reply: str) -> list[str] | None:
-    """Return the names in a reply as a list; None if the reply contains no list of names."""
+    """Return the list of names in a language model's reply; None if the reply contains no such list."""
     names = find_strings(reply, "entities")
     return None if names is None else names[:MAX_NAMES]
 

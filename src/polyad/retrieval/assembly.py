@@ -15,15 +15,7 @@ from typing import Final, Literal
 from polyad.errors import SettingError
 from polyad.model import Evidence, Passage, ScoredHyperedge, ScoredPassage, Span
 from polyad.retrieval.excerpts import ExcerptSelector, ExcerptSource
-from polyad.retrieval.hits import (
-    Hit,
-    Part,
-    RankParts,
-    TextFingerprint,
-    find_overlap,
-    select_first_words,
-    select_spans,
-)
+from polyad.retrieval.hits import Hit, Part, RankParts, TextFingerprint, find_overlap, select_first_words, select_spans
 from polyad.text.filters import Filter
 from polyad.text.words import count_words
 
@@ -95,7 +87,7 @@ class SearchOptions:
 
     @property
     def depth(self) -> int:
-        """The number of passages to retrieve first, some of which may be merged into one hit."""
+        """The number of passages that a search retrieves first; adjacent passages may later be merged into one hit."""
         return self.max_hits or max(DEFAULT_K, (self.max_words or 0) // _WORDS_PER_PASSAGE)
 
 
@@ -103,18 +95,20 @@ def assemble_hits(
     retrieve: Callable[[int], Evidence],
     options: SearchOptions,
     rank_parts: RankParts,
-    excerpts: ExcerptSelector | None = None,
+    selector: ExcerptSelector | None = None,
     *,
     max_deepening: int = MAX_DEEPENING,
     auto_limit: float = 0.0,
 ) -> Evidence:
-    """Return the evidence with passages merged into hits; retrieve more passages until there are enough hits.
+    """Return evidence with as many hits as ``options`` requests, merged from the passages that ``retrieve(k)`` returns.
+
+    More passages are retrieved until there are enough hits.
 
     Args:
         retrieve: Returns evidence with the given number of passages, best first.
         options: Number of hits, words and relevance.
         rank_parts: Ranks the parts of passages by similarity to the question.
-        excerpts: Selects the excerpts of hits; None for hits without excerpts.
+        selector: Selects the excerpts of hits; None for hits without excerpts.
         max_deepening: Largest multiple of the first request; 1 if a larger request returns no other passages.
         auto_limit: Relevance of the best passage below which no passage is returned, if ``options`` ask for "auto".
 
@@ -122,7 +116,7 @@ def assemble_hits(
         SettingError: A minimum relevance is set, and the retriever does not predict relevance.
     """
     depth, max_depth = options.depth, options.depth * max_deepening
-    rank_pieces = partial(_rank_pieces, rank_parts, excerpts)
+    rank_pieces = partial(_rank_pieces, rank_parts, selector)
     while True:
         retrieved = retrieve(depth)
         evidence = _drop_irrelevant(retrieved, options.min_relevance, auto_limit)
@@ -136,13 +130,13 @@ def assemble_hits(
         max_passage_words *= 2
         selection = _select_hits(evidence.passages, options, rank_pieces, max_passage_words)
     result = _replace_passages(evidence, retrieved.passages, selection.hits)
-    return _add_excerpts(result, selection.hits, rank_parts, excerpts, options.max_words) if excerpts else result
+    return _add_excerpts(result, selection.hits, rank_parts, selector, options.max_words) if selector else result
 
 
-def _rank_pieces(rank_parts: RankParts, excerpts: ExcerptSelector | None, scored: ScoredPassage) -> Sequence[Part]:
-    """Return the sentences of a passage, or its hyperedges if ``excerpts`` is None, best first."""
+def _rank_pieces(rank_parts: RankParts, selector: ExcerptSelector | None, scored: ScoredPassage) -> Sequence[Part]:
+    """Return a scored passage's sentences, best first; its hyperedges if the excerpt ``selector`` is None."""
     (parts,) = rank_parts([scored.passage])
-    return excerpts.rank_sentences(_build_source(scored, parts, 0.0)) if excerpts else parts
+    return selector.rank_sentences(_build_source(scored, parts, 0.0)) if selector else parts
 
 
 def _build_source(scored: ScoredPassage, parts: Sequence[Part], relevance: float) -> ExcerptSource:
@@ -150,10 +144,10 @@ def _build_source(scored: ScoredPassage, parts: Sequence[Part], relevance: float
     return ExcerptSource(passage.text, f"{scored.origin.title}\n{passage.title}\n{passage.heading}", parts, relevance)
 
 
-def _drop_irrelevant(evidence: Evidence, min_relevance: MinRelevance, auto_limit: float) -> Evidence:
-    """Return the evidence without passages whose relevance (probability) is below ``min_relevance``.
+def _drop_irrelevant(evidence: Evidence, min_relevance: MinRelevance, limit_of_auto: float) -> Evidence:
+    """Return evidence without passages below ``min_relevance``; "auto" drops all if none reaches ``limit_of_auto``.
 
-    If all are, return empty evidence that states the best relevance.
+    If no passage is left, the empty evidence states the best relevance.
     """
     if not min_relevance or not evidence.passages:
         return evidence
@@ -165,7 +159,7 @@ def _drop_irrelevant(evidence: Evidence, min_relevance: MinRelevance, auto_limit
             "min_relevance", min_relevance, f"0 with {evidence.retriever!r}, which does not predict relevance"
         )
     best = max(relevances)
-    if best < (auto_limit if min_relevance == AUTO else min_relevance):
+    if best < (limit_of_auto if min_relevance == AUTO else min_relevance):
         return Evidence(evidence.question, evidence.retriever, timings=evidence.timings, best_relevance=best)
     if min_relevance == AUTO:
         return evidence
@@ -194,25 +188,25 @@ class _HitSelection:
         self._filler_count = 0
 
     def add(self, scored: ScoredPassage) -> None:
-        """Add the next best passage: as a new hit, merged into a hit that it adjoins, or as a copy of a hit."""
+        """Add the next best passage: as a new hit, merged into an adjacent hit, or as a copy of an equal hit."""
         passage, merge = scored.passage, self._options.merge
         fingerprint = TextFingerprint.from_text(passage.text) if merge else None
         adjacent = [hit for hit in self.hits if merge and hit.is_adjacent(passage)]
-        if fingerprint and self._add_copy(scored, fingerprint, adjacent):
+        if fingerprint and self._record_copy(scored, fingerprint, adjacent):
             return
         hit = Hit(scored, [passage], fingerprints=[fingerprint] if fingerprint else [])
         if self._words_left is not None:
-            self._shorten(hit, adjacent, self._words_left)
+            self._shorten_hit(hit, bool(adjacent), self._words_left)
         if hit.spans is None and adjacent:
-            self._merge_adjacent(adjacent, hit)
+            self._merge_hits(adjacent, hit)
         elif hit.spans != []:
             self.hits.append(hit)
         self.is_full = self.is_full or len(self.hits) == self._options.max_hits
 
-    def _add_copy(self, scored: ScoredPassage, fingerprint: TextFingerprint, adjacent_hits: Sequence[Hit]) -> bool:
+    def _record_copy(self, scored: ScoredPassage, fingerprint: TextFingerprint, adjacent_hits: Sequence[Hit]) -> bool:
         """Return whether a passage repeats the text of a hit, and if so, record the passage as a copy of the hit.
 
-        Adjacent passages overlap and are no copies.
+        Texts are compared by ``fingerprint``, except with ``adjacent_hits``: adjacent passages overlap.
         """
         for hit in self.hits:
             is_adjacent = any(hit is other for other in adjacent_hits)
@@ -224,13 +218,13 @@ class _HitSelection:
                 return True
         return False
 
-    def _shorten(self, hit: Hit, adjacent_hits: Sequence[Hit], words_left: int) -> None:
-        """Shorten a hit to its best sentences if it has more than ``words_left`` words, the rest of the word limit."""
+    def _shorten_hit(self, hit: Hit, can_merge: bool, words_left: int) -> None:
+        """Cut a hit to its best sentences if it exceeds ``words_left``, or if it overlaps another and cannot merge."""
         passage, text = hit.best.passage, hit.best.passage.text
-        hidden = self._find_displayed(passage)
+        hidden = self._find_displayed_spans(passage)
         word_count = max(0, count_words(text) - sum(count_words(span.of(text)) for span in hidden))
         max_words = min(words_left, self._max_passage_words)
-        if word_count > max_words or (hidden and not adjacent_hits):
+        if word_count > max_words or (hidden and not can_merge):
             pieces = self._rank_pieces(hit.best)
             is_best_too_long = not self.hits and count_words(pieces[0].span.of(text)) > max_words
             hit.spans = (
@@ -244,17 +238,17 @@ class _HitSelection:
         self._words_left = words_left - word_count
         self.is_full = self._words_left == 0 or self._filler_count == _MAX_FILLERS
 
-    def _find_displayed(self, passage: Passage) -> list[Span]:
-        """Return the spans of a passage that hits of the same document already display; passages may overlap."""
+    def _find_displayed_spans(self, passage: Passage) -> list[Span]:
+        """Return the spans of a passage that other hits already display, since passages of a document may overlap."""
         if not self._options.merge:
             return []
         same_document = (hit for hit in self.hits if hit.best.passage.document_id == passage.document_id)
         return find_overlap(passage, (span for hit in same_document for span in hit.get_document_spans()))
 
-    def _merge_adjacent(self, adjacent_hits: Sequence[Hit], hit: Hit) -> None:
-        """Merge ``hit`` with the hits of neighbouring passages, ``adjacent_hits``, into the first of these."""
+    def _merge_hits(self, adjacent_hits: Sequence[Hit], new_hit: Hit) -> None:
+        """Merge ``new_hit`` and ``adjacent_hits`` (of the passages before and after) into the first adjacent hit."""
         first, *others = adjacent_hits
-        for other in (hit, *others):
+        for other in (new_hit, *others):
             first.absorb(other)
         self.hits = [hit for hit in self.hits if not any(hit is other for other in others)]
 
@@ -274,7 +268,7 @@ def _select_hits(
 
 
 def _replace_passages(evidence: Evidence, retrieved: Sequence[ScoredPassage], hits: Sequence[Hit]) -> Evidence:
-    """Return the evidence with ``hits`` in place of its passages, and with only the hyperedges in these hits."""
+    """Return the evidence with ``hits`` as passages, without the hyperedges of passages that are in no hit."""
     hit_by_id = {passage.id: hit for hit in hits for passage in hit.passages}
     dropped_passages = {scored.passage.id for scored in retrieved} - set(hit_by_id)
     merged_into = {id: hit.id for id, hit in hit_by_id.items() if hit.id != id}
@@ -299,7 +293,7 @@ def _replace_passages(evidence: Evidence, retrieved: Sequence[ScoredPassage], hi
 
 
 def _translate_hyperedge(scored: ScoredHyperedge, hit_by_id: Mapping[str, Hit]) -> ScoredHyperedge | None:
-    """Return a hyperedge with its span as offsets in its hit's text; None if the hit does not display the span."""
+    """Return a hyperedge whose span is converted to its hit's text; None if the hit does not display the span."""
     edge = scored.hyperedge
     hit = hit_by_id.get(edge.passage_id)
     if hit is None:
@@ -313,7 +307,7 @@ def _translate_hyperedge(scored: ScoredHyperedge, hit_by_id: Mapping[str, Hit]) 
 
 
 def _add_excerpts(
-    evidence: Evidence, hits: Sequence[Hit], rank_parts: RankParts, excerpts: ExcerptSelector, max_words: int | None
+    evidence: Evidence, hits: Sequence[Hit], rank_parts: RankParts, selector: ExcerptSelector, max_words: int | None
 ) -> Evidence:
     """Return the evidence with an excerpt of each hit: the best sentences, within ``max_words`` for all hits."""
     passages = [passage for hit in hits for passage in hit.passages]
@@ -326,7 +320,7 @@ def _add_excerpts(
         )
         for rank, (hit, scored) in enumerate(zip(hits, evidence.passages, strict=True), 1)
     ]
-    selected = excerpts.select(sources, max_words)
+    selected = selector.select(sources, max_words)
     return replace(
         evidence,
         passages=tuple(

@@ -1,4 +1,4 @@
-"""Evidence without what a filter excludes, for searches in which excluded documents connect others."""
+"""Removes excluded documents from evidence. A search may use them to connect other documents."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from polyad.protocols.snapshot import Snapshot
 
 
 def retrieve_displayed(
-    retrieve: Callable[[int], Evidence], retrieve_apart: Callable[[int], Evidence], part: Snapshot, k: int
+    retrieve: Callable[[int], Evidence], retrieve_from_part: Callable[[int], Evidence], part: Snapshot, k: int
 ) -> Evidence:
-    """Search the whole index until ``k`` hits are in ``part``, the part of the index that a filter selects.
+    """Search the whole index until ``k`` passages are in ``part``, the documents that a filter selects.
 
-    If there are fewer, passages of a search of the part alone follow.
+    If there are fewer, passages from a search of the part alone follow.
 
     Args:
-        retrieve: Returns evidence of the whole index with a number of passages.
-        retrieve_apart: Returns evidence of the part alone.
+        retrieve: Searches the whole index for a number of passages.
+        retrieve_from_part: Searches the part alone for a number of passages.
         part: The part of the index that may be displayed.
         k: Number of passages.
     """
@@ -34,12 +34,12 @@ def retrieve_displayed(
             break
         depth *= 2
     present = {hit.passage.id for hit in displayed.passages}
-    others = (hit for hit in retrieve_apart(k).passages if hit.passage.id not in present)
+    others = (hit for hit in retrieve_from_part(k).passages if hit.passage.id not in present)
     return replace(displayed, passages=(*displayed.passages, *(replace(hit, reason="") for hit in others))[:k])
 
 
 def select_displayed(evidence: Evidence, part: Snapshot) -> Evidence:
-    """Return the evidence with only the rows that are in ``part``, the part of the index that a filter selects.
+    """Return only the passages, hyperedges and entities of the evidence in ``part``, which a filter selects.
 
     Reasons and the trace are dropped, since they may name other documents.
     """

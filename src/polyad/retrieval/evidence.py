@@ -27,7 +27,7 @@ RankedPassage = tuple[int, float, str]
 
 
 class RankedHyperedge(NamedTuple):
-    """A hyperedge (row number) with its score and the step by which the search reached the hyperedge.
+    """A hyperedge's row number and score, with the search step that led to the hyperedge: matched text and entities.
 
     Attributes:
         row: Row number of the hyperedge.
@@ -61,7 +61,7 @@ def build_evidence(
     entities: Sequence[tuple[int, float]] = (),
     read_together: Mapping[type[Passage | Hyperedge], Sequence[int]] = NO_ROWS,
 ) -> Evidence:
-    """Build evidence from scored row numbers: read the texts, members and names of the rows from the store.
+    """Return evidence from ranked row numbers: read the texts of passages, hyperedges and entities from the store.
 
     Args:
         snapshot: The index.
@@ -111,7 +111,7 @@ def build_evidence(
 def _build_trace(
     snapshot: Snapshot, ranked: Sequence[RankedHyperedge], scored: Sequence[ScoredHyperedge], names: Mapping[int, str]
 ) -> tuple[TraceStep, ...]:
-    """Return the steps by which a search reached its hyperedges; ``names`` maps entity rows to names."""
+    """Return the search step that led to each hyperedge; ``names`` is a dictionary from entity row to name."""
     parents = sorted({edge.parent for edge in ranked if edge.parent >= 0})
     parent_ids = dict(zip(parents, snapshot.ids("hyperedge", parents), strict=True))
     return tuple(
@@ -129,22 +129,25 @@ def _build_trace(
     )
 
 
-def read_scored_hyperedges(snapshot: Snapshot, rows: Sequence[tuple[int, float]]) -> tuple[ScoredHyperedge, ...]:
-    """Read hyperedges with their entities, sorted by key, from (row, score) pairs."""
+def read_scored_hyperedges(snapshot: Snapshot, scored_rows: Sequence[tuple[int, float]]) -> tuple[ScoredHyperedge, ...]:
+    """Read the text and the entities of each hyperedge in ``scored_rows``, which are pairs of row and score.
+
+    The entities of a hyperedge are sorted by key.
+    """
     with snapshot.read_transaction():
-        return _read_hyperedges(snapshot, rows, [])[0]
+        return _read_hyperedges(snapshot, scored_rows, [])[0]
 
 
 def _read_hyperedges(
-    snapshot: Snapshot, scored_rows: Sequence[tuple[int, float]], other_entities: Sequence[int]
+    snapshot: Snapshot, scored_rows: Sequence[tuple[int, float]], entity_rows: Sequence[int]
 ) -> tuple[tuple[ScoredHyperedge, ...], list[Entity]]:
-    """Read scored hyperedges with their members, and the entities ``other_entities``, in one read transaction."""
+    """Return (hyperedges with members, of the (row, score) pairs ``scored_rows``; entities of ``entity_rows``)."""
     if not scored_rows:
-        return (), snapshot.get(Entity, other_entities)
+        return (), snapshot.get(Entity, entity_rows)
     rows = np.array([row for row, _ in scored_rows], dtype=np.int64)
     members, owners = snapshot.graph.members(rows, variants=False)
     order = np.lexsort((rank_by_id(snapshot, "entity", members), owners))
-    entities = snapshot.get(Entity, [*members[order].tolist(), *other_entities])
+    entities = snapshot.get(Entity, [*members[order].tolist(), *entity_rows])
     members_of_edges: list[list[Entity]] = [[] for _ in scored_rows]
     for entity, owner in zip(entities[: len(members)], owners[order].tolist(), strict=True):
         members_of_edges[owner].append(entity)
@@ -154,27 +157,27 @@ def _read_hyperedges(
 
 
 def sort_by_score(snapshot: Snapshot, kind: Kind, scores: Mapping[int, float]) -> list[tuple[int, float]]:
-    """Return (row, score) pairs of a sparse score vector, best first, ties by id."""
+    """Return the items of ``scores``, a dictionary from row to score, as pairs; best first, ties by id."""
     ids = snapshot.ids(kind, list(scores))
     ranked = sorted(zip(scores.items(), ids, strict=True), key=lambda pair: (-pair[0][1], pair[1]))
     return [pair for pair, _ in ranked]
 
 
 def read_entity_names(snapshot: Snapshot, rows: Iterable[int]) -> dict[int, str]:
-    """Return a dictionary from entity row to display name."""
+    """Return a dictionary from each entity row in ``rows`` to the entity's display name."""
     row_list = list(rows)
     return {row: entity.name for row, entity in zip(row_list, snapshot.get(Entity, row_list), strict=True)}
 
 
 def fill_with_similar(
-    snapshot: Snapshot, passages: Sequence[RankedPassage], question: FloatArray, k: int
+    snapshot: Snapshot, passages: Sequence[RankedPassage], question_vector: FloatArray, k: int
 ) -> list[RankedPassage]:
-    """Return ``k`` passages: the best of ``passages``, then the passages nearest to the question, with lower scores.
+    """Return ``k`` passages: the best of ``passages``, then those nearest to ``question_vector``, with lower scores.
 
     Args:
         snapshot: The index.
         passages: Ranked passages, best first.
-        question: Vector of the question, ``[dimension]``.
+        question_vector: Unit vector, ``[dimension]``.
         k: Number of passages to return.
     """
     filled = list(passages[:k])
@@ -182,7 +185,7 @@ def fill_with_similar(
         return filled
     ranked_rows = {row for row, _, _ in filled}
     floor = min([0.0, *(score for _, score, _ in filled)])
-    ((rows, cosines),) = snapshot.nearest("passage", question[None], k + len(ranked_rows))
+    ((rows, cosines),) = snapshot.nearest("passage", question_vector[None], k + len(ranked_rows))
     for row, cosine in zip(rows.tolist(), cosines.tolist(), strict=True):
         if len(filled) < k and row not in ranked_rows:
             filled.append((row, floor + min(0.0, cosine - 1), "similar to the question, not reached"))

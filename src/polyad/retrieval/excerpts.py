@@ -35,12 +35,12 @@ _MAX_CODE_WORDS = 60
 _HEADING_MARKS = "#=-*_` \n"
 
 _MAX_GAP_WORDS = 3
-"""Words between two displayed sentences that are displayed too: an ellipsis would save little."""
+"""Number of words between two displayed sentences up to which these words are displayed too."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExcerptSource:
-    """The text and passages of a hit, from which the sentences of an excerpt are selected.
+    """The text, headings and ranked hyperedges of a hit, from which the sentences of the hit's excerpt are selected.
 
     Attributes:
         text: The text of the hit.
@@ -98,7 +98,7 @@ class ExcerptSelector:
         self._split_sentences = split_sentences
 
     def select(self, hits: Sequence[ExcerptSource], max_words: int | None = None) -> list[SelectedSentences]:
-        """Return the sentences of each hit's excerpt, at least one per hit and ``max_words`` words in all excerpts.
+        """Return the best sentences of each hit as its excerpt: at least one per hit, ``max_words`` words in all.
 
         Args:
             hits: Best first.
@@ -127,7 +127,7 @@ class ExcerptSelector:
         ]
 
     def rank_sentences(self, hit: ExcerptSource) -> list[Part]:
-        """Return a hit's sentences with their similarities to the question, best first; ties keep the text order."""
+        """Return a hit's sentences with their similarities to the question, best first; ties in text order."""
         spans, scores = self._score_spans(hit)
         order = sorted(range(len(spans)), key=lambda place: (-scores[place], place))
         return [Part(spans[place], scores[place]) for place in order]
@@ -145,7 +145,7 @@ class ExcerptSelector:
         ]
 
     def _score_spans(self, hit: ExcerptSource) -> tuple[list[Span], list[float]]:
-        """Return the sentences of a hit, without headings, and their unscaled scores, in text order."""
+        """Return (spans, scores) of a hit's sentences in text order, without headings and the hit's relevance."""
         sentences = _join_code(hit.text, [_trim_ellipsis(hit.text, span) for span in self._split_sentences(hit.text)])
         spans = [span for span in sentences if span.of(hit.text).strip(_HEADING_MARKS) not in hit.head]
         spans = spans or list(sentences) or [Span(0, len(hit.text))]
@@ -169,7 +169,7 @@ class ExcerptSelector:
 
 
 def _join_code(text: str, sentences: Sequence[Span]) -> list[Span]:
-    """Return the sentences of a text; a code block of at most :data:`_MAX_CODE_WORDS` words is one sentence."""
+    """Return ``sentences`` (spans) of a text, with each code block of at most 60 words as one sentence."""
     blocks = [block for block in find_code_blocks(text) if count_words(block.of(text)) <= _MAX_CODE_WORDS]
     outside = [
         span for span in sentences if not any(block.start < span.end and span.start < block.end for block in blocks)
@@ -185,7 +185,7 @@ def _trim_ellipsis(text: str, span: Span) -> Span:
 
 
 def _join_adjacent(text: str, spans: Sequence[Span]) -> list[Span]:
-    """Join spans with at most :data:`_MAX_GAP_WORDS` words between them."""
+    """Return ``spans`` of a text, joined where at most :data:`_MAX_GAP_WORDS` words lie between two of the spans."""
     joined: list[Span] = []
     for span in spans:
         if joined and count_words(text[joined[-1].end : span.start]) <= _MAX_GAP_WORDS:

@@ -56,7 +56,7 @@ class TextFingerprint:
         return cls(frozenset(runs), frozenset(numbers))
 
     def is_contained_in(self, other: TextFingerprint) -> bool:
-        """Return whether another text contains almost all word n-grams of this text, and all its numbers.
+        """Return whether the text ``other`` contains almost all word n-grams of this text, and all its numbers.
 
         >>> contains = TextFingerprint.from_text
         >>> contains("Pump P-17 -- see the MANUAL.").is_contained_in(contains("Pump P-17: see the manual, or ask."))
@@ -86,7 +86,7 @@ RankParts = Callable[[Sequence[Passage]], Sequence[Sequence[Part]]]
 
 
 class PartRanker:
-    """Ranks the hyperedges of passages by similarity to a question: cosine, or shared words without vectors.
+    """Ranks the hyperedges of passages by similarity to a question: by cosine, or by shared words without an embedder.
 
     Args:
         snapshot: The index.
@@ -166,11 +166,11 @@ class Hit:
 
     @property
     def id(self) -> str:
-        """The id of the hit: that of its best passage."""
+        """The id of the best passage, which is also the id of the hit."""
         return self.best.passage.id
 
     def is_adjacent(self, passage: Passage) -> bool:
-        """Return whether a passage is the one before or after a hit in the same document."""
+        """Return whether a passage directly precedes or follows this hit in its document; False for a shortened hit."""
         is_whole = self.spans is None
         return is_whole and (_is_next(self.passages[-1], passage) or _is_next(passage, self.passages[0]))
 
@@ -192,7 +192,7 @@ class Hit:
         return replace(self.best, passage=self._build_passage(), copies=self._locate_copies())
 
     def build_excerpt(self, text: str, spans: Sequence[Span], highlight: Span) -> Excerpt:
-        """Build the excerpt of a hit from ``spans`` of its text, with their location in the document."""
+        """Build a hit's excerpt from ``spans`` of its text, with their location; ``highlight`` is the best one."""
         start, end = (self._find_document_offset(offset) for offset in (spans[0].start, spans[-1].end))
         passage = self.best.passage
         return Excerpt(join_spans(text, spans), start, end, highlight, sheet=passage.sheet, slide=passage.slide)
@@ -209,7 +209,7 @@ class Hit:
         return min(first.start + self.spans[-1].start + offset, last.end)
 
     def _locate_copies(self) -> tuple[tuple[Origin, Location], ...]:
-        """Return the document and location of each copy of the hit's text."""
+        """Return the (document, location) pairs of all passages that repeat the hit's text."""
         merged: list[tuple[Passage, Origin]] = []
         for passage, origin in sorted(self.copies, key=lambda copy: (copy[0].document_id, copy[0].start)):
             if merged and _is_next(merged[-1][0], passage):
@@ -227,10 +227,7 @@ class Hit:
         return merge_passages(self.passages, passage) if len(self.passages) > 1 else passage
 
     def translate_span(self, passage_id: str, span: Span) -> Span | None:
-        """Convert a span of the passage ``passage_id`` to a span of the hit's text; None if it is not displayed.
-
-        None if the span is not displayed whole.
-        """
+        """Convert a span of the passage ``passage_id`` to a span of the hit's text; None if not displayed whole."""
         if self.spans is None:
             passage = next(passage for passage in self.passages if passage.id == passage_id)
             offset = passage.start - self.passages[0].start
@@ -243,7 +240,7 @@ class Hit:
         return None
 
     def iterate_displayed_parts(self, parts_by_id: Mapping[str, Sequence[Part]]) -> Iterator[Part]:
-        """Yield the hyperedges of ``parts_by_id`` that the hit displays, each with its spans in the hit's text."""
+        """Yield the parts (hyperedges) of the hit's passages that the hit displays, with spans in its text."""
         for passage in self.passages:
             for part in parts_by_id[passage.id]:
                 span = self.translate_span(passage.id, part.span)
@@ -252,7 +249,7 @@ class Hit:
 
 
 def merge_passages(passages: Sequence[Passage], best: Passage) -> Passage:
-    """Merge adjacent passages into one passage, whose id is that of ``best``, one of them."""
+    """Return one passage that joins adjacent ``passages``, with the id of ``best``, which is one of the passages."""
     first = passages[0]
     texts = [first.text]
     for previous, passage in pairwise(passages):
@@ -289,7 +286,7 @@ def _get_number(passage: Passage) -> int:
 
 
 def find_overlap(passage: Passage, spans: Iterable[Span]) -> list[Span]:
-    """Return the parts of a passage that lie in ``spans`` of its document, as spans of the passage's text."""
+    """Return the parts of a passage that overlap ``spans`` of its document, as spans of the passage's text."""
     overlap = []
     for span in spans:
         start, end = max(span.start, passage.start), min(span.end, passage.end)
@@ -298,14 +295,14 @@ def find_overlap(passage: Passage, spans: Iterable[Span]) -> list[Span]:
     return overlap
 
 
-def select_spans(text: str, parts: Iterable[Part], max_words: int, hidden: Iterable[Span] = ()) -> list[Span]:
-    """Return the spans of the best ``parts`` of a text, in text order, with at most ``max_words`` words.
+def select_spans(text: str, parts: Iterable[Part], max_words: int, excluded_spans: Iterable[Span] = ()) -> list[Span]:
+    """Return the spans of a text's best ``parts``, up to ``max_words`` words outside ``excluded_spans``, in text order.
 
     Args:
         text: The text of a passage.
         parts: Parts of the text, best first; parts that do not fit are skipped.
         max_words: Number of words that fit.
-        hidden: Spans that are displayed elsewhere; they are left out and do not count.
+        excluded_spans: Spans that another hit displays; their words are left out and not counted.
 
     Returns:
         Disjoint spans; empty if no part fits.
@@ -317,7 +314,7 @@ def select_spans(text: str, parts: Iterable[Part], max_words: int, hidden: Itera
     def get_word_range(span: Span) -> range:
         return range(bisect_left(starts, span.start), bisect_left(starts, span.end))
 
-    for span in hidden:
+    for span in excluded_spans:
         for index in get_word_range(span):
             is_free[index] = False
     selected: list[int] = []
@@ -331,10 +328,10 @@ def select_spans(text: str, parts: Iterable[Part], max_words: int, hidden: Itera
     return _join_words(words, sorted(selected))
 
 
-def _join_words(words: Sequence[Span], indexes: Sequence[int]) -> list[Span]:
-    """Return a span for each run of consecutive numbers in ``indexes``, which are indexes of ``words``."""
+def _join_words(words: Sequence[Span], word_indexes: Sequence[int]) -> list[Span]:
+    """Return the spans of the words at the sorted ``word_indexes``; consecutive words share one span."""
     spans = []
-    for _, group in groupby(enumerate(indexes), key=lambda pair: pair[1] - pair[0]):
+    for _, group in groupby(enumerate(word_indexes), key=lambda pair: pair[1] - pair[0]):
         run = [index for _, index in group]
         spans.append(Span(words[run[0]].start, words[run[-1]].end))
     return spans
@@ -347,8 +344,8 @@ def select_first_words(text: str, part: Part, count: int) -> list[Span]:
 
 
 def _join_parts(text: str, spans: Sequence[Span]) -> str:
-    """Return the texts of ``spans``, joined by ellipses with white space that all have the same length."""
-    separators = ["", *(_separate(text, before, span) for before, span in pairwise(spans))]
+    """Return the texts of ``spans``, joined by ellipses of equal length, so that offsets can be computed."""
+    separators = ["", *(_build_separator(text, before, span) for before, span in pairwise(spans))]
     return "".join(separator + span.of(text) for separator, span in zip(separators, spans, strict=True))
 
 
@@ -356,13 +353,13 @@ def join_spans(text: str, spans: Sequence[Span]) -> str:
     """Return the texts of ``spans``, joined by ellipses; line breaks and indentation of the text are preserved."""
     pieces = [span.of(text) for span in spans[:1]]
     for before, span in pairwise(spans):
-        separator = _separate(text, before, span)
+        separator = _build_separator(text, before, span)
         indent = text[text.rfind("\n", 0, span.start) + 1 : span.start] if separator.endswith("\n") else ""
         pieces += [separator, indent, span.of(text)]
     return "".join(pieces)
 
 
-def _separate(text: str, before: Span, span: Span) -> str:
-    """Return an ellipsis to put between two spans, and a line end if the second span begins a line of the text."""
-    _, line_end, indent = text[before.end : span.start].rpartition("\n")
+def _build_separator(text: str, first: Span, second: Span) -> str:
+    """Return the ellipsis between two spans of a text, followed by a line end if ``second`` begins a line."""
+    _, line_end, indent = text[first.end : second.start].rpartition("\n")
     return PART_SEPARATOR[:-1] + "\n" if line_end and not indent.strip() else PART_SEPARATOR

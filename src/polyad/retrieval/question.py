@@ -1,4 +1,4 @@
-"""What a question names: its mentions, the entities they link to, and what is left when these are taken out."""
+"""Links the names in a question to entities of the index, and removes these names from the question's text."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class SimilarNames:
         return linked
 
     def _find_candidates(self, key: str) -> list[int]:
-        """Return the entities whose names share the rarest word of ``key``; none if that word is too frequent."""
+        """Return the entities whose names share the rarest word of ``key``; none if the word is too frequent."""
         postings = self._snapshot.find_entities("word", key.split())
         rarest = min(postings.values(), key=len, default=[])
         return rarest if len(rarest) <= MAX_CANDIDATES else []
@@ -136,21 +136,21 @@ class QuestionLinker:
         return LinkedQuestion(question, entities, tuple(unlinked), _remove_mentions(question, linked))
 
     def _build_key(self, mention: Mention) -> str:
-        """Return the entity key of a mention (name in the question): the name itself if it is a key, or normalised."""
+        """Return the entity key of a name in the question: its exact spelling if that is a key, else normalised."""
         key, exact = build_name_key(mention.name), build_argument_key(mention.name)
         candidates = [candidate for candidate in (exact, build_labelled_key(key, mention.type)) if candidate != key]
         rows = self._snapshot.find_rows("entity", candidates) if candidates else {}
         return next((candidate for candidate in candidates if candidate in rows), key)
 
     def _select_entity_names(self, keys: Iterable[str]) -> Container[str]:
-        """Return those of ``keys`` that are the key or a label (further name) of an entity in the index."""
+        """Return the subset of ``keys`` that are keys or labels (further names) of entities in the index."""
         key_list = list(keys)
         return (
             self._snapshot.find_rows("entity", key_list).keys() | self._snapshot.find_entities("label", key_list).keys()
         )
 
     def _find_rows(self, keys: Sequence[str]) -> dict[str, list[int]]:
-        """Return the entity rows for each key, by exact key, label (further name), full name or similar spelling.
+        """Return the entity rows of each key: by exact key, label (further name), full name or similar spelling.
 
         Keys without an entity are omitted.
 
@@ -173,7 +173,7 @@ class QuestionLinker:
 
 
 def _is_plain(mention: Mention) -> bool:
-    """Return whether a mention is a single word in lower case, which is rarely a name."""
+    """Return whether a mention (name in the question) is a single word in lower case, which is rarely a name."""
     return mention.name.islower() and len(mention.name.split()) == 1 and mention.name.isalpha()
 
 

@@ -45,17 +45,17 @@ def _replace_score(hit: ScoredPassage, score: float) -> ScoredPassage:
     return replace(hit, score=score, reason=reason)
 
 
-def rank_preferred(evidence: Evidence, are_preferred: Sequence[bool], k: int) -> Evidence:
-    """Return the ``k`` best passages after those of preferred documents move up, at most to half their rank.
+def rank_preferred(evidence: Evidence, is_preferred: Sequence[bool], k: int) -> Evidence:
+    """Return the ``k`` best passages after preferred ones (mask ``is_preferred``) moved up to at most half their rank.
 
     So a preferred passage never falls, overtakes at most as many others as stand between half of its rank and its rank,
     and equal ranks go to preferred passages. The ranks do not depend on the scale of the retriever's scores.
 
     Args:
         evidence: Passages, best first: ``2 * k``, because a passage up to rank ``2 * k`` may move up.
-        are_preferred: Whether each passage is preferred.
+        is_preferred: Whether each passage is preferred.
         k: Number of passages.
     """
-    ranks = [rank / 2 if preferred else rank for rank, preferred in enumerate(are_preferred, 1)]
-    order = sorted(range(len(ranks)), key=lambda place: (ranks[place], not are_preferred[place], place))
+    ranks = [rank / 2 if preferred else rank for rank, preferred in enumerate(is_preferred, 1)]
+    order = sorted(range(len(ranks)), key=lambda place: (ranks[place], not is_preferred[place], place))
     return replace(evidence, passages=tuple(evidence.passages[place] for place in order[:k]))

@@ -54,11 +54,12 @@ def answer_roles(
     limit: int | None = None,
     select: Select = list,
 ) -> list[RoleBinding]:
-    """Return the facts that satisfy all conditions on roles, with their values of the requested roles, sorted by id.
+    """Return the facts that satisfy all conditions on roles (argument names), with values of ``requested_roles``.
 
-    Implements HyperRAG, section 2.2: the posting lists of the entities are intersected, and each remaining hyperedge
-    supplies its other roles. The cost is the length of the lists and of the result (equation 1). Pairs of entities
-    could not answer this, since they lose which entities belong to the same fact (appendix A).
+    Facts are sorted by id. Implements HyperRAG, section 2.2: the posting lists of the entities are intersected, and
+    each remaining hyperedge supplies its other roles. The cost is the length of the lists and of the result
+    (equation 1). Pairs of entities could not answer this, since they lose which entities belong to the same fact
+    (appendix A).
 
     Arguments, of tuples and of extracted facts with a relation, are matched exactly
     (:func:`polyad.text.literals.is_satisfied`). Other entities extracted from texts are matched by the key of their
@@ -104,7 +105,7 @@ def list_roles(store: Store, name: str) -> list[str]:
 
 
 def count_units(store: Store, role: str) -> dict[str, int]:
-    """Return for each unit how many numbers of a role have the unit, sorted by unit; "" means no unit."""
+    """Return a dictionary from unit to the number of argument values with ``role`` in this unit; "" means no unit."""
     units: Counter[str] = Counter()
     with store.read_transaction() as transaction:
         ids = transaction.find_tuples("", [Condition(role, "!=", _NO_VALUE)])
@@ -129,7 +130,7 @@ def _parse_conditions(conditions: Mapping[str, str | Sequence[str]] | Iterable[s
 
 
 def get_role_values(edge: Hyperedge, requested_roles: Sequence[str] = ()) -> RoleBinding:
-    """Return the values of the requested roles of a fact, or of all its roles if none are requested."""
+    """Return a fact's values of ``requested_roles`` (argument names); of all roles if none are requested."""
     arguments = tuple(
         argument for argument in edge.arguments if not requested_roles or argument.role in requested_roles
     )
@@ -138,13 +139,13 @@ def get_role_values(edge: Hyperedge, requested_roles: Sequence[str] = ()) -> Rol
 
 
 def _find_tuples(
-    store: Store, relation: str, conditions: Sequence[Condition], requested_roles: Sequence[str], select: Select
+    store: Store, relation: str, conditions: Sequence[Condition], requested_roles: Sequence[str], filter_ids: Select
 ) -> Iterator[RoleBinding]:
-    """Yield the tuples (facts supplied as data) that satisfy the conditions, in id order."""
+    """Yield the tuples (facts supplied as data) that satisfy all conditions and that ``filter_ids`` permits, by id."""
     with store.read_transaction() as transaction:
         ids = transaction.find_tuples(relation, conditions)
     for start in range(0, len(ids), _BATCH):
-        edges = get_all(store, Hyperedge, select(ids[start : start + _BATCH]))
+        edges = get_all(store, Hyperedge, filter_ids(ids[start : start + _BATCH]))
         facts = (get_role_values(edge, requested_roles) for edge in edges)
         yield from (fact for fact in facts if _has_roles(fact, requested_roles))
 
@@ -154,15 +155,15 @@ def _has_roles(fact: RoleBinding, roles: Sequence[str]) -> bool:
 
 
 def _find_extracted_facts(
-    store: Store, conditions: Sequence[Condition], requested_roles: Sequence[str], select: Select
+    store: Store, conditions: Sequence[Condition], requested_roles: Sequence[str], filter_ids: Select
 ) -> list[RoleBinding]:
-    """Return the extracted facts in which each named entity has its required role."""
+    """Return the facts extracted from texts in which the entity of each condition has the condition's role."""
     required = {(condition.role, build_name_key(condition.value)) for condition in conditions}
     if any(condition.operator != "=" for condition in conditions) or not all(key for _, key in required):
         return []
     postings = [set(get_hyperedge_ids(store, key)) for key in sorted({key for _, key in required})]
     facts = []
-    for item in get_all(store, IndexedHyperedge, select(sorted(set.intersection(*postings)))):
+    for item in get_all(store, IndexedHyperedge, filter_ids(sorted(set.intersection(*postings)))):
         edge, parts = item.hyperedge, item.incidences
         if edge.kind is HyperedgeKind.TUPLE:
             continue
