@@ -62,9 +62,9 @@ class SimilarityScale:
         self._cache = {"passage": sentinel, "hyperedge": sentinel}
 
     def similarities(self, kind: Literal["passage", "hyperedge"], rows: IntArray) -> FloatArray:
-        """Return two similarities per row: to the question, and to the question without its entity names.
+        """Return two similarities per row, ``[rows, 2]``: to the question, and to the question without entity names.
 
-        Shape ``[rows, 2]``.
+        Rows are of passages or hyperedges, as ``kind`` states.
         """
         cached_rows, values = self._cache[kind]
         positions = cached_rows.searchsorted(rows)
@@ -99,7 +99,7 @@ class Links(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FollowedMentions:
-    """The entity mentions in the best passages from which the search continues to further passages.
+    """The mentions of entities in the best passages, over which a search step continues to other passages.
 
     Attributes:
         entities: Row number of each mention's entity.
@@ -125,7 +125,7 @@ class FollowedMentions:
     def from_incidences(
         cls, snapshot: Snapshot, entities: IntArray, sources: IntArray, weights: FloatArray, similarities: FloatArray
     ) -> FollowedMentions:
-        """Build the followed mentions from parallel arrays: entity, passage, passage weight, hyperedge similarity.
+        """Build the mentions from parallel arrays: entity, passage, weight of the passage, similarity of the hyperedge.
 
         Very frequent entities, in over :data:`MAX_FOLLOWED_DEGREE` passages, are omitted.
         """
@@ -148,7 +148,7 @@ class FollowedMentions:
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """One search step: from the best passages to the entities in them, and on to passages about these entities.
+    """One search step: from the best passages to the entities that they mention, and on to passages about the entities.
 
     Attributes:
         link: The strongest link to each passage.
@@ -171,7 +171,7 @@ class Hop:
     linked_entities: tuple[IntArray, FloatArray]
 
     def get_links_to(self, passages: IntArray) -> FloatArray:
-        """Return for each passage the strongest link to it, for three types of links; shape ``[3, passages]``."""
+        """Return the weight of the strongest link to each passage, by three types of links; ``[3, passages]``."""
         links = np.zeros((3, len(passages)), dtype=np.float32)
         if len(self.link):
             positions, is_linked = self.link.find_positions(passages)
@@ -186,17 +186,18 @@ class Hop:
         return float(self.link.values[position]), int(self.sources[position]), int(self.entities[position])
 
 
-def compute_rarity(snapshot: Snapshot, degrees: IntArray) -> FloatArray:
-    """Return the rarity of each entity: 1 if one passage mentions the entity, near 0 if all passages do."""
+def compute_rarity(snapshot: Snapshot, passage_counts: IntArray) -> FloatArray:
+    """Return the rarity of entities that ``passage_counts`` passages mention: 1 for one passage, near 0 for all."""
     log_corpus_size = np.log(snapshot.passage_count + 1)
-    rarity: FloatArray = (1 - np.log(np.maximum(degrees, 1)) / log_corpus_size).astype(np.float32)
+    rarity: FloatArray = (1 - np.log(np.maximum(passage_counts, 1)) / log_corpus_size).astype(np.float32)
     return rarity
 
 
 def find_links(passages: IntArray, owners: IntArray, strengths: FloatArray, entity_count: int) -> Links:
-    """Return weighted links from each entity to the passages about it; with more passages, each weighs less.
+    """Return weighted links from entities to the passages about them, built from all mentions as parallel arrays.
 
-    A share is 1 / sqrt(passages about the entity). Strong subjects are divided among strong subjects only.
+    The more passages are about an entity, the less each link weighs: a share is 1 / sqrt(passages about the entity).
+    For a strong subject, only passages with a strong subject are counted.
 
     Args:
         passages: Row numbers of the passages that mention the entities.
@@ -213,19 +214,21 @@ def find_links(passages: IntArray, owners: IntArray, strengths: FloatArray, enti
     return Links(passages, owners, shares, is_strong)
 
 
-def follow_mentions(snapshot: Snapshot, scores: Scores, about: Scores, scale: SimilarityScale) -> Hop:
-    """Return the search step from the best passages by ``scores`` to passages about the entities in them.
+def follow_mentions(
+    snapshot: Snapshot, passage_scores: Scores, subject_scores: Scores, similarity: SimilarityScale
+) -> Hop:
+    """Return one search step: from the passages with the highest scores, over their entities, to passages about these.
 
     Args:
         snapshot: The index.
-        scores: Scores of passages; the best are the sources.
-        about: Scores of the passages about an entity of the question.
-        scale: Measures the similarity of hyperedges.
+        passage_scores: Scores of passages; the best are the sources.
+        subject_scores: How certainly passages are about an entity of the question.
+        similarity: Measures the similarity of hyperedges.
     """
-    sources = scores.top_k(SOURCES_PER_HOP, partial(rank_by_id, snapshot, "passage"))
-    source_scores = scores.get(sources)
+    sources = passage_scores.top_k(SOURCES_PER_HOP, partial(rank_by_id, snapshot, "passage"))
+    source_scores = passage_scores.get(sources)
     weights = np.maximum(source_scores / max(float(source_scores.max(initial=0)), 1e-6), 0).astype(np.float32)
-    mentions = select_mentions(snapshot, sources, weights, scale)
+    mentions = select_mentions(snapshot, sources, weights, similarity)
     elsewhere = (mentions.links.passages != mentions.sources[mentions.links.owners]).nonzero()[0]
     targets, owners, shares, is_strong = (column[elsewhere] for column in mentions.links)
     entities, sources, similarities = mentions.entities[owners], mentions.sources[owners], mentions.similarities[owners]
@@ -235,7 +238,7 @@ def follow_mentions(snapshot: Snapshot, scores: Scores, about: Scores, scale: Si
     order = np.lexsort((*ties, -values, targets))
     starts = mark_first_of_equals(targets[order]).nonzero()[0]
     best = order[starts]
-    from_subject = about.get(sources) * shares * similarities
+    from_subject = subject_scores.get(sources) * shares * similarities
     by_type = np.stack([values * is_strong, values * ~is_strong, from_subject])[:, order]
     return Hop(
         link=Scores(targets[best], values[best]),
@@ -251,11 +254,11 @@ def follow_mentions(snapshot: Snapshot, scores: Scores, about: Scores, scale: Si
 
 
 def select_mentions(
-    snapshot: Snapshot, sources: IntArray, weights: FloatArray, scale: SimilarityScale
+    snapshot: Snapshot, sources: IntArray, weights: FloatArray, similarity: SimilarityScale
 ) -> FollowedMentions:
-    """Return the entity mentions in the passages ``sources`` with ``weights``, without very frequent entities."""
+    """Return the mentions of entities in the passages ``sources`` with ``weights``, without very frequent entities."""
     edges, source_of_edge = snapshot.graph.hyperedges(sources)
-    similarities = scale.similarities("hyperedge", edges).max(axis=1)
+    similarities = similarity.similarities("hyperedge", edges).max(axis=1)
     entities, edge_of_entity = snapshot.graph.members(edges)
     positions = source_of_edge[edge_of_entity]
     return FollowedMentions.from_incidences(
@@ -264,7 +267,7 @@ def select_mentions(
 
 
 class AnchorHyperedges(NamedTuple):
-    """The hyperedges that contain an entity named in the question (anchors), with their scores.
+    """The scored hyperedges of anchors: entities named in the question, or reached by a search step.
 
     Attributes:
         passages: Row number of each hyperedge's passage.
@@ -278,19 +281,19 @@ class AnchorHyperedges(NamedTuple):
 
 
 def score_anchor_hyperedges(
-    snapshot: Snapshot, entities: IntArray, weights: FloatArray, scale: SimilarityScale
+    snapshot: Snapshot, entities: IntArray, weights: FloatArray, similarity: SimilarityScale
 ) -> AnchorHyperedges:
-    """Score the hyperedges of ``entities`` by similarity to the question without its entity names.
+    """Score each hyperedge of ``entities``: weight of the entity times similarity to the question without names.
 
-    They state what the question asks, of an entity that counts, in one place; the terms of a whole passage do not tell
-    whether its name and its answer stand together.
+    Such a hyperedge can state in one place what the question asks of the entity. The terms of a whole passage do not
+    show whether the name of the entity and the answer stand together.
 
     Args:
         snapshot: The index.
         entities: Row numbers of entities that are not too frequent.
         weights: Weight of each entity.
-        scale: Measures similarity to the rest of the question.
+        similarity: Measures similarity to the rest of the question.
     """
     edges, owners = snapshot.graph.memberships(entities)
-    values = weights[owners] * scale.similarities("hyperedge", edges)[:, 1]
+    values = weights[owners] * similarity.similarities("hyperedge", edges)[:, 1]
     return AnchorHyperedges(snapshot.graph.passages(edges), owners, values)

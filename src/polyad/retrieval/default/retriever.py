@@ -97,7 +97,7 @@ class _Ranking:
 
 
 class _DeepeningEvidence:
-    """Evidence for a question with a growing number of passages, read from the store in few round trips.
+    """A function that returns evidence with ``k`` passages; as ``k`` grows, it reads ahead, to save round trips.
 
     The third request for more passages than before reads as many as a search may request.
 
@@ -167,11 +167,11 @@ class DefaultRetriever:
         self.calibration: Calibration | None = None
 
     def retrieve(self, query: Query, snapshot: Snapshot) -> Evidence:
-        """Return the best passages as evidence, with the signals that decided, and hyperedges near the question."""
+        """Return the best passages as evidence, with their largest signals and with hyperedges near the question."""
         return self.rank(query.text, snapshot)(query.k)
 
     def rank(self, question: str, snapshot: Snapshot) -> Callable[[int], Evidence]:
-        """Rank the candidates of a question once; return a function that builds the evidence with the ``k`` best."""
+        """Rank the candidates of a question; return a function that builds evidence with the ``k`` best passages."""
         if not snapshot.passage_count:
             return lambda _: build_evidence(snapshot, question, self.name, [])
         return _DeepeningEvidence(partial(self._build_evidence, self._score_candidates(question, snapshot)))
@@ -222,7 +222,7 @@ class DefaultRetriever:
         )
 
     def _build_evidence(self, ranking: _Ranking, k: int) -> Evidence:
-        """Build the evidence with the ``k`` best candidates of a ranking."""
+        """Return evidence with the ``k`` best candidate passages of ``ranking``, read from the store."""
         snapshot, inputs, scores = ranking.snapshot, ranking.inputs, ranking.scores
         question = inputs.question.text
         best = _find_best(ranking, k)
@@ -267,7 +267,9 @@ class DefaultRetriever:
         return replace(unexplained, passages=tuple(passages))
 
     def _explain_scores(self, scores: FloatArray, contributions: FloatArray) -> list[list[str]]:
-        """Return for each score the signals that contribute most, as text, and the sum of all other signals.
+        """Return for each score texts of the largest contributions, such as "mentions names in the question +0.31".
+
+        The last text is the sum of all other contributions.
 
         Args:
             scores: Score of each passage.
@@ -284,7 +286,7 @@ class DefaultRetriever:
 
 
 def _score_rare_literals(question: LinkedQuestion, snapshot: Snapshot, passages: IntArray) -> FloatArray:
-    """Return a score for each passage: the share of the question's rare numbers and codes in the passage.
+    """Return a score for each passage: the share of the question's rare numbers and codes that the passage contains.
 
     An error code or part number that few passages contain says more about them than its rarity among other words, and
     encoders hardly distinguish numbers. Links already count numbers in a linked name, such as "Felices 140".
@@ -307,7 +309,7 @@ def _score_rare_literals(question: LinkedQuestion, snapshot: Snapshot, passages:
 
 
 def _find_best(ranking: _Ranking, k: int) -> IntArray:
-    """Return the indices of the ``k`` best candidates, best first, ties by id."""
+    """Return the indices of the ``k`` best candidate passages in ``ranking``, best first, ties by id."""
     snapshot, candidates = ranking.snapshot, ranking.inputs.candidates
     return find_top_positions(ranking.scores, k, lambda places: rank_by_id(snapshot, "passage", candidates[places]))
 
@@ -315,7 +317,7 @@ def _find_best(ranking: _Ranking, k: int) -> IntArray:
 def _explain_links(
     snapshot: Snapshot, links: Mapping[int, tuple[int, int]], link_names: Mapping[int, str]
 ) -> dict[int, tuple[str]]:
-    """Return for each passage with a link from another passage a sentence that explains its strongest link.
+    """Return for each passage with a link from another passage one sentence that explains its strongest link.
 
     Args:
         snapshot: The index.
@@ -330,7 +332,7 @@ def _explain_links(
 
 
 def _describe_link(title: str, entity: str) -> str:
-    """Describe a link between two passages by the title of its source and the entity that both share.
+    """Describe a link between passages by the ``title`` of the first passage and the name of the shared ``entity``.
 
     >>> _describe_link("Bell of Tarn", "Ines Moreau"), _describe_link("Pump house / Duty", "Pump house")
     ("linked from 'Bell of Tarn', which mentions 'Ines Moreau'", "linked from another passage about 'Pump house'")
@@ -353,6 +355,6 @@ def _find_nearest_hyperedges(
 
 
 def _find_strongest_link(inputs: SignalInputs, passage: int) -> tuple[int, int]:
-    """Return source passage and entity of the strongest link to a passage; (-1, -1) without a link."""
+    """Return (source passage, entity) of the strongest link to ``passage``; (-1, -1) without a link."""
     _, source, entity = max((hop.find_origin(passage) for hop in inputs.hops), key=lambda origin: origin[0])
     return source, entity

@@ -46,9 +46,9 @@ FEATURES = (
 
 
 def compute_adjustments(
-    inputs: SignalInputs, scores: FloatArray, weights: FloatArray, snapshot: Snapshot
+    inputs: SignalInputs, scores: FloatArray, feature_weights: FloatArray, snapshot: Snapshot
 ) -> FloatArray:
-    """Compare the best candidates with each other, and return the change of each candidate's score.
+    """Return the change of each candidate passage's score after the best candidates are compared with each other.
 
     Changes are 0 for linkability 0, where names do not lead to the passages about them.
 
@@ -57,7 +57,7 @@ def compute_adjustments(
     Args:
         inputs: Measurements of the candidates.
         scores: Scores of the first stage, ``[candidates]``.
-        weights: Weight of each of :data:`FEATURES`.
+        feature_weights: Weight of each of :data:`FEATURES`.
         snapshot: The index.
     """
     adjustments = np.zeros(len(scores), dtype=np.float32)
@@ -65,7 +65,7 @@ def compute_adjustments(
         return adjustments
     best, features = compare_best(inputs, scores, snapshot)
     adjusted = scores[best] + np.float32(compute_second_stage_weight(snapshot.linkability, len(best))) * (
-        features * weights
+        features * feature_weights
     ).sum(axis=1)
     adjusted += scores[best[0]] - adjusted.max()
     is_compared = np.zeros(len(scores), dtype=bool)
@@ -75,23 +75,23 @@ def compute_adjustments(
     return adjustments
 
 
-def compute_second_stage_weight(linkability: float, compared: int) -> float:
-    """Return the weight, in [0, 1], of the second ranking stage, in which the best candidates are compared.
+def compute_second_stage_weight(linkability: float, candidate_count: int) -> float:
+    """Return the weight, in [0, 1], of the second ranking stage: ``linkability`` squared, less for few candidates.
 
     The square of the linkability keeps the first three hits in manuals (linkability 0.2), of which linkability itself
     loses some. With few candidates, as in an index of a few pages, the best three differ little from the rest.
 
     Args:
-        linkability: Linkability of the index.
-        compared: Number of candidates that are compared.
+        linkability: How reliably names lead to the passage about the named entity, in [0, 1].
+        candidate_count: Number of best candidates that the second stage compares with each other.
     """
-    return linkability**2 * min(1.0, compared / MAX_CANDIDATES)
+    return linkability**2 * min(1.0, candidate_count / MAX_CANDIDATES)
 
 
 def compare_best(inputs: SignalInputs, scores: FloatArray, snapshot: Snapshot) -> tuple[IntArray, FloatArray]:
-    """Return the indices of the best candidates, and features that compare each with the others.
+    """Return (indices of the best candidates, ``[best, features]`` that compare each candidate with the others).
 
-    Best first; float32 ``[best, features]``.
+    Best first; the features are float32, in the order of :data:`FEATURES`.
     """
     best = find_top_positions(
         scores, MAX_CANDIDATES, lambda places: rank_by_id(snapshot, "passage", inputs.candidates[places])
@@ -107,8 +107,8 @@ def compare_best(inputs: SignalInputs, scores: FloatArray, snapshot: Snapshot) -
         shared @ weights,
         subjects[:, :BEST].max(axis=1),
         subjects @ weights,
-        _compute_gain(inputs, rows, 1),
-        _compute_gain(inputs, rows, BEST),
+        _compute_new_term_share(inputs, rows, 1),
+        _compute_new_term_share(inputs, rows, BEST),
         inputs.coverage[best],
         *_compare_titles(inputs.question.text, snapshot, rows),
         *_compare_vectors(inputs, snapshot, rows, weights),
@@ -117,11 +117,12 @@ def compare_best(inputs: SignalInputs, scores: FloatArray, snapshot: Snapshot) -
 
 
 def _compare_entities(mentions: FollowedMentions, rows: IntArray, sources: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Compare candidates with the best passages ``sources`` by shared entities, without very frequent ones.
+    """Return two matrices ``[rows, sources]``: the rarity of the rarest shared entity, and 1 for a shared subject.
 
     Returns:
-        The rarity of the rarest entity that both mention, and 1 if the candidate mentions a subject of the source;
-        both ``[rows, sources]``, and 0 for the candidate itself.
+        The rarity of the rarest entity that a row (candidate passage) and a source (one of the best passages) mention,
+        without very frequent entities; and 1 if the row mentions a subject of the source. Both are 0 if row and source
+        are the same passage.
     """
     row_order, source_order = rows.argsort(), sources.argsort()
     is_candidate = is_in(mentions.other_passages, rows[row_order])
@@ -138,17 +139,17 @@ def _compare_entities(mentions: FollowedMentions, rows: IntArray, sources: IntAr
     return shared, subjects
 
 
-def _compute_gain(inputs: SignalInputs, rows: IntArray, count: int) -> FloatArray:
-    """Return the share of the question's terms in each candidate that the ``count`` best candidates lack."""
-    is_contained = inputs.terms.find_contained_terms(rows)
-    is_known = np.tile(is_contained[:count].any(axis=0), (len(rows), 1))
-    for rank in range(min(count, len(rows))):  # all others are compared with the same candidates
-        is_known[rank] = is_contained[_list_others(rank, count, len(rows))].any(axis=0)
-    return inputs.terms.compute_coverage(is_contained & ~is_known)
+def _compute_new_term_share(inputs: SignalInputs, candidates: IntArray, best_count: int) -> FloatArray:
+    """Return the share of question terms in each candidate that the ``best_count`` best other candidates lack."""
+    is_contained = inputs.terms.find_contained_terms(candidates)
+    is_in_others = np.tile(is_contained[:best_count].any(axis=0), (len(candidates), 1))
+    for rank in range(min(best_count, len(candidates))):  # all others are compared with the same candidates
+        is_in_others[rank] = is_contained[_list_others(rank, best_count, len(candidates))].any(axis=0)
+    return inputs.terms.compute_coverage(is_contained & ~is_in_others)
 
 
 def _list_others(rank: int, count: int, total: int) -> list[int]:
-    """Return the ``count`` lowest of the ranks 0 to ``total`` - 1, without ``rank``.
+    """Return the ``count`` lowest ranks other than ``rank``, of the ranks 0 to ``total`` - 1.
 
     >>> _list_others(1, 3, 60), _list_others(9, 3, 60), _list_others(0, 3, 2)
     ([0, 2, 3], [0, 1, 2], [1])
@@ -156,31 +157,31 @@ def _list_others(rank: int, count: int, total: int) -> list[int]:
     return [other for other in range(min(count + 1, total)) if other != rank][:count]
 
 
-def _compare_titles(question: str, snapshot: Snapshot, rows: IntArray) -> FloatArray:
-    """Return features that compare each candidate's title with the question and the best candidates' texts.
+def _compare_titles(question: str, snapshot: Snapshot, candidates: IntArray) -> FloatArray:
+    """Return ``[3, candidates]``: how far the question and the best passages contain each candidate's title.
 
-    A title is the terms of the most certain subjects.
+    A title is the terms of a passage's most certain subjects.
 
     Returns:
-        Shares of the title in the question or the best three, and in the best three alone, and 1 for a subject that
-        one of these has too; ``[3, rows]``.
+        The share of the title's terms in the question or the best three passages; their share in the best three alone;
+        and 1 if one of the best three has the same subject.
     """
-    entities, owners, strengths = snapshot.graph.subjects(rows)
-    highest = np.zeros(len(rows), dtype=np.float32)
+    entities, owners, strengths = snapshot.graph.subjects(candidates)
+    highest = np.zeros(len(candidates), dtype=np.float32)
     np.maximum.at(highest, owners, strengths)
     is_certain = strengths >= highest[owners]
     entities, owners = entities[is_certain], owners[is_certain]
-    titles: list[set[str]] = [set() for _ in rows]
-    subjects: list[set[int]] = [set() for _ in rows]
+    titles: list[set[str]] = [set() for _ in candidates]
+    subjects: list[set[int]] = [set() for _ in candidates]
     for entity, owner, key in zip(entities.tolist(), owners.tolist(), snapshot.ids("entity", entities), strict=True):
         titles[owner].update(extract_query_terms(key))
         subjects[owner].add(entity)
     question_terms = set(extract_query_terms(question))
-    best = snapshot.get(Passage, rows[: BEST + 1].tolist())
+    best = snapshot.get(Passage, candidates[: BEST + 1].tolist())
     texts = [set(extract_terms(f"{passage.title} {passage.text}")) for passage in best]
-    columns = np.zeros((3, len(rows)), dtype=np.float32)
+    columns = np.zeros((3, len(candidates)), dtype=np.float32)
     for rank, (title, own_subjects) in enumerate(zip(titles, subjects, strict=True)):
-        others = _list_others(rank, BEST, len(rows))
+        others = _list_others(rank, BEST, len(candidates))
         in_others = set().union(*(title & texts[other] for other in others))
         if title:
             columns[:, rank] = (
@@ -192,18 +193,18 @@ def _compare_titles(question: str, snapshot: Snapshot, rows: IntArray) -> FloatA
 
 
 def _compare_vectors(
-    inputs: SignalInputs, snapshot: Snapshot, rows: IntArray, weights: FloatArray
+    inputs: SignalInputs, snapshot: Snapshot, rows: IntArray, source_weights: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return two cosines per candidate: with the best passages, and with what they lack of the question.
+    """Return two cosines per candidate: with the best passages, and with the part of the question that the best lacks.
 
-    That part is the question minus its projection on the best source.
+    The part that the best passage lacks is the question's vector minus its projection on the best passage's vector.
 
     Cosines are divided by their spread over the corpus, so that they are comparable between embedders.
     """
-    sources = snapshot.vectors("passage", rows[: len(weights)])
+    sources = snapshot.vectors("passage", rows[: len(source_weights)])
     question = inputs.scale.vectors[0]
     remainder = question - (question @ sources[0]) * sources[0]
     cosines = snapshot.cosines("passage", rows, np.concatenate([sources, remainder[None]])) / inputs.scale.spreads[0]
     to_sources = cosines[:, :-1].copy()
     np.fill_diagonal(to_sources, 0)  # of itself
-    return (to_sources * weights).sum(axis=1) / weights.sum(), cosines[:, -1]
+    return (to_sources * source_weights).sum(axis=1) / source_weights.sum(), cosines[:, -1]

@@ -84,12 +84,12 @@ class TermCoverage:
         return contained
 
     def compute_coverage(self, is_contained: BoolArray) -> FloatArray:
-        """Return the share, in [0, 1], of the question's terms that the mask marks, weighted by rarity."""
+        """Return the share, in [0, 1], of question terms that ``is_contained`` (a mask) marks, weighted by rarity."""
         coverage: FloatArray = np.where(is_contained, self.weights, np.float32(0)).sum(axis=-1)
         return coverage
 
     def compute_gain(self, passages: IntArray, is_contained: BoolArray, mentions: FollowedMentions) -> FloatArray:
-        """Return for each linked passage the share of question terms that it adds to the passage that links to it.
+        """Return for each passage the share of question terms that it adds to a best passage with a shared entity.
 
         Args:
             passages: Row numbers, sorted.
@@ -267,16 +267,16 @@ def list_weight_names(signal_names: Sequence[str]) -> list[str]:
 
 
 def compute_signals(inputs: SignalInputs, rewriting: bool) -> FloatArray:
-    """Return all ranking signals (features) of all candidate passages; float32 ``[candidates, signals]``."""
+    """Compute the matrix ``[candidates, signals]``: a row per candidate passage, a column per signal, such as BM25."""
     signals = [*SIGNALS.values(), *(REWRITE_SIGNALS.values() if rewriting else ())]
     return np.stack([signal(inputs) for signal in signals], axis=1).astype(np.float32)
 
 
 def expand_by_linkability(signals: FloatArray, linkability: float) -> FloatArray:
-    """Return each signal twice: times ``linkability`` (reliability of links, in [0, 1]) and times 1 minus it.
+    """Return the columns of ``signals`` twice: times ``linkability`` (how reliable links are), and times 1 minus it.
 
     A signal that identifies evidence among articles that mention each other says little in a novel, so each signal has
-    two weights. An index in between mixes them.
+    two weights, one for linkability 1 and one for linkability 0. An index in between mixes them.
 
     Args:
         signals: float32 ``[candidates, signals]``.
@@ -350,7 +350,7 @@ class SignalExtractor:
         hops = first_hop, second_hop
         is_followed = degrees <= MAX_FOLLOWED_DEGREE
         question_entities = Scores.from_pairs(entities[is_followed], rarities[is_followed])
-        anchor, hop_anchor = self._score_anchors(question_entities, hops, prior.top_k(1, self._order), scale)
+        anchor, hop_anchor = self._score_by_hyperedge(question_entities, hops, prior.top_k(1, self._order), scale)
         mention_rankings = [mentions, first_hop.shared_mention, second_hop.shared_mention, anchor, hop_anchor]
         link_rankings = [about, first_hop.link, second_hop.link]
         candidates = union(
@@ -414,15 +414,15 @@ class SignalExtractor:
         return positive.rows if len(positive) <= k else positive.top_k(k, self._order)
 
     def _rank_by_bm25(self, question: str) -> tuple[IntArray, Scores]:
-        """Return the best passages by BM25, and their scores divided by the highest score."""
+        """Return (rows of the best passages by BM25, their scores divided by the highest score)."""
         rows, scores = self._snapshot.search_terms(question, BM25_DEPTH)
         return rows, Scores.from_pairs(rows, scores / max(float(scores.max(initial=0)), 1e-9))
 
     def _score_question_entities(self, entities: IntArray, rarities: FloatArray) -> tuple[Scores, Scores, Scores]:
-        """Score passages that are surely about an entity of the question, perhaps about one, or mention one.
+        """Return three passage scores: surely about one of ``entities``, possibly about one, and mentioning rare ones.
 
         Args:
-            entities: Row numbers of the question's entities, without hubs.
+            entities: Row numbers of the question's entities, without very frequent entities.
             rarities: The rarity of each entity.
         """
         passages, owners, strengths = self._snapshot.graph.mentions(entities)
@@ -435,7 +435,7 @@ class SignalExtractor:
         )
 
     def _score_hub_mentions(self, hubs: IntArray, rarities: FloatArray, passages: IntArray) -> FloatArray:
-        """Return for each passage the summed rarity of the ``hubs`` (very frequent entities) in it.
+        """Return for each passage the summed ``rarities`` of the ``hubs`` (very frequent entities) that it mentions.
 
         Only the given passages are read, since a hub has too many memberships to read them all.
         """
@@ -451,16 +451,16 @@ class SignalExtractor:
             np.add.at(sums, pairs // len(hubs), rarities[order][pairs % len(hubs)])
         return sums
 
-    def _score_anchors(
-        self, question_entities: Scores, hops: tuple[Hop, Hop], best_source: IntArray, scale: SimilarityScale
+    def _score_by_hyperedge(
+        self, question_entities: Scores, hops: tuple[Hop, Hop], best_passage: IntArray, similarity: SimilarityScale
     ) -> tuple[Scores, Scores]:
-        """Score passages by their best hyperedge with an entity of the question, or with a followed entity.
+        """Return two passage scores: by the best hyperedge with a question's entity, and with an entity of ``hops``.
 
         Args:
             question_entities: Rarities of the question's entities, without frequent ones.
-            hops: The followed entities; each counts by its rarity and its best source.
-            best_source: Row number of the best source, in which followed entities do not count.
-            scale: Measures similarity to the rest of the question.
+            hops: The search steps; each of their entities counts by its rarity and the weight of its best passage.
+            best_passage: Row number of the best passage, in which entities of the search steps do not count.
+            similarity: Measures similarity to the rest of the question.
         """
         mentions = [hop.mentions for hop in hops]
         followed_entities = Scores.from_max(
@@ -471,40 +471,38 @@ class SignalExtractor:
             self._snapshot,
             np.concatenate([question_entities.rows, followed_entities.rows]),
             np.concatenate([question_entities.values, followed_entities.values]),
-            scale,
+            similarity,
         )
         in_question = anchors.owners < len(question_entities)
-        elsewhere = ~in_question & (anchors.passages != best_source)
+        elsewhere = ~in_question & (anchors.passages != best_passage)
         return (
             Scores.from_max(anchors.passages[in_question], anchors.values[in_question]),
             Scores.from_max(anchors.passages[elsewhere], anchors.values[elsewhere]),
         )
 
-    def _score_after_hop(self, hop: Hop, bm25: Scores, about: Scores, scale: SimilarityScale) -> Scores:
-        """Return passage scores after one search step ``hop`` over entities: similarity, BM25 and links."""
-        rows = union([scale.nearest[0], bm25.rows, about.rows, hop.link.rows])
-        dense, rest = scale.similarities("passage", rows).T
-        prior = _score_before_links(dense, bm25.get(rows), about.get(rows))
+    def _score_after_hop(self, hop: Hop, bm25: Scores, subject_scores: Scores, similarity: SimilarityScale) -> Scores:
+        """Return passage scores after a search step: similarity, BM25, subjects of the question, links of ``hop``."""
+        rows = union([similarity.nearest[0], bm25.rows, subject_scores.rows, hop.link.rows])
+        dense, rest = similarity.similarities("passage", rows).T
+        prior = _score_before_links(dense, bm25.get(rows), subject_scores.get(rows))
         return Scores(rows, prior + hop.link.get(rows) * (MIN_LINK_SHARE + rest))
 
-    def _measure_hyperedges(self, candidates: IntArray, scale: SimilarityScale) -> FloatArray:
-        """Return two similarities per candidate, of its best hyperedges: to the question and to its remainder.
-
-        The remainder is the question without its linked names.
+    def _measure_hyperedges(self, candidates: IntArray, similarity: SimilarityScale) -> FloatArray:
+        """Return each passage's highest hyperedge similarity to the question, with and without the question's names.
 
         Shape ``[candidates, 2]``.
         """
         edges, owners = self._snapshot.graph.hyperedges(candidates)
         best = np.zeros((len(candidates), 2), dtype=np.float32)
-        np.maximum.at(best, owners, scale.similarities("hyperedge", edges))
+        np.maximum.at(best, owners, similarity.similarities("hyperedge", edges))
         return best
 
     def _measure_rewrites(
-        self, question: LinkedQuestion, candidates: IntArray, hops: tuple[Hop, Hop], scale: SimilarityScale
+        self, question: LinkedQuestion, candidates: IntArray, hops: tuple[Hop, Hop], similarity: SimilarityScale
     ) -> FloatArray:
         """Return each candidate's highest similarity to the question rewritten with the names of linked entities.
 
-        Unweighted and weighted by the link, ``[candidates, 2]``; zeros without rewriting.
+        Shape ``[candidates, 2]``: unweighted, and weighted by the link; zeros without rewriting.
         """
         snapshot, zeros = self._snapshot, np.zeros((len(candidates), 2), dtype=np.float32)
         if not self._rewriting:
@@ -518,7 +516,7 @@ class SignalExtractor:
             [f"{question.remainder} {key}" for key in snapshot.ids("entity", best_entities)], "query"
         )
         cosines = snapshot.cosines("passage", candidates, vectors)
-        similarities = np.maximum(0, (cosines - snapshot.mean_cosines(vectors)) / scale.spreads[0])
+        similarities = np.maximum(0, (cosines - snapshot.mean_cosines(vectors)) / similarity.spreads[0])
         weights = linked_entities.get(best_entities)
         return np.stack([similarities.max(axis=1), (similarities * weights).max(axis=1)], axis=1)
 
@@ -529,7 +527,7 @@ def _score_before_links(dense: FloatArray, bm25: FloatArray, about: FloatArray) 
 
 
 def _invert_ranks(ranked_rows: IntArray, candidates: IntArray) -> FloatArray:
-    """Return the reciprocal rank, constant / (constant + rank), of each candidate; 0 if it is not ranked."""
+    """Return 1 / (1 + rank / 10) of each candidate in ``ranked_rows``, best first; 0 for candidates not in the list."""
     ranks = np.arange(len(ranked_rows), dtype=np.float32)
     return Scores.from_pairs(ranked_rows, RANK_CONSTANT / (RANK_CONSTANT + ranks)).get(candidates)
 

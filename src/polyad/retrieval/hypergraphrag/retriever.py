@@ -37,8 +37,8 @@ _RANKING_DEPTH = 200
 
 
 @dataclass(frozen=True, slots=True)
-class _Knowledge:
-    """The hyperedges retrieved for a question (K_H in HyperGraphRAG), as arrays of row numbers.
+class _RetrievedGraph:
+    """The entities and hyperedges retrieved for a question, as arrays of row numbers and scores (the paper's K_H).
 
     Attributes:
         entities: The retrieved entities R_V, best first.
@@ -83,30 +83,30 @@ class HyperGraphRAGRetriever:
         self._thresholds = _choose_thresholds(settings, embedder.name)
 
     def retrieve(self, query: Query, snapshot: Snapshot) -> Evidence:
-        """Return the best passages, with the best retrieved hyperedges and entities (K_H in the paper).
+        """Return the best passages as evidence, with the entities and hyperedges that led to the passages (K_H).
 
-        The snapshot must contain entity vectors. If K* has fewer than k passages, the most similar others follow,
-        unless ``top_k_passages`` is 0.
+        The snapshot must contain entity vectors. If the retrieved hyperedges have fewer than k passages, the
+        most similar other passages follow, unless ``top_k_passages`` is 0.
         """
         question = query.text
         linked_question = QuestionLinker(snapshot, self._extractor, names=self._names).link(question)
         names = _list_names(linked_question) or [question]
         single_names = names if self._settings.names == "each" and len(names) > 1 else []
         vectors = self._embedder.encode([question, ", ".join(names), *single_names], "query")
-        knowledge = self._retrieve_knowledge(snapshot, vectors[0], vectors[1:])
+        graph_hits = self._retrieve_graph(snapshot, vectors[0], vectors[1:])
         rank = self._rank_passages if self._settings.passage_source == "ranked" else self._select_similar_passages
-        hits = rank(snapshot, knowledge, vectors[0], query.k)
-        return self._build_evidence(snapshot, question, ", ".join(names), knowledge, hits)
+        hits = rank(snapshot, graph_hits, vectors[0], query.k)
+        return self._build_evidence(snapshot, question, ", ".join(names), graph_hits, hits)
 
-    def _retrieve_knowledge(self, snapshot: Snapshot, question: FloatArray, names: FloatArray) -> _Knowledge:
-        """Return K_H: hyperedges similar to the question, and hyperedges of entities similar to ``names`` in it.
+    def _retrieve_graph(self, snapshot: Snapshot, vector: FloatArray, name_vectors: FloatArray) -> _RetrievedGraph:
+        """Return hyperedges similar to the question, and hyperedges of entities similar to names in the question.
 
-        K_H is the paper's term.
+        The paper calls the result K_H.
         """
-        entities = self._retrieve_entities(snapshot, names)
-        retrieved = self._retrieve_hyperedges(snapshot, question)
+        entities = self._retrieve_entities(snapshot, name_vectors)
+        retrieved = self._retrieve_hyperedges(snapshot, vector)
         edges, owners = snapshot.graph.memberships(entities.rows)
-        similarity = snapshot.cosines("hyperedge", edges, question, weighted=True)
+        similarity = snapshot.cosines("hyperedge", edges, vector, weighted=True)
         strength = (entities.values[owners] / 100 * np.maximum(similarity, 0)).astype(np.float32)
         # Sorted by hyperedge, then strength, then entity: the first entity of each hyperedge is its source.
         order = np.lexsort((rank_by_id(snapshot, "entity", entities.rows)[owners], -strength, edges))
@@ -121,43 +121,39 @@ class HyperGraphRAGRetriever:
         source_entities[np.searchsorted(rows, reached)] = entities.rows[owners[order][first]]
         ranked = find_top_positions(scores, len(rows), lambda places: rank_by_id(snapshot, "hyperedge", rows[places]))
         best_entities = entities.top_k(len(entities), partial(rank_by_id, snapshot, "entity"))
-        return _Knowledge(
+        return _RetrievedGraph(
             best_entities, entities.get(best_entities), retrieved, rows[ranked], scores[ranked], source_entities[ranked]
         )
 
-    def _retrieve_entities(self, snapshot: Snapshot, names: FloatArray) -> Scores:
-        """Return the entities most similar to the names in the question (R_V), with scores in (0, 100]."""
+    def _retrieve_entities(self, snapshot: Snapshot, name_vectors: FloatArray) -> Scores:
+        """Return the entities most similar to ``name_vectors`` (of the question's names), with scores in (0, 100]."""
         settings = self._settings
         if not settings.top_k_entities:
             return Scores.empty()
-        nearest = snapshot.nearest("entity", names, settings.top_k_entities, weighted=True)
+        nearest = snapshot.nearest("entity", name_vectors, settings.top_k_entities, weighted=True)
         rows, values = (np.concatenate(column) for column in zip(*nearest, strict=True))
         best = Scores.from_max(rows, values).above(self._thresholds.entity_threshold)
         top_rows = best.top_k(settings.top_k_entities, partial(rank_by_id, snapshot, "entity"))
         return Scores.from_pairs(top_rows, best.get(top_rows))
 
-    def _retrieve_hyperedges(self, snapshot: Snapshot, question: FloatArray) -> Scores:
-        """Return the hyperedges most similar to the question (R_H), with scores in (0, 10]."""
+    def _retrieve_hyperedges(self, snapshot: Snapshot, vector: FloatArray) -> Scores:
+        """Return the hyperedges most similar to the question, with scores in (0, 10]; R_H in the paper."""
         settings = self._settings
         if not settings.top_k_hyperedges:
             return Scores.empty()
-        ((rows, values),) = snapshot.nearest("hyperedge", question[None], settings.top_k_hyperedges, weighted=True)
+        ((rows, values),) = snapshot.nearest("hyperedge", vector[None], settings.top_k_hyperedges, weighted=True)
         return Scores.from_pairs(rows, values).above(self._thresholds.hyperedge_threshold)
 
     def _select_similar_passages(
-        self, snapshot: Snapshot, _: _Knowledge, question: FloatArray, k: int
+        self, snapshot: Snapshot, _: _RetrievedGraph, question_vector: FloatArray, k: int
     ) -> list[RankedPassage]:
-        """Return the ``k`` passages most similar to the question, best first.
-
-        The paper calls them K_chunk.
+        """Return the ``k`` passages most similar to the question, best first, with scores (K_chunk in the paper).
 
         The list is empty if ``top_k_passages`` is 0.
-
-        None if ``top_k_passages`` is 0.
         """
         if not self._settings.top_k_passages:
             return []
-        ((near, cosines),) = snapshot.nearest("passage", question[None], min(k, self._settings.top_k_passages))
+        ((near, cosines),) = snapshot.nearest("passage", question_vector[None], min(k, self._settings.top_k_passages))
         return [
             (row, cosine, "similar to the question")
             for row, cosine in zip(near.tolist(), cosines.tolist(), strict=True)
@@ -165,20 +161,20 @@ class HyperGraphRAGRetriever:
         ]
 
     def _rank_passages(
-        self, snapshot: Snapshot, knowledge: _Knowledge, question: FloatArray, k: int
+        self, snapshot: Snapshot, graph_hits: _RetrievedGraph, question_vector: FloatArray, k: int
     ) -> list[RankedPassage]:
-        """Return the best passages of the retrieved hyperedges (K*), each as row, score and reason."""
+        """Return the ``k`` best passages as (row, score, reason), by reciprocal rank fusion of up to four rankings."""
         rankings = {
-            "contains a hyperedge similar to the question": _score_by_hyperedge(snapshot, knowledge),
-            "mentions an entity similar to a name in the question": _score_by_entity(snapshot, knowledge),
-            "about an entity of a hyperedge similar to the question": _score_by_member(snapshot, knowledge),
+            "contains a hyperedge similar to the question": _score_by_hyperedge(snapshot, graph_hits),
+            "mentions an entity similar to a name in the question": _score_by_entity(snapshot, graph_hits),
+            "about an entity of a hyperedge similar to the question": _score_by_member(snapshot, graph_hits),
         }
         if self._settings.top_k_passages:
-            ((near, cosines),) = snapshot.nearest("passage", question[None], self._settings.top_k_passages)
+            ((near, cosines),) = snapshot.nearest("passage", question_vector[None], self._settings.top_k_passages)
             candidates = union(
                 [near[cosines > self._thresholds.passage_threshold], *(scores.rows for scores in rankings.values())]
             )
-            similarity = Scores(candidates, np.maximum(snapshot.cosines("passage", candidates, question), 0))
+            similarity = Scores(candidates, np.maximum(snapshot.cosines("passage", candidates, question_vector), 0))
             rankings["similar to the question"] = similarity.above(0)
         order = partial(rank_by_id, snapshot, "passage")
         shares = {reason: _invert_ranks(scores, order) for reason, scores in rankings.items()}
@@ -189,15 +185,15 @@ class HyperGraphRAGRetriever:
             for row in Scores(rows, total).top_k(k, order).tolist()
             for score in [float(total[np.searchsorted(rows, row)])]
         ]
-        return fill_with_similar(snapshot, hits, question, k) if self._settings.top_k_passages else hits
+        return fill_with_similar(snapshot, hits, question_vector, k) if self._settings.top_k_passages else hits
 
     def _build_evidence(
-        self, snapshot: Snapshot, question: str, names: str, knowledge: _Knowledge, hits: list[RankedPassage]
+        self, snapshot: Snapshot, question: str, names: str, graph_hits: _RetrievedGraph, hits: list[RankedPassage]
     ) -> Evidence:
-        count = min(len(knowledge.edges), self._settings.max_listed_hyperedges or len(knowledge.edges))
-        is_retrieved = np.isin(knowledge.edges[:count], knowledge.retrieved.rows).tolist()
-        edges, scores = knowledge.edges[:count].tolist(), knowledge.edge_scores[:count].tolist()
-        sources = knowledge.source_entities[:count].tolist()
+        count = min(len(graph_hits.edges), self._settings.max_listed_hyperedges or len(graph_hits.edges))
+        is_retrieved = np.isin(graph_hits.edges[:count], graph_hits.retrieved.rows).tolist()
+        edges, scores = graph_hits.edges[:count].tolist(), graph_hits.edge_scores[:count].tolist()
+        sources = graph_hits.source_entities[:count].tolist()
         ranked = [
             RankedHyperedge(
                 edge,
@@ -215,30 +211,30 @@ class HyperGraphRAGRetriever:
             self.name if retrieves else NoRetriever.name,
             hits,
             ranked,
-            list(zip(knowledge.entities.tolist(), knowledge.entity_scores.tolist(), strict=True)),
+            list(zip(graph_hits.entities.tolist(), graph_hits.entity_scores.tolist(), strict=True)),
         )
 
 
-def _score_by_hyperedge(snapshot: Snapshot, knowledge: _Knowledge) -> Scores:
-    """Score each passage by its best hyperedge, among the hyperedges most similar to the question."""
-    retrieved = knowledge.retrieved
+def _score_by_hyperedge(snapshot: Snapshot, graph_hits: _RetrievedGraph) -> Scores:
+    """Score each passage by its best hyperedge among the hyperedges most similar to the question."""
+    retrieved = graph_hits.retrieved
     return Scores.from_max(snapshot.graph.passages(retrieved.rows), retrieved.values).above(0)
 
 
-def _score_by_entity(snapshot: Snapshot, knowledge: _Knowledge) -> Scores:
-    """Score each passage by the best entity in it, among the entities most similar to the question's names.
+def _score_by_entity(snapshot: Snapshot, graph_hits: _RetrievedGraph) -> Scores:
+    """Score each passage by its best entity among the entities most similar to the question's names.
 
     The score of an entity is divided by the root of its number of mentions.
     """
     graph = snapshot.graph
-    passages, owners, _ = graph.mentions(knowledge.entities)
-    shares = knowledge.entity_scores / np.sqrt(graph.mention_counts(knowledge.entities))
+    passages, owners, _ = graph.mentions(graph_hits.entities)
+    shares = graph_hits.entity_scores / np.sqrt(graph.mention_counts(graph_hits.entities))
     return Scores.from_max(passages, shares[owners]).above(0)
 
 
-def _score_by_member(snapshot: Snapshot, knowledge: _Knowledge) -> Scores:
-    """Score each passage by the best hyperedge, from another passage, that mentions the passage's main entity."""
-    graph, retrieved = snapshot.graph, knowledge.retrieved
+def _score_by_member(snapshot: Snapshot, graph_hits: _RetrievedGraph) -> Scores:
+    """Score each passage about an entity by the best retrieved hyperedge, of another passage, with that entity."""
+    graph, retrieved = snapshot.graph, graph_hits.retrieved
     members, owners = graph.members(retrieved.rows)
     passages, pairs, _ = graph.mentions(members, as_subject=True)
     counts = np.bincount(pairs, minlength=len(members))
@@ -247,10 +243,11 @@ def _score_by_member(snapshot: Snapshot, knowledge: _Knowledge) -> Scores:
     return Scores.from_max(passages[elsewhere], shares[pairs][elsewhere]).above(0)
 
 
-def _choose_thresholds(settings: HyperGraphRAGSettings, embedder: str) -> EmbedderCalibration:
-    """Return the minimum scores of entities, hyperedges and passages for an embedder (tau_V, tau_H, tau_C).
+def _choose_thresholds(settings: HyperGraphRAGSettings, embedder_name: str) -> EmbedderCalibration:
+    """Return minimum scores of entities, hyperedges and passages, from ``settings`` or as measured for the embedder.
 
-    A setting has priority over a value measured for the embedder, and this over the value of the paper.
+    These are tau_V, tau_H and tau_C of the paper. A setting has priority over a value measured for the embedder, and a
+    measured value over that of the paper.
     """
     values = {
         "entity_threshold": settings.entity_threshold,
@@ -258,7 +255,7 @@ def _choose_thresholds(settings: HyperGraphRAGSettings, embedder: str) -> Embedd
         "passage_threshold": settings.passage_threshold,
     }
     return replace(
-        get_embedder_calibration(embedder), **{name: value for name, value in values.items() if value is not None}
+        get_embedder_calibration(embedder_name), **{name: value for name, value in values.items() if value is not None}
     )
 
 
@@ -274,7 +271,10 @@ def _describe_reach(by_entity: bool, by_similarity: bool) -> str:
     return "entity" if by_entity else "similarity"
 
 
-def _invert_ranks(scores: Scores, order: SortKey) -> Scores:
-    """Return 1 / (constant + rank) for the highest scores, as in reciprocal rank fusion; ``order`` breaks ties."""
-    rows = scores.top_k(_RANKING_DEPTH, order)
+def _invert_ranks(scores: Scores, sort_key: SortKey) -> Scores:
+    """Return 1 / (constant + rank) for the rows with the highest scores, as in reciprocal rank fusion.
+
+    The ``sort_key`` breaks ties between equal scores.
+    """
+    rows = scores.top_k(_RANKING_DEPTH, sort_key)
     return Scores.from_pairs(rows, 1 / (_RANK_CONSTANT + np.arange(len(rows), dtype=np.float32)))

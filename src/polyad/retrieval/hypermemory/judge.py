@@ -33,12 +33,12 @@ _VERDICT_SCHEMA = build_object_schema(reason=STRING, sufficient=BOOLEAN)
 
 @dataclass(frozen=True, slots=True)
 class CandidateList:
-    """A numbered list of search candidates, which a language model scores: an entity's hyperedges, or vice versa.
+    """Candidates for a prompt in which a language model scores them: an entity's hyperedges, or a hyperedge's entities.
 
     Attributes:
         origin: The entity or hyperedge that the candidates belong to.
         items: One line for each candidate; at least one.
-        compute_similarities: Returns their cosines to the question, in [-1, 1]; called only if no reply is usable.
+        compute_similarities: Returns the candidates' cosines to the question, in [-1, 1]; called if no reply is usable.
     """
 
     origin: str
@@ -48,7 +48,7 @@ class CandidateList:
 
 @dataclass(frozen=True, slots=True)
 class DepthCandidates:
-    """All candidates (hyperedges and entities) at one depth of a beam search, scored in one prompt.
+    """The hyperedges and entities at one depth of a beam search, which a language model scores in one prompt.
 
     Attributes:
         frontier: Names of the entities that the search has reached.
@@ -127,7 +127,7 @@ class Judge:
         return self.calls >= self._max_calls or self._limit.is_exceeded
 
     def score_hyperedges(self, candidates: Sequence[CandidateList]) -> list[tuple[float, ...] | None]:
-        """Return the language model's scores of the hyperedges of each entity (S_F, equation 14).
+        """Return the language model's scores of the hyperedges in each list, one list per entity (S_F, equation 14).
 
         None for a list that the limits exclude.
 
@@ -140,7 +140,7 @@ class Judge:
         return self._score_lists(candidates, instructions, ("Entity", "Texts"), selective=True)
 
     def score_entities(self, candidates: Sequence[CandidateList]) -> list[tuple[float, ...] | None]:
-        """Return the language model's scores of the entities of each hyperedge (S_E, equation 15).
+        """Return the language model's scores of the entities in each list, one list per hyperedge (S_E, equation 15).
 
         See :meth:`score_hyperedges`.
         """
@@ -148,9 +148,9 @@ class Judge:
         return self._score_lists(candidates, instructions, ("Text", "Entities"), selective=False)
 
     def score_depth(self, candidates: DepthCandidates) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
-        """Return the language model's scores, in [0, 1], of all candidates at one depth; None at the call limit.
+        """Return (scores of the hyperedges, scores of the entities) at one depth, from one prompt; None at the limit.
 
-        Equations 14 and 15.
+        Scores are in [0, 1] (equations 14 and 15). None is returned if no further call is allowed.
 
         A name has one score for all texts that contain it, and a text has one score for all entities that led to it.
 
@@ -173,7 +173,7 @@ class Judge:
             return parse_candidate_scores(reply, len(lines), is_selection=True, is_absolute=True, names=lines)
 
         scores: Sequence[float] | None = None
-        for outcome in self._complete([prompt], lambda _, reply: not parse(reply).is_empty, '{"scores": [...]}'):
+        for outcome in self._send_prompts([prompt], lambda _, reply: not parse(reply).is_empty, '{"scores": [...]}'):
             if isinstance(outcome, Reply):
                 reading = parse(outcome.text)
                 self.repairs.update(reading.repairs)
@@ -196,7 +196,7 @@ class Judge:
         user = f"Question: {collapse_whitespace(self._question)}\n\n{evidence}"
         name = f"hypermemory_sufficiency{'_own_knowledge' if self._own_knowledge else ''}"
         prompt = Prompt(user=user, system=self._prompts.get_text(name), json_schema=_VERDICT_SCHEMA)
-        for outcome in self._complete([prompt], lambda _, reply: parse_verdict(reply) is not None, "yes or no"):
+        for outcome in self._send_prompts([prompt], lambda _, reply: parse_verdict(reply) is not None, "yes or no"):
             if isinstance(outcome, Reply):
                 return parse_verdict(outcome.text) is True
             self._count_repair(outcome, Repair.UNREADABLE_VERDICT)
@@ -230,7 +230,7 @@ class Judge:
         def has_scores(position: int, reply: str) -> bool:
             return not parse_candidate_scores(reply, len(candidates[prompted[position]].items)).is_empty
 
-        outcomes = dict(zip(prompted, self._complete(prompts, has_scores, '{"scores": [...]}'), strict=False))
+        outcomes = dict(zip(prompted, self._send_prompts(prompts, has_scores, '{"scores": [...]}'), strict=False))
         scores: list[tuple[float, ...] | None] = []
         for position, candidate_list in enumerate(candidates):
             if len(candidate_list.items) == 1:
@@ -253,12 +253,12 @@ class Judge:
         self.repairs.update(reading.repairs)
         return reading.scores
 
-    def _complete(
-        self, prompts: Sequence[Prompt], is_usable: Callable[[int, str], bool], expected: str
+    def _send_prompts(
+        self, prompts: Sequence[Prompt], is_usable: Callable[[int, str], bool], expected_format: str
     ) -> list[Reply | LanguageModelError]:
-        """Send as many prompts as the limits allow, and return one reply or error for each.
+        """Send as many prompts as the call limits allow; return a reply, or the error, for each prompt sent.
 
-        A reply that is not usable is refused, so that it is not cached.
+        A reply that ``is_usable`` rejects becomes an error that names the ``expected_format``, and is not cached.
         """
         allowed = prompts[: max(0, self._max_calls - self.calls)]
         if not allowed or self._limit.is_exceeded:
@@ -269,7 +269,7 @@ class Judge:
             self._billed += outcome.usage.calls
             self._limit.record_outcome(isinstance(outcome, Reply))
             if isinstance(outcome, Reply) and not is_usable(position, outcome.text):
-                raise UnreadableReplyError(outcome.text, expected)
+                raise UnreadableReplyError(outcome.text, expected_format)
 
         outcomes = self._language_model.complete(allowed, check_outcome, self._limit)
         for outcome in outcomes:

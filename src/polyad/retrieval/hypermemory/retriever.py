@@ -75,7 +75,7 @@ class HyperMemoryRetriever:
         self._extractor_calls = extractor_calls
 
     def retrieve(self, query: Query, snapshot: Snapshot) -> Evidence:
-        """Return the best passages; if the search reaches fewer than k, passages nearest to the question follow.
+        """Return the best passages as evidence; if the search reaches too few, passages near the question follow.
 
         Passages that the search did not reach have a score of 0 or less.
 
@@ -143,8 +143,8 @@ class HyperMemoryRetriever:
         return build_evidence(snapshot, question, self.name, hits, edges, sort_by_score(snapshot, "entity", entities))
 
 
-def _rank_passages(snapshot: Snapshot, steps: Sequence[Step], question: FloatArray, k: int) -> list[RankedPassage]:
-    """Return the best passages as (row, score, reason): passages on search paths first, then similar ones."""
+def _rank_passages(snapshot: Snapshot, steps: Sequence[Step], vector: FloatArray, k: int) -> list[RankedPassage]:
+    """Return the ``k`` best passages as (row, score, reason): those on search paths first, then similar passages."""
     scores: defaultdict[int, float] = defaultdict(float)
     edges: defaultdict[int, set[int]] = defaultdict(set)
     passages = snapshot.graph.passages(np.array([step.edge for step in steps], dtype=np.int64)).tolist()
@@ -155,4 +155,4 @@ def _rank_passages(snapshot: Snapshot, steps: Sequence[Step], question: FloatArr
         (passage, score, f"{format_count(len(edges[passage]), 'hyperedge')} on the paths of the search")
         for passage, score in sort_by_score(snapshot, "passage", scores)
     ]
-    return fill_with_similar(snapshot, hits, question, k)
+    return fill_with_similar(snapshot, hits, vector, k)

@@ -97,29 +97,29 @@ class BeamSearch:
         return {"depth": self._depth, **({"sufficient": 1} if self._sufficient else {})}
 
     def run(self, topics: Sequence[int]) -> None:
-        """Search from the entities ``topics`` until the evidence suffices, no entity remains, or a limit is reached."""
+        """Search from the entities ``topics``, hop by hop, until the evidence suffices or a limit is reached."""
         self.topics = list(topics)
         self._visited = set(topics)
         frontier = [Step(entity, (), -1, entity, 0, 1.0) for entity in topics]
         while frontier and self._depth < self._settings.depth and not self._judge.is_exhausted:
             self._depth += 1
-            frontier = self._advance(frontier)
+            frontier = self._extend_paths(frontier)
             # If the search ends anyway, the verdict changes nothing and is not requested.
             if frontier and self._depth < self._settings.depth and not self._judge.is_exhausted:
                 self._sufficient = self._judge.is_sufficient(self._format_context())
                 if self._sufficient:
                     return
 
-    def _advance(self, frontier: Sequence[Step]) -> list[Step]:
-        """Search one hop from the entities ``frontier``: record the best triples, and return the next entities.
+    def _extend_paths(self, frontier: Sequence[Step]) -> list[Step]:
+        """Extend the search paths ``frontier`` by one hop, record the best triples, and return the extended paths.
 
         A hyperedge without an unvisited member ends the path, yet may contain the answer: with ``dead_ends``, the best
-        of these are added beside the beam, with the score of their hyperedge alone.
+        such hyperedges are added beside the beam, with the score of the hyperedge alone.
         """
         if self._settings.calls == "batched":
             candidates, tails = self._score_depth(frontier)
         else:
-            candidates = _merge_same_hyperedges(self._sort_steps(self._score_edges(frontier)))
+            candidates = _merge_same_hyperedges(self._sort_steps(self._score_hyperedges(frontier)))
             tails = self._score_tails([step.edge for step in candidates])
         triples = [
             replace(step, tail=tail, score=step.score * score)
@@ -153,8 +153,8 @@ class BeamSearch:
         )
         return [step for _, step in sorted(zip(keys, step_list, strict=True), key=lambda pair: pair[0])]
 
-    def _score_edges(self, frontier: Sequence[Step]) -> list[Step]:
-        """Return the best hyperedges of each entity in ``frontier`` as search steps, with the scores of their paths."""
+    def _score_hyperedges(self, frontier: Sequence[Step]) -> list[Step]:
+        """Return steps from each entity in ``frontier`` to its best hyperedges, with the scores of the paths."""
         offers = [
             (reached, edges)
             for reached in frontier
@@ -178,9 +178,9 @@ class BeamSearch:
         ]
 
     def _score_depth(self, frontier: Sequence[Step]) -> tuple[list[Step], dict[int, dict[int, float]]]:
-        """Return the best hyperedges of the entities ``frontier``, and the scores of the unvisited entities in them.
+        """Return (steps to the best hyperedges of ``frontier``, scores of their unvisited entities), from one prompt.
 
-        One prompt is used.
+        The ``frontier`` has the paths to the entities reached so far. Scores are by hyperedge, then by entity.
         """
         tokens = self._settings.edge_tokens // max(1, len(frontier))
         offers = [(reached, self._select_hyperedges(reached.tail, tokens)) for reached in frontier]
@@ -210,21 +210,21 @@ class BeamSearch:
         candidates = _merge_same_hyperedges(self._sort_steps(steps))
         return candidates, {step.edge: {row: entity_scores[row] for row in members[step.edge]} for step in candidates}
 
-    def _build_steps(self, reached: Step, edges: Sequence[int], scores: Sequence[float]) -> list[Step]:
-        """Return a step for each of the best hyperedges of a frontier entity, with its path's score."""
-        path_score = reached.score if self._settings.composite == "product" else 1.0
+    def _build_steps(self, previous: Step, edges: Sequence[int], scores: Sequence[float]) -> list[Step]:
+        """Return a step for each of the best hyperedges ``edges`` of the entity that the step ``previous`` reached."""
+        path_score = previous.score if self._settings.composite == "product" else 1.0
         # A stable sort: of equal scores, the hyperedge nearest to the question comes first.
         ranked = sorted(zip(scores, edges, strict=bool(scores)), key=lambda pair: -pair[0])
         return [
-            Step(reached.topic, (reached.tail,), edge, -1, self._depth, path_score * score, reached.edge)
+            Step(previous.topic, (previous.tail,), edge, -1, self._depth, path_score * score, previous.edge)
             for score, edge in ranked[: self._settings.width]
             if score > 0
         ]
 
     def _list_unvisited_members(self, edge: int) -> list[int]:
-        """Return the member entities of a hyperedge that the beam search has not visited.
+        """Return the entities of a hyperedge that the search has not visited; of many, those nearest to the question.
 
-        Of many entities, those with the names nearest to the question are returned.
+        At most ``entity_limit`` entities are returned.
         """
         members = [row for row in self._list_members(edge) if row not in self._visited]
         return self._select_nearest(members, self._settings.entity_limit)
@@ -249,7 +249,7 @@ class BeamSearch:
         return selected
 
     def _score_tails(self, edges: Iterable[int]) -> dict[int, dict[int, float]]:
-        """Return the model's scores of the unvisited entities of each hyperedge."""
+        """Return the language model's scores of the unvisited entities in each hyperedge, in nested dictionaries."""
         offers = []
         tails: dict[int, dict[int, float]] = {}
         for edge in edges:
@@ -272,7 +272,7 @@ class BeamSearch:
         return tails
 
     def _select_nearest(self, entities: Sequence[int], limit: int) -> list[int]:
-        """Return the ``limit`` entities whose names are nearest to the question, in input order."""
+        """Return the ``limit`` entities whose names are nearest to the question, in their original order."""
         if len(entities) <= limit:
             return list(entities)
         cosines = np.array(self._compute_name_cosines(entities), dtype=np.float32)

@@ -59,7 +59,7 @@ class _ScoredTriples:
     hop: int
 
     def select(self, positions: IntArray) -> _ScoredTriples:
-        """Return the triples at ``positions`` (indices or a boolean mask)."""
+        """Return only the triples at ``positions``, which are indices or a boolean mask."""
         selected = self.triples.select(positions)
         return _ScoredTriples(selected, self.plausibilities[positions], self.scores[positions], self.hop)
 
@@ -71,7 +71,9 @@ def search_triples(
     score_triples: ScoreTriples,
     settings: HyperRetrieverSettings,
 ) -> AcceptedTriples:
-    """Search the hypergraph for plausible triples (head, hyperedge, tail), hop by hop from a question's entities.
+    """Return the plausible triples (head, hyperedge, tail) that a search from the entities ``topics`` reaches.
+
+    Triples are searched hop by hop; a head and a tail are two entities of the hyperedge.
 
     Args:
         walk: A walk from the topic entities.
@@ -130,7 +132,7 @@ class _Search:
             if is_continued:
                 self._follow(accepted)
             if is_continued or not reduction:
-                rejected += self._converge(threshold)
+                rejected += self._search_at_threshold(threshold)
             edges = [self._space.to_snapshot_rows(hop.triples.edges) for hop in self._accepted]
             if len(union(edges)) >= settings.minimum_hyperedges:
                 break
@@ -146,7 +148,7 @@ class _Search:
             np.concatenate([nothing, *(np.full(len(hop.triples), hop.hop) for hop in self._accepted)]),
         )
 
-    def _converge(self, threshold: float) -> list[_ScoredTriples]:
+    def _search_at_threshold(self, threshold: float) -> list[_ScoredTriples]:
         """Search hop by hop until no triple is as plausible as ``threshold``; return the rejected triples."""
         rejected = []
         while hop := self._score_hop():
@@ -178,7 +180,7 @@ class _Search:
         )
 
     def _follow(self, hops: list[_ScoredTriples]) -> None:
-        """Continue the search from the tail entities of the accepted triples in ``hops``."""
+        """Continue the search from the tail entities of the triples in ``hops``."""
         triples = Triples.concatenate(hop.triples for hop in hops)
         scores = np.concatenate([self._paths.values, *(hop.scores for hop in hops)])
         self._paths = Scores.from_max(np.concatenate([self._paths.rows, triples.tails]), scores)
@@ -186,9 +188,9 @@ class _Search:
 
 
 def select_triples(
-    edges: IntArray, scores: FloatArray, density: float, settings: HyperRetrieverSettings
+    triple_edges: IntArray, plausibilities: FloatArray, edges_per_entity: float, settings: HyperRetrieverSettings
 ) -> tuple[IntArray, IntArray]:
-    """Return the indices of the triples to accept, and of the triples whose tails the next hop starts from.
+    """Return (indices of triples to accept, indices of triples from whose tail entities the search continues).
 
     Section 3.1.5, equations 11 and 12.
 
@@ -197,39 +199,44 @@ def select_triples(
     the number of accepted triples is limited.
 
     Args:
-        edges: Hyperedge of each triple.
-        scores: Plausibility of each triple, in (0, 1).
-        density: Delta(G).
+        triple_edges: Row number of each triple's hyperedge.
+        plausibilities: Plausibility of each triple, in (0, 1).
+        edges_per_entity: Number of hyperedges per entity, Delta(G).
         settings: Thresholds and limits.
 
     Returns:
         Positions of the accepted triples and of the triples to follow, each sorted.
     """
-    lowered = lower_threshold(edges, scores, settings)
-    accepted = _limit_if_dense(scores >= lowered, scores, density, settings)
-    followed = accepted & (scores >= settings.threshold) if density <= settings.low_density else accepted
+    lowered = lower_threshold(triple_edges, plausibilities, settings)
+    accepted = _limit_if_dense(plausibilities >= lowered, plausibilities, edges_per_entity, settings)
+    followed = (
+        accepted & (plausibilities >= settings.threshold) if edges_per_entity <= settings.low_density else accepted
+    )
     return np.flatnonzero(accepted), np.flatnonzero(followed)
 
 
-def lower_threshold(edges: IntArray, scores: FloatArray, settings: HyperRetrieverSettings) -> float:
-    """Return the plausibility threshold, lowered in steps until enough hyperedges reach it (equation 11).
+def lower_threshold(triple_edges: IntArray, plausibilities: FloatArray, settings: HyperRetrieverSettings) -> float:
+    """Return the plausibility threshold, lowered in steps until triples of enough hyperedges reach the threshold.
 
-    The lowest threshold if none is reached by so many.
+    Equation 11. If too few hyperedges reach any threshold, the lowest threshold is returned.
     """
     for reduction in range(settings.reductions + 1):
         threshold = settings.threshold - settings.decay * reduction
-        if len(sort_unique(edges[scores >= threshold])) >= settings.minimum_hyperedges:
+        if len(sort_unique(triple_edges[plausibilities >= threshold])) >= settings.minimum_hyperedges:
             break
     return threshold
 
 
 def _limit_if_dense(
-    accepted: BoolArray, scores: FloatArray, density: float, settings: HyperRetrieverSettings
+    accepted: BoolArray, plausibilities: FloatArray, edges_per_entity: float, settings: HyperRetrieverSettings
 ) -> BoolArray:
-    """Return the accepted triples, in a dense hypergraph (many hyperedges per entity) only the ``max_triples`` best."""
-    if density <= settings.high_density or accepted.sum() <= settings.max_triples:
+    """Return the mask ``accepted``; if the hypergraph is dense, only its ``max_triples`` most plausible triples.
+
+    A hypergraph is dense if it has more than ``high_density`` hyperedges per entity.
+    """
+    if edges_per_entity <= settings.high_density or accepted.sum() <= settings.max_triples:
         return accepted
-    top = find_top_positions(np.where(accepted, scores, -1), settings.max_triples, lambda positions: positions)
-    best = np.zeros(len(scores), dtype=bool)
+    top = find_top_positions(np.where(accepted, plausibilities, -1), settings.max_triples, lambda positions: positions)
+    best = np.zeros(len(plausibilities), dtype=bool)
     best[top] = True
     return best

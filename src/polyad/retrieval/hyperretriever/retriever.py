@@ -30,7 +30,7 @@ from polyad.text.words import format_count
 
 
 class HyperRetriever:
-    """Ranks passages by triples: a trained scorer predicts how plausible each (head, hyperedge, tail) is.
+    """Ranks passages by triples (head entity, hyperedge, tail entity), whose plausibility a trained model predicts.
 
     Args:
         embedder: The embedder of the index.
@@ -65,7 +65,7 @@ class HyperRetriever:
         self._space_lock = threading.Lock()
 
     def retrieve(self, query: Query, snapshot: Snapshot) -> Evidence:
-        """Return the best passages as evidence: first those with a plausible triple, then similar ones.
+        """Return the best passages as evidence, by the plausibility of their triples and similarity to the question.
 
         The snapshot must contain entity vectors.
         """
@@ -130,10 +130,11 @@ class HyperRetriever:
     def _score_triples(
         self, snapshot: Snapshot, question: FloatArray, triples: Triples, extras: FloatArray
     ) -> FloatArray:
-        """Return the plausibility of each triple, as the trained scorer predicts it.
+        """Return the plausibility of each triple, as the trained scorer predicts it from vectors and ``extras``.
 
-        Each vector is multiplied once, however many triples contain it. All are in the order of ids: the last bits of
-        a matrix product depend on the positions of rows, and row numbers on the order in which documents were added.
+        The ``extras`` are features other than vectors. Each vector is multiplied once, however many triples contain it.
+        Vectors are in the order of ids: the last bits of a matrix product depend on the positions of rows, and row
+        numbers on the order in which documents were added.
         """
         columns: list[tuple[Kind, IntArray]] = [
             ("entity", triples.heads),
@@ -150,7 +151,7 @@ class HyperRetriever:
 
 
 def _sort_by_id(snapshot: Snapshot, kind: Kind, rows: IntArray) -> tuple[IntArray, IntArray]:
-    """Return the distinct rows sorted by their ids, and the index of each of ``rows`` among the distinct rows."""
+    """Return (distinct rows sorted by their ids, index of each of ``rows`` among the distinct rows)."""
     distinct = sort_unique(rows)
     order = rank_by_id(snapshot, kind, distinct).argsort()
     return distinct[order], order.argsort()[distinct.searchsorted(rows)]
@@ -159,10 +160,10 @@ def _sort_by_id(snapshot: Snapshot, kind: Kind, rows: IntArray) -> tuple[IntArra
 def _select_hyperedges(
     snapshot: Snapshot, edges: IntArray, plausibilities: FloatArray, passages: IntArray, limit: int
 ) -> IntArray:
-    """Return the indices of the ``limit`` best hyperedges: by plausibility, then by shared entities, then by id.
+    """Return the indices of the hyperedges to list in the evidence, by plausibility, then shared entities, then id.
 
-    With a limit, these are the best few of each passage and at most ``limit`` of other passages; with 0 all of them:
-    the paper fills its context with hyperedges of any passage (section 3.1.6).
+    The best few hyperedges of each of ``passages`` are listed, and at most ``limit`` hyperedges of other passages. With
+    the limit 0, all hyperedges are listed: the paper fills its context with hyperedges of any passage (section 3.1.6).
     """
     owners, by_id = snapshot.graph.passages(edges), rank_by_id(snapshot, "hyperedge", edges)
     order = np.lexsort((by_id, -plausibilities, owners))
@@ -181,7 +182,7 @@ def _select_hyperedges(
 def _select_entities(
     snapshot: Snapshot, topics: IntArray, triples: AcceptedTriples, limit: int
 ) -> list[tuple[int, float]]:
-    """Return the question's entities with score 1, then tail entities with their best triple's plausibility.
+    """Return (entity, score) pairs: ``topics`` with score 1, then tail entities with their best triple's plausibility.
 
     At most ``limit`` entities are returned; with 0, all of them.
     """
@@ -201,24 +202,27 @@ def _find_strongest_triples(snapshot: Snapshot, triples: AcceptedTriples) -> Int
 
 
 def _select_highest(positions: IntArray, values: FloatArray, count: int) -> IntArray:
-    """Return the ``positions`` with the ``count`` highest values, and further ones equal to the last of these."""
+    """Return the ``positions`` of the ``count`` highest ``values``, and of values equal to the lowest among them."""
     if len(positions) <= count:
         return positions
     highest: IntArray = positions[values[positions] >= np.partition(values[positions], -count)[-count]]
     return highest
 
 
-def _average_best(owners: IntArray, plausibilities: FloatArray, count: int) -> Scores:
-    """Return for each passage the mean plausibility of its ``count`` best hyperedges; ``owners`` are their passages."""
-    order = np.lexsort((-plausibilities, owners))
-    order = order[rank_in_group(owners[order]) < count]
-    sums = Scores.from_sum(owners[order], plausibilities[order])
-    counts = Scores.from_sum(owners[order], np.ones(len(order)))
+def _average_best(passages: IntArray, plausibilities: FloatArray, count: int) -> Scores:
+    """Return for each passage the mean of the ``count`` highest ``plausibilities`` of its hyperedges.
+
+    Parallel arrays: ``passages`` are the rows of the hyperedges' passages.
+    """
+    order = np.lexsort((-plausibilities, passages))
+    order = order[rank_in_group(passages[order]) < count]
+    sums = Scores.from_sum(passages[order], plausibilities[order])
+    counts = Scores.from_sum(passages[order], np.ones(len(order)))
     return Scores(sums.rows, sums.values / counts.values)
 
 
 def _count_connected(snapshot: Snapshot, edges: IntArray, positions: IntArray) -> IntArray:
-    """Return for each hyperedge at ``positions`` the number of ``edges`` that share an entity with it."""
+    """Return for each hyperedge in ``edges[positions]`` the number of other ``edges`` with a shared entity."""
     counts = []
     for edge in edges[positions].tolist():
         members = snapshot.graph.members(np.array([edge]))[0]

@@ -84,12 +84,12 @@ class Recipe:
 
     @property
     def extra_count(self) -> int:
-        """The number of input features in addition to the vectors of question, head, hyperedge and tail."""
+        """The number of input features of a triple other than the vectors of question, head, hyperedge and tail."""
         return 2 * get_encoding_width(self.rounds, self.directions) + 3 * self.closeness + len(self.signals)
 
     @property
     def width(self) -> int:
-        """The number of input features of a triple, including the vectors."""
+        """The number of input features of a triple, including the elements of its vectors."""
         return 4 * self.dimension + self.extra_count
 
     def require_match(self, embedder: str, dimension: int, signals: Sequence[str], *, file: str = "") -> None:
@@ -215,7 +215,7 @@ class TripleScorer:
 
     @classmethod
     def load(cls, path: Path) -> TripleScorer:
-        """Load weights from a file.
+        """Load a triple scorer from a file of weights that :meth:`save` wrote.
 
         Raises:
             ConfigurationError: The file is missing, invalid or damaged.
@@ -244,7 +244,7 @@ class TripleScorer:
 
     @classmethod
     def load_bundled(cls, embedder: str, *, signals: bool) -> TripleScorer:
-        """Load the bundled weights, which are part of polyad, for an embedder.
+        """Load the triple scorer whose weights are part of polyad, for the embedder of these weights only.
 
         Raises:
             ConfigurationError: The weights are for another embedder.
@@ -298,12 +298,12 @@ class PrecomputedScorer:
         self._tails = tails @ tail.T
 
     def predict(self, question: FloatArray, triples: Triples, extras: FloatArray) -> FloatArray:
-        """Return the plausibility of each triple, float32 ``[triples]``, in (0, 1).
+        """Return the plausibility, in (0, 1), of each triple for a question; float32 ``[triples]``.
 
         Args:
             question: Vector of the question, ``[dimension]``.
-            triples: Positions in the three arrays of vectors.
-            extras: Further features, float32 ``[triples, recipe.extra_count]``.
+            triples: Indices into the three arrays of vectors: heads, hyperedges and tails.
+            extras: Features other than vectors, float32 ``[triples, recipe.extra_count]``.
         """
         scorer = self._scorer
         constant = self._question @ question + scorer.hidden_bias

@@ -76,11 +76,11 @@ class SearchSpace:
         )
 
     def to_snapshot_rows(self, edges: IntArray) -> IntArray:
-        """Return for each edge of the walk's hypergraph the row number of its hyperedge in the snapshot."""
+        """Return the hyperedge row in the snapshot of each of ``edges``, which may be pairs split from hyperedges."""
         return self.pairs[1][edges] if self.pairs else edges
 
     def passages(self, edges: IntArray) -> IntArray:
-        """Return the passage row number of each edge of the search space."""
+        """Return the row of the passage that contains each of ``edges``."""
         return self.snapshot.graph.passages(self.to_snapshot_rows(edges))
 
 
@@ -92,7 +92,7 @@ def _build_hypergraph(snapshot: Snapshot) -> Hypergraph:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WalkQuestion:
-    """A question with the inputs of a walk on the hypergraph: its vector, entities and ranking signals.
+    """A question as the start of a walk on the hypergraph: its vector and entities, and the signals of passages.
 
     Attributes:
         text: The question.
@@ -136,7 +136,7 @@ class QuestionPreparer:
         self._extractor = SignalExtractor(snapshot, embedder, linker, rewriting=False) if signals else None
 
     def prepare(self, question: str) -> WalkQuestion:
-        """Return the question with its vector, topic entities and signals.
+        """Return the question with its vector, its topic entities (where the walk starts) and passage signals.
 
         The topics of a question that names no entity are the entities of its nearest hyperedges; of very many, those
         with the nearest names.
@@ -196,9 +196,9 @@ class TripleWalk:
         self._frontier = question.topics
 
     def enumerate_hop(self) -> tuple[Triples, FloatArray]:
-        """Return the triples of the current hop, with their features for the scorer.
+        """Return (triples of the current hop, ``[triples, features]`` for the triple scorer).
 
-        Features are float32 ``[triples, recipe.extra_count]``.
+        The features are float32, ``recipe.extra_count`` for each triple.
 
         Returns:
             Triples sorted by head, hyperedge and tail; empty at the end of the walk.
@@ -209,7 +209,7 @@ class TripleWalk:
         return triples, self._build_extras(triples)
 
     def follow(self, triples: Triples, positions: IntArray) -> None:
-        """Continue the walk from the tail entities of the triples at ``positions``, except entities visited before.
+        """Continue the walk from the tail entities of ``triples[positions]``, except entities visited before.
 
         Args:
             triples: The triples of the last hop.
@@ -220,7 +220,7 @@ class TripleWalk:
         self._frontier = tails[~is_in(tails, self._visited_heads)]
 
     def _enumerate_triples(self) -> Triples:
-        """Return the triples of the current hop's hyperedges, up to the maximum number."""
+        """Return the triples of the current hop's hyperedges: at most ``triples_per_hop``, near the question first."""
         edges, heads = self._select_nearest_edges(), self._frontier
         if len(edges) == 1:  # only the nearest hyperedge alone can exceed the limit
             members = self._space.members(edges)[0]

@@ -70,7 +70,7 @@ class ClueActivation:
 
 @dataclass(frozen=True, slots=True)
 class _NearestHyperedges:
-    """The hyperedges most similar to a question, one (hyperedge, member entity) pair per element of two arrays.
+    """The hyperedges nearest to a question's clues, as parallel arrays: hyperedge, and an entity in the hyperedge.
 
     Attributes:
         edges: Row number of each hyperedge.

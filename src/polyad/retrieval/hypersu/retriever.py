@@ -83,7 +83,7 @@ class LanguageModelClues:
 
 @dataclass(frozen=True, slots=True)
 class _Expansion:
-    """The result of a forward and a backward walk for one question: the reached hyperedges with their scores."""
+    """The hyperedges and scores of two walks: from the question's entities, and from entities of near passages."""
 
     forward: Walk
     backward: Walk
@@ -124,7 +124,7 @@ class HyperSURetriever:
         )
 
     def retrieve(self, query: Query, snapshot: Snapshot) -> Evidence:
-        """Return the best passages; if the walk reaches fewer than k, passages nearest to the question follow.
+        """Return the best passages as evidence; if the walk reaches too few, passages near the question follow.
 
         Passages that the walk did not reach have a score of 0 or less.
         """
@@ -187,13 +187,13 @@ class HyperSURetriever:
         return _Expansion(forward, backward, activation, clues, scores)
 
     def _rank_passages(
-        self, snapshot: Snapshot, activated: Mapping[int, Mapping[int, float]], question: FloatArray, k: int
+        self, snapshot: Snapshot, activated: Mapping[int, Mapping[int, float]], vector: FloatArray, k: int
     ) -> list[RankedPassage]:
-        """Return the best passages as (row, score, reason), scored by the mean of their best hyperedges."""
+        """Return the ``k`` best passages as (row, score, reason), by the mean score of their best hyperedges."""
         weight = self._settings.dense_weight
         limit = self._settings.units_per_passage
         passages = np.array(list(activated), dtype=np.int64)
-        similarities = snapshot.cosines("passage", passages, question).tolist()
+        similarities = snapshot.cosines("passage", passages, vector).tolist()
         scores = []
         for edge_scores, similarity in zip(activated.values(), similarities, strict=True):
             strongest = sorted(edge_scores.values(), reverse=True)[:limit]
@@ -203,7 +203,7 @@ class HyperSURetriever:
             (int(passages[place]), scores[place], format_count(len(activated[passages[place]]), "activated hyperedge"))
             for place in best.tolist()
         ]
-        return fill_with_similar(snapshot, hits, question, k)
+        return fill_with_similar(snapshot, hits, vector, k)
 
     def _build_evidence(
         self,
@@ -228,10 +228,5 @@ class HyperSURetriever:
         nodes = Scores.from_pairs(np.array([*forward.nodes], dtype=np.int64), np.array([*forward.nodes.values()]))
         strongest = nodes.top_k(self._settings.width, partial(rank_by_id, snapshot, "entity")).tolist()
         return build_evidence(
-            snapshot,
-            question,
-            self.name,
-            hits,
-            listed,
-            [(node, forward.nodes[node]) for node in strongest],
+            snapshot, question, self.name, hits, listed, [(node, forward.nodes[node]) for node in strongest]
         )
