@@ -39,7 +39,7 @@ def retrieve_displayed(
 
 
 def select_displayed(evidence: Evidence, part: Snapshot) -> Evidence:
-    """Return only the passages, hyperedges and entities of the evidence in ``part``, which a filter selects.
+    """Return the evidence without passages, hyperedges and entities outside ``part``, which a filter selects.
 
     Reasons and the trace are dropped, since they may name other documents.
     """

@@ -59,7 +59,7 @@ def build_evidence(
     passages: Sequence[RankedPassage],
     hyperedges: Sequence[RankedHyperedge] = (),
     entities: Sequence[tuple[int, float]] = (),
-    read_together: Mapping[type[Passage | Hyperedge], Sequence[int]] = NO_ROWS,
+    prefetched_rows: Mapping[type[Passage | Hyperedge], Sequence[int]] = NO_ROWS,
 ) -> Evidence:
     """Return evidence from ranked row numbers: read the texts of passages, hyperedges and entities from the store.
 
@@ -70,7 +70,7 @@ def build_evidence(
         passages: Row number, score and reason of each passage, best first.
         hyperedges: The hyperedges, best first, each with the trace step that explains it.
         entities: Row number and score of each entity, best first.
-        read_together: Row numbers of other passages and hyperedges that are read and cached in the same round trip.
+        prefetched_rows: Row numbers of other passages and hyperedges that are read and cached in the same round trip.
 
     Raises:
         StaleSnapshotError: A text was deleted from the store since.
@@ -80,8 +80,8 @@ def build_evidence(
     edges = [edge.row for edge in hyperedges]
     members, _ = snapshot.graph.members(np.array(edges, dtype=np.int64), variants=False)
     records = {
-        Hyperedge: [*edges, *read_together.get(Hyperedge, ())],
-        Passage: [*rows, *read_together.get(Passage, ())],
+        Hyperedge: [*edges, *prefetched_rows.get(Hyperedge, ())],
+        Passage: [*rows, *prefetched_rows.get(Passage, ())],
         Origin: rows,
         Entity: [*members.tolist(), *(row for row, _ in entities), *on_paths],
     }

@@ -169,7 +169,10 @@ class ExcerptSelector:
 
 
 def _join_code(text: str, sentences: Sequence[Span]) -> list[Span]:
-    """Return ``sentences`` (spans) of a text, with each code block of at most 60 words as one sentence."""
+    """Return ``sentences`` (spans) of a text, with each short code block as one sentence.
+
+    A code block is short if it has at most :data:`_MAX_CODE_WORDS` words.
+    """
     blocks = [block for block in find_code_blocks(text) if count_words(block.of(text)) <= _MAX_CODE_WORDS]
     outside = [
         span for span in sentences if not any(block.start < span.end and span.start < block.end for block in blocks)

@@ -192,7 +192,7 @@ class Hit:
         return replace(self.best, passage=self._build_passage(), copies=self._locate_copies())
 
     def build_excerpt(self, text: str, spans: Sequence[Span], highlight: Span) -> Excerpt:
-        """Build a hit's excerpt from ``spans`` of its text, with their location; ``highlight`` is the best one."""
+        """Build a hit's excerpt from ``spans`` of its text, with their location; ``highlight`` is the best span."""
         start, end = (self._find_document_offset(offset) for offset in (spans[0].start, spans[-1].end))
         passage = self.best.passage
         return Excerpt(join_spans(text, spans), start, end, highlight, sheet=passage.sheet, slide=passage.slide)

@@ -193,25 +193,25 @@ def compute_rarity(snapshot: Snapshot, passage_counts: IntArray) -> FloatArray:
     return rarity
 
 
-def find_links(passages: IntArray, owners: IntArray, strengths: FloatArray, entity_count: int) -> Links:
-    """Return weighted links from entities to the passages about them, built from all mentions as parallel arrays.
+def find_links(passages: IntArray, entities: IntArray, strengths: FloatArray, entity_count: int) -> Links:
+    """Return weighted links from entities to the passages about them, built from parallel arrays of all mentions.
 
     The more passages are about an entity, the less each link weighs: a share is 1 / sqrt(passages about the entity).
     For a strong subject, only passages with a strong subject are counted.
 
     Args:
         passages: Row numbers of the passages that mention the entities.
-        owners: Position of the entity that each passage mentions.
+        entities: Index of the entity that each passage mentions, from 0 to ``entity_count`` - 1.
         strengths: How certain it is that the passage is about the entity; 0 or below if it only mentions it.
         entity_count: Number of entities.
     """
     about = (strengths > 0).nonzero()[0]
-    passages, owners, strengths = passages[about], owners[about], strengths[about]
+    passages, entities, strengths = passages[about], entities[about], strengths[about]
     is_strong = strengths >= 1
-    strong = 1 / np.sqrt(np.maximum(1, np.bincount(owners[is_strong], minlength=entity_count)))
-    weak = 1 / np.sqrt(np.maximum(1, np.bincount(owners, minlength=entity_count)))
-    shares = np.where(is_strong, strong[owners].astype(np.float32), weak[owners].astype(np.float32) * strengths)
-    return Links(passages, owners, shares, is_strong)
+    strong = 1 / np.sqrt(np.maximum(1, np.bincount(entities[is_strong], minlength=entity_count)))
+    weak = 1 / np.sqrt(np.maximum(1, np.bincount(entities, minlength=entity_count)))
+    shares = np.where(is_strong, strong[entities].astype(np.float32), weak[entities].astype(np.float32) * strengths)
+    return Links(passages, entities, shares, is_strong)
 
 
 def follow_mentions(

@@ -10,7 +10,7 @@ from polyad.config import NOT_IN_FILE, require, require_idle
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HyperGraphRAGSettings:
-    """Settings of dual retrieval and fusion (HyperGraphRAG, section 5.1).
+    """Settings of HyperGraphRAG's retriever, which combines similar entities and hyperedges (section 5.1).
 
     Attributes:
         top_k_entities: k_V, the number of entities retrieved; 0 for none (the ablation "w/o ER").

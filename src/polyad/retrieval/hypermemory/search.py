@@ -85,7 +85,7 @@ class BeamSearch:
         self.steps: list[Step] = []
 
     def find_start_entities(self) -> list[int]:
-        """Return start entities for a question without names: entities of the hyperedges nearest to it."""
+        """Return start entities for a question without names: entities of the hyperedges nearest to the question."""
         entities: dict[int, None] = {}
         ((edges, _),) = self._snapshot.nearest("hyperedge", self._vector[None], _START_HYPEREDGES)
         for edge in edges.tolist():
@@ -313,7 +313,7 @@ class BeamSearch:
             self._texts[edge] = f"{title}: {text}" if is_titled else text
 
     def _format_context(self) -> str:
-        """Format the evidence found so far as text for a prompt: hyperedges and entity descriptions."""
+        """Format the evidence reached so far as text for a prompt: hyperedges and descriptions of entities."""
         edges = list(dict.fromkeys(step.edge for step in self.steps))
         on_path = {
             *self._snapshot.ids("entity", [row for step in self.steps for row in (*step.heads, step.tail) if row >= 0])

@@ -10,7 +10,7 @@ from polyad.config import NOT_IN_FILE, require
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HyperMemorySettings:
-    """Settings of the beam search (HyperRAG, section 3.2; width and depth of its appendix B.1).
+    """Settings of HyperMemory's beam search (HyperRAG, section 3.2; width and depth of its appendix B.1).
 
     Attributes:
         width: w, paths in the beam at each depth, and hyperedges followed from each entity.

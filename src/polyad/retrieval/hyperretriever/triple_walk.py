@@ -44,7 +44,7 @@ class SearchSpace:
 
     @classmethod
     def from_snapshot(cls, snapshot: Snapshot, *, binary: bool) -> SearchSpace:
-        """Build the search space of a snapshot; with ``binary``, hyperedges are split into pairs.
+        """Build the search space of a snapshot; with ``binary``, hyperedges are split into pairs of entities.
 
         Args:
             snapshot: A snapshot with entity vectors.

@@ -9,7 +9,7 @@ from polyad.config import NOT_IN_FILE, require, require_idle
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HyperSUSettings:
-    """Settings of clue-guided bidirectional expansion (HyperSU, section 4.2; defaults from Table 10 unless noted).
+    """Settings of HyperSU's walk along hyperedges similar to clues (section 4.2; defaults from Table 10 unless noted).
 
     Attributes:
         max_clues: M, the maximum number of clues from the language model. 0 uses the question as the only clue (the
