@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +16,8 @@ from polyad.embedders.hashing import HashingEmbedder
 from polyad.embedders.sentence_transformers import SentenceTransformerEmbedder
 from polyad.engine import Engine
 from polyad.engine.settings import Settings
-from polyad.model import Document
+from polyad.model import Document, FloatArray
+from polyad.protocols.components import TextKind
 from polyad.retrieval.default.relevance import MIN_QUESTIONS, Calibration, RelevanceFeatures
 from polyad.retrieval.default.retriever import DefaultRetriever, DefaultSettings
 from polyad.retrieval.default.scorer import LinearScorer
@@ -181,3 +183,24 @@ def test_an_index_of_one_passage_answers_and_refuses_what_it_lacks(tmp_path: Pat
         engine.index_documents([Document("a", "Anna", "Anna met Bob in Oslo.")])
         assert engine.search("Whom did Anna meet?", min_relevance="auto").passages
         assert not engine.search("How do submarines dive?", min_relevance="auto").passages
+
+
+class CountingEmbedder(HashingEmbedder):
+    """A hashing embedder that records the number of texts of each request."""
+
+    def __init__(self, dimension: int) -> None:
+        super().__init__(dimension)
+        self.requests: list[int] = []
+
+    def encode(self, texts: Sequence[str], kind: TextKind) -> FloatArray:
+        self.requests.append(len(texts))
+        return super().encode(texts, kind)
+
+
+def test_an_unknown_name_costs_no_further_request_to_the_embedder(tmp_path: Path) -> None:
+    embedder = CountingEmbedder(32)
+    with Engine.open(tmp_path, embedder=embedder) as engine:
+        engine.index_documents([Document("drill", "Drill", "Infantrymen stand in ranks.")])
+        embedder.requests.clear()
+        compute_features(engine, "How do infantrymen of Brolvak stand?")
+    assert embedder.requests == [3]

@@ -19,11 +19,8 @@ from typing import Self
 
 import numpy as np
 
-from polyad.hypergraph.sparse import compute_cosines
-from polyad.model import BoolArray, FloatArray, IntArray, Passage
-from polyad.protocols.components import Embedder
+from polyad.model import FloatArray, Passage
 from polyad.protocols.snapshot import Snapshot
-from polyad.retrieval.default.signals import TermCoverage
 from polyad.retrieval.question import LinkedQuestion
 from polyad.text.files import read_package_file
 from polyad.text.sentences import split_sentences
@@ -97,39 +94,43 @@ class RelevanceFeatures:
     unknown_names: float
     linkability: float
 
+
+@dataclass(frozen=True, slots=True)
+class UnknownNames:
+    """The capitalised words of a question, after its first word, that no passage of the index contains.
+
+    Attributes:
+        share: Number of unknown names divided by the number of all capitalised words after the first, in [0, 1].
+        rest: The question without the unknown names.
+    """
+
+    share: float
+    rest: str
+
     @classmethod
-    def from_passages(
-        cls,
-        question: LinkedQuestion,
-        vector: FloatArray,
-        snapshot: Snapshot,
-        passages: IntArray,
-        scores: FloatArray,
-        embedder: Embedder,
-    ) -> Self:
-        """Compute the features of a question from its best ``passages``, best first, and their ``scores``."""
-        rows = np.sort(passages[:K])
-        terms = TermCoverage.from_question(question, snapshot, rows)
-        return cls(
-            float(scores[:1].sum()),
-            float(snapshot.cosines("passage", rows, vector).max(initial=0)),
-            float(terms.weights[terms.is_unknown].sum()) ** 3,
-            _compute_unknown_names(question.text, terms.is_unknown, vector, embedder),
-            snapshot.linkability,
+    def from_question(cls, question: LinkedQuestion, snapshot: Snapshot) -> Self:
+        """Find the unknown names of a question; words of names that are linked to entities count as known."""
+        names = [word for word in list(_WORD.finditer(question.text))[1:] if word[0][0].isupper()]
+        linked_terms = {term for mention in question.entities.values() for term in extract_query_terms(mention.name)}
+        terms = [term for term in extract_query_terms(question.text) if term not in linked_terms] if names else []
+        counts = snapshot.document_frequencies(terms)
+        unknown_terms = {term for term, count in zip(terms, counts, strict=True) if count == 0}
+        unknown_names = [name for name in names if unknown_terms.issuperset(extract_query_terms(name[0]))]
+        rest = question.text
+        for name in reversed(unknown_names):
+            rest = rest[: name.start()] + rest[name.end() :]
+        return cls(len(unknown_names) / max(1, len(names)), " ".join(rest.split()))
+
+    def compute_importance(self, question_vector: FloatArray, rest_vector: FloatArray) -> float:
+        """Return the share times the importance, in [0, 1], of the names for the meaning of the question.
+
+        Args:
+            question_vector: Unit vector of the question.
+            rest_vector: Unit vector of the question without the unknown names.
+        """
+        return self.share * float(
+            np.interp(question_vector @ rest_vector, (_MIN_NAME_COSINE, _MAX_NAME_COSINE), (1, 0))
         )
-
-
-def _compute_unknown_names(question: str, is_unknown: BoolArray, vector: FloatArray, embedder: Embedder) -> float:
-    unknown_terms = {term for term, flag in zip(extract_query_terms(question), is_unknown, strict=True) if flag}
-    names = [word for word in list(_WORD.finditer(question))[1:] if word[0][0].isupper()]
-    unknown_names = [name for name in names if unknown_terms.issuperset(extract_query_terms(name[0]))]
-    if not unknown_names:
-        return 0.0
-    for name in reversed(unknown_names):
-        question = question[: name.start()] + question[name.end() :]
-    cosine = compute_cosines(embedder.encode([" ".join(question.split())], "query"), vector)[0]
-    importance = np.interp(cosine, (_MIN_NAME_COSINE, _MAX_NAME_COSINE), (1, 0))
-    return float(importance * len(unknown_names) / len(names))
 
 
 @dataclass(frozen=True, slots=True)

@@ -195,7 +195,7 @@ class DefaultRetriever:
     ) -> list[RelevanceFeatures]:
         """Return the question's relevance features, once for each set of passage rows ``hidden`` from the search."""
         ranking = self._score_candidates(question, snapshot)
-        return [self._compute_features(ranking, rows) for rows in hidden]
+        return [_compute_features(ranking, rows) for rows in hidden]
 
     def _score_candidates(self, question: str, snapshot: Snapshot) -> _Ranking:
         linker = QuestionLinker(snapshot, self._extractor)
@@ -211,16 +211,6 @@ class DefaultRetriever:
         contributions = np.column_stack([contributions, adjustments, literals])
         return _Ranking(snapshot, inputs, contributions, scores + adjustments + literals)
 
-    def _compute_features(self, ranking: _Ranking, hidden: Collection[int] = ()) -> RelevanceFeatures:
-        """Compute the relevance features without the passages ``hidden`` and without the score of rare numbers."""
-        ranking = replace(ranking, scores=ranking.scores - ranking.contributions[:, -1])
-        best = _find_best(ranking, K + len(hidden))
-        best = best[~np.isin(ranking.inputs.candidates[best], list(hidden))][:K]
-        passages, vector = ranking.inputs.candidates[best], ranking.inputs.scale.vectors[0]
-        return RelevanceFeatures.from_passages(
-            ranking.inputs.question, vector, ranking.snapshot, passages, ranking.scores[best], self._embedder
-        )
-
     def _build_evidence(self, ranking: _Ranking, k: int) -> Evidence:
         """Return evidence with the ``k`` best candidate passages of ``ranking``, read from the store."""
         snapshot, inputs, scores = ranking.snapshot, ranking.inputs, ranking.scores
@@ -229,7 +219,7 @@ class DefaultRetriever:
         rows = inputs.candidates[best]
         links = {row: link for row in rows.tolist() if (link := _find_strongest_link(inputs, row))[0] >= 0}
         edges, similarities, owners = _find_nearest_hyperedges(snapshot, inputs, rows)
-        relevance = (self.calibration or Calibration()).predict_relevance(self._compute_features(ranking), scores[best])
+        relevance = (self.calibration or Calibration()).predict_relevance(_compute_features(ranking), scores[best])
         read_together = {
             Passage: sorted({source for source, _ in links.values()}),
             Hyperedge: snapshot.graph.hyperedges(rows)[0].tolist(),  # excerpts are selected from all of them
@@ -306,6 +296,22 @@ def _score_rare_literals(question: LinkedQuestion, snapshot: Snapshot, passages:
         return np.zeros(len(passages), dtype=np.float32)
     shares: FloatArray = snapshot.contains_terms(rare, passages).mean(axis=1, dtype=np.float32)
     return np.float32(_LITERAL_SCORE) * shares
+
+
+def _compute_features(ranking: _Ranking, hidden: Collection[int] = ()) -> RelevanceFeatures:
+    """Compute the relevance features without the passages ``hidden`` and without the score of rare numbers."""
+    ranking = replace(ranking, scores=ranking.scores - ranking.contributions[:, -1])
+    best = _find_best(ranking, K + len(hidden))
+    best = best[~np.isin(ranking.inputs.candidates[best], list(hidden))][:K]
+    inputs, snapshot = ranking.inputs, ranking.snapshot
+    cosines = snapshot.cosines("passage", np.sort(inputs.candidates[best]), inputs.scale.vectors[0])
+    return RelevanceFeatures(
+        score=float(ranking.scores[best[:1]].sum()),
+        cosine=float(cosines.max(initial=0)),
+        unknown=float(inputs.terms.weights[inputs.terms.is_unknown].sum()) ** 3,
+        unknown_names=inputs.unknown_names,
+        linkability=snapshot.linkability,
+    )
 
 
 def _find_best(ranking: _Ranking, k: int) -> IntArray:

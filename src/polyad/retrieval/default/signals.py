@@ -31,6 +31,7 @@ from polyad.retrieval.default.links import (
     follow_mentions,
     score_anchor_hyperedges,
 )
+from polyad.retrieval.default.relevance import UnknownNames
 from polyad.retrieval.question import LinkedQuestion, QuestionLinker
 from polyad.text.words import extract_query_terms
 
@@ -179,6 +180,7 @@ class SignalInputs:
         hyperedges: Best similarity of the passage's hyperedges to the question and to its rest, ``[candidates, 2]``.
         rewrites: Best similarity to a rewritten question, unweighted and weighted by the link, ``[candidates, 2]``;
             zeros without rewriting.
+        unknown_names: Share of the question's capitalised words that the index lacks, times their importance.
     """
 
     question: LinkedQuestion
@@ -204,6 +206,7 @@ class SignalInputs:
     hop_anchor: FloatArray
     hyperedges: FloatArray
     rewrites: FloatArray
+    unknown_names: float
 
 
 Signal = Callable[[SignalInputs], FloatArray]
@@ -332,7 +335,10 @@ class SignalExtractor:
         """Select the candidate passages of a question, and compute the scores and links for their signals."""
         snapshot = self._snapshot
         linked_question = self._linker.link(question)
-        scale = SimilarityScale(self._embedder.encode([question, linked_question.remainder], "query"), snapshot)
+        names = UnknownNames.from_question(linked_question, snapshot)
+        texts = [question, linked_question.remainder, *([names.rest] if names.share else [])]
+        vectors = self._embedder.encode(texts, "query")
+        scale = SimilarityScale(vectors[:2], snapshot)
         bm25_rows, bm25 = self._rank_by_bm25(question)
         entities = np.array(list(linked_question.entities), dtype=np.int64)
         degrees = snapshot.graph.mention_counts(entities)
@@ -395,6 +401,7 @@ class SignalExtractor:
             hop_anchor=hop_anchor.get(candidates),
             hyperedges=self._measure_hyperedges(candidates, scale),
             rewrites=self._measure_rewrites(linked_question, candidates, hops, scale),
+            unknown_names=names.compute_importance(vectors[0], vectors[-1]),
         )
 
     def _find_context(self, passages: IntArray) -> IntArray:
