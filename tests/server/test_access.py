@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from polyad import Engine
 from polyad.errors import ConfigurationError
+from polyad.protocols.store import ValueStore
 from polyad.server.app import create_app
-from polyad.server.keys import add_key, list_keys, open_root_keys, remove_key
+from polyad.server.keys import add_key, list_keys, open_root_keys, record_use, remove_key
 from polyad.server.workspaces import Workspaces
 from tests.server.serving import RunningServer, build_index, open_index, run_app
 
@@ -86,6 +89,33 @@ def test_keys_expire_and_can_be_removed(tmp_path: Path) -> None:
         remove_key(engine.values, "good")
         with run_app(create_app(Workspaces(open_index(), [tmp_path / "kb"]))) as server:
             assert search(server, good)[0] == 401, "the expired key is left, so a key is needed"
+
+
+def test_removing_the_last_key_admits_nobody(tmp_path: Path) -> None:
+    with Engine.open(build_index(tmp_path / "kb")) as engine:
+        key = add_key(engine.values, "only", "read", datetime.now(UTC))
+        with run_app(create_app(Workspaces(open_index(), [tmp_path / "kb"]))) as server:
+            assert search(server, key)[0] == 200
+            remove_key(engine.values, "only")
+            time.sleep(1.1)  # until the server reads the keys again
+            assert (search(server, key)[0], search(server, "")[0]) == (401, 401)
+
+
+def test_a_use_does_not_restore_a_removed_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = datetime.now(UTC)
+    with Engine.open(build_index(tmp_path / "kb")) as engine:
+        add_key(engine.values, "lost", "read", now)
+        [key] = list_keys(engine.values)
+        put_values = type(engine.values).put_values
+
+        def remove_and_put(store: ValueStore, *arguments: Any, **options: Any) -> None:
+            monkeypatch.undo()
+            remove_key(store, "lost")
+            put_values(store, *arguments, **options)
+
+        monkeypatch.setattr(type(engine.values), "put_values", remove_and_put)
+        record_use(engine.values, key, now)
+        assert list_keys(engine.values) == []
 
 
 def test_a_key_of_the_root_creates_and_deletes_workspaces(tmp_path: Path) -> None:

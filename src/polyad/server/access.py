@@ -74,6 +74,7 @@ class Gatekeeper:
         self._lock = threading.Lock()
         self._keys: Mapping[str, tuple[str, Key]] = {}
         self._loaded = float("-inf")
+        self._had_keys = False
 
     def has_keys(self) -> bool:
         """Return whether the server has any API key; if so, every request needs a key."""
@@ -95,7 +96,7 @@ class Gatekeeper:
 
     def _authenticate(self, authorization: str, address: str) -> Principal:
         keys = self._load_keys()
-        if not keys:
+        if not keys and not self._had_keys:  # removing the last key does not admit everybody
             if not is_loopback(address):
                 raise RequestError(401, "key_required", "without keys only this machine is served")
             self._limiter.count(address)
@@ -155,6 +156,7 @@ class Gatekeeper:
                 if self._root_keys is not None:
                     keys |= {key.id: ("", key) for key in list_keys(self._root_keys)}
                 self._keys, self._loaded = keys, time.monotonic()
+                self._had_keys |= bool(keys)
             return self._keys
 
     def _record_use(self, workspace: str, key: Key, now: datetime) -> None:

@@ -22,6 +22,9 @@ from polyad.stores.sqlite import SqliteStore
 KEYS = "server-keys"
 """Namespace of keys, by id."""
 
+KEY_USES = "server-key-uses"
+"""Namespace of the times of the last use of keys, by id of the key."""
+
 PREFIX = "pk"
 """Beginning of the text of a key: ``pk_<id>_<secret>``."""
 
@@ -93,14 +96,17 @@ def add_key(store: ValueStore, name: str, scope: str, now: datetime, expires: da
     id, secret = secrets.token_hex(6), secrets.token_urlsafe(24).replace("_", "-")
     recorded = now.isoformat(timespec="seconds")
     expiry = expires.isoformat(timespec="seconds") if expires else ""
-    _put(store, Key(id, name, _digest(secret), scope, recorded, expires=expiry))
+    key = Key(id, name, _digest(secret), scope, recorded, expires=expiry)
+    store.put_values(KEYS, {id: json.dumps(asdict(key)).encode()})
     return f"{PREFIX}_{id}_{secret}"
 
 
 def list_keys(store: ValueStore) -> list[Key]:
     """Return all API keys in a store, sorted by name."""
+    uses = store.get_values(KEY_USES)
     keys = [Key(**json.loads(value)) for value in store.get_values(KEYS).values()]
-    return sorted(keys, key=lambda key: key.name)
+    used = [replace(key, last_used=uses.get(key.id, key.last_used.encode()).decode()) for key in keys]
+    return sorted(used, key=lambda key: key.name)
 
 
 def remove_key(store: ValueStore, name: str) -> Key:
@@ -112,6 +118,7 @@ def remove_key(store: ValueStore, name: str) -> Key:
     for key in list_keys(store):
         if name in (key.name, key.id):
             store.put_values(KEYS, {key.id: None})
+            store.put_values(KEY_USES, {key.id: None})
             return key
     raise NotFoundError(f"there is no key {name!r}; `polyad key list` prints the keys")
 
@@ -120,8 +127,8 @@ def record_use(store: ValueStore, key: Key, now: datetime) -> None:
     """Store the time of the last use of a key, at most once a minute; skipped if another writer is busy."""
     if key.last_used and now - datetime.fromisoformat(key.last_used) < _MIN_USE_INTERVAL:
         return
-    if key.id in store.get_values(KEYS, [key.id]):  # the key may have been removed since it was read
-        _put(store, replace(key, last_used=now.isoformat(timespec="seconds")), is_optional=True)
+    # apart from the key: another process may have removed the key since it was read, and must not get it back
+    store.put_values(KEY_USES, {key.id: now.isoformat(timespec="seconds").encode()}, is_optional=True)
 
 
 @contextmanager
@@ -139,7 +146,3 @@ def split_key(text: str) -> tuple[str, str]:
     prefix, _, rest = text.partition("_")
     id, _, secret = rest.partition("_")
     return (id, secret) if prefix == PREFIX and id and secret else ("", "")
-
-
-def _put(store: ValueStore, key: Key, *, is_optional: bool = False) -> None:
-    store.put_values(KEYS, {key.id: json.dumps(asdict(key)).encode()}, is_optional=is_optional)
