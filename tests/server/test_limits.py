@@ -14,6 +14,7 @@ pytest.importorskip("fastapi")
 
 from polyad.config import ServerSettings
 from polyad.language_models.scripted import ScriptedLanguageModel
+from polyad.protocols.components import Prompt
 from polyad.server.app import create_app
 from polyad.server.limits import Turnstile
 from polyad.server.problems import RequestError
@@ -88,3 +89,24 @@ def test_clients_that_follow_jobs_occupy_no_threads(tmp_path: Path) -> None:
         time.sleep(0.5)  # until each client has read the first state
         for path in ("/healthz", "/api/v1/stats"):
             assert server.client.get(path, timeout=5).status_code == 200
+
+
+def test_a_model_that_completes_no_question_and_no_title_is_given_up_in_time(tmp_path: Path) -> None:
+    is_over = threading.Event()
+
+    def wait(_: Prompt) -> str:
+        is_over.wait(30)
+        return "Where does the bell hang?"
+
+    workspaces = Workspaces(open_index(ScriptedLanguageModel(wait)), [build_index(tmp_path / "kb")])
+    with run_app(create_app(workspaces, ServerSettings(answers=1, answer_seconds=0.3))) as server:
+        history = [{"role": "user", "content": "Who cast the bell?"}, {"role": "assistant", "content": "Ines Moreau."}]
+        title = {"role": "user", "content": "### Task:\nGenerate a title.\n<chat_history>Bells</chat_history>"}
+        try:
+            for path, body in (
+                ("/api/v1/ask", {"question": "Where does it hang?", "history": history}),
+                ("/v1/chat/completions", {"model": "kb", "messages": [title]}),
+            ):
+                assert server.client.post(path, json=body, timeout=10).status_code == 504
+        finally:
+            is_over.set()

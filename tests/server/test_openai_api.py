@@ -152,6 +152,13 @@ def test_a_request_of_a_chat_client_is_not_searched(chat: RunningServer, model: 
     assert completion.model_extra == {"citations": []}
 
 
+def test_a_reply_to_a_chat_client_controls_no_terminal(tmp_path: Path) -> None:
+    model = ScriptedLanguageModel(["Bells \x1b[31m\u202e"])
+    with run_app(create_app(Workspaces(open_index(model), [build_index(tmp_path / "kb")]))) as server:
+        completion = connect(server).chat.completions.create(model="kb", messages=[{"role": "user", "content": TITLE}])
+    assert completion.choices[0].message.content == "Bells  [31m"
+
+
 def test_without_a_model_the_reply_is_the_evidence(server: RunningServer) -> None:
     client = connect(server)
     completion = client.chat.completions.create(model="kb", messages=QUESTION)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import ExitStack
+from typing import TypeVar
 
 from polyad.engine.streaming import AnswerStream
 from polyad.model import Answer
@@ -14,6 +16,8 @@ from polyad.server.problems import RequestError
 from polyad.server.state import ServerState
 from polyad.server.tracing import Span, record_answer, trace_answer
 from polyad.server.workspaces import Workspace
+
+T = TypeVar("T")
 
 _UNREAD_SECONDS = 1.0
 """Time after the limit of an answer until its slot is freed even if the client does not read the answer."""
@@ -54,9 +58,7 @@ class WrittenAnswer(Iterator[str]):
             return self._stream.read(self._deadline - time.monotonic())
         except TimeoutError:
             self.close()
-            fix = "use a faster language model or raise server.answer_seconds"
-            message = f"the answer took more than {self._seconds:g} seconds; {fix}"
-            raise RequestError(504, "answer_timeout", message) from None
+            raise _build_timeout_error(self._seconds) from None
 
     def finish(self) -> Answer:
         """Wait for the end of the answer, and return the answer with citations. May be called once."""
@@ -86,6 +88,32 @@ def _end(stream: AnswerStream, slot: ExitStack) -> None:
     slot.close()
 
 
+def _build_timeout_error(seconds: float) -> RequestError:
+    fix = "use a faster language model or raise server.answer_seconds"
+    return RequestError(504, "answer_timeout", f"the answer took more than {seconds:g} seconds; {fix}")
+
+
+def complete_within(state: ServerState, complete: Callable[[], T]) -> T:
+    """Return the result of ``complete``, which waits for a language model, within the time limit of an answer.
+
+    Raises:
+        RequestError: The time is over; the thread of the request ends with the limits of the endpoint.
+    """
+    future: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(complete())
+        except BaseException as error:  # raised in the thread that waits
+            future.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    try:
+        return future.result(state.settings.answer_seconds)
+    except TimeoutError:
+        raise _build_timeout_error(state.settings.answer_seconds) from None
+
+
 def write_answer(
     state: ServerState, workspace: Workspace, body: SearchBody, history: Sequence[Mapping[str, str]]
 ) -> WrittenAnswer:
@@ -108,6 +136,6 @@ def write_answer(
         slot.enter_context(state.answers.enter())
         model = engine.components.language_model
         span = slot.enter_context(trace_answer(workspace.name, model.name if model else ""))
-        question = engine.rewrite_question(body.question, history)
+        question = complete_within(state, lambda: engine.rewrite_question(body.question, history))
         evidence = state.search(workspace, body.model_copy(update={"question": question}), answers=True)
         return WrittenAnswer(engine.stream_answer(evidence), state, span, slot.pop_all())

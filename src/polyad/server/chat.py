@@ -18,6 +18,7 @@ from polyad.server.links import build_passage_url
 from polyad.server.openai_models import Message
 from polyad.server.problems import format_openai_error, get_kind, get_status
 from polyad.server.workspaces import Workspace
+from polyad.text.words import sanitize
 
 _TASK_HEADING = re.compile(r"\s*#+\s*Task:", re.IGNORECASE)
 _TASK_VERB = re.compile(r"\s*(please\s+)?(provide|generate|create|write|suggest)\b", re.IGNORECASE)
@@ -77,7 +78,7 @@ def complete_task(workspace: Workspace, text: str) -> tuple[str, Usage]:
     [reply] = model.complete([Prompt(user=text)])
     if isinstance(reply, LanguageModelError):
         raise reply
-    return reply.text, reply.usage
+    return sanitize(reply.text), reply.usage
 
 
 class ChatFormat:

@@ -17,7 +17,7 @@ from polyad.engine.registry import NEED_LANGUAGE_MODEL, retrievers
 from polyad.model import ScoredPassage
 from polyad.schemas.places import get_excerpt
 from polyad.server.access import Access, AuthenticatedRoute, Gatekeeper
-from polyad.server.answers import write_answer
+from polyad.server.answers import complete_within, write_answer
 from polyad.server.chat import ChatFormat, complete_task, is_client_task, split_conversation
 from polyad.server.keys import Scope
 from polyad.server.links import get_base_url
@@ -101,7 +101,7 @@ def complete_chat(request: Request, body: ChatBody, state: State) -> Response:
     includes_usage = bool(body.stream_options and body.stream_options.include_usage)
     if is_client_task(question):
         with state.answers.enter():
-            text, usage = complete_task(access.workspace, question)
+            text, usage = complete_within(state, lambda: complete_task(access.workspace, question))
         if body.stream:
             return _stream(chat.stream_text(text, usage, includes_usage=includes_usage))
         return JSONResponse(chat.format_text(text, usage))
