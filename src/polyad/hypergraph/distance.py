@@ -48,7 +48,7 @@ class Triples:
         return len(self.heads)
 
     def select(self, positions: IntArray | BoolArray) -> Triples:
-        """Return the triples at ``positions`` (indices or a boolean mask)."""
+        """Return only the triples at ``positions``, which are indices or a boolean mask."""
         return Triples(self.heads[positions], self.edges[positions], self.tails[positions])
 
 
@@ -111,7 +111,7 @@ def get_encoding_width(rounds: int, directions: Directions) -> int:
 def compute_directional_distances(
     triples: Triples, starts: IntArray, rounds: int, directions: Directions = "separate"
 ) -> tuple[IntArray, FloatArray]:
-    """Return distance features of entities: how near each is to the entities ``starts``, by direction and hop.
+    """Return (rows of entities, their distance features): how near each is to ``starts``, by direction and hop.
 
     These are equations 4 to 7 of HyperRAG.
 
@@ -157,7 +157,7 @@ def compute_directional_distances(
 
 
 def encode_triples(triples: Triples, rows: IntArray, encodings: FloatArray) -> FloatArray:
-    """Return the distance features of each triple: the features of its head entity, then of its tail entity.
+    """Return the distance features of each triple: the ``encodings`` of its head entity, then of its tail entity.
 
     This is equation 8 of HyperRAG.
 
@@ -194,9 +194,9 @@ def _distinct_pairs(heads: IntArray, tails: IntArray, count: int) -> tuple[IntAr
 
 
 def _build_indicator(rows: IntArray, starts: IntArray) -> npt.NDArray[np.float64]:
-    """Return a vector with 1 for each of the entities ``rows`` that is in ``starts``, and 0 for the others.
+    """Return a vector with 1 for each of the entities ``rows`` that is in ``starts``, and 0 for all other entities.
 
-    It is s^(0) in equation 4.
+    The vector is s^(0) in equation 4.
     """
     return is_in(rows, np.sort(starts)).astype(np.float64)
 
@@ -206,8 +206,7 @@ def _mix_directions(
 ) -> list[npt.NDArray[np.float64]]:
     """Return the values of all entities after each round, in which triples pass values on in both directions.
 
-    These are M^(0) .. M^(L) of the published code. M^(L) of entities: each round adds both directions of a triple
-    (published code).
+    These are M^(0) .. M^(L) of the published code.
     """
     columns = sent = [initial]
     for _ in range(rounds):
@@ -220,7 +219,7 @@ def _mix_directions(
 def _propagate(
     initial: npt.NDArray[np.float64], sources: IntArray, targets: IntArray, rounds: int
 ) -> list[npt.NDArray[np.float64]]:
-    """Return the values after each round; in a round, each target entity gets the mean value of its source entities."""
+    """Return the values after each round; a round gives each target entity the mean value of its source entities."""
     # In double precision: sums over a hub's thousands of neighbours are rounded once, at the end.
     values = initial
     arriving = np.maximum(np.bincount(targets, minlength=len(initial)), 1)

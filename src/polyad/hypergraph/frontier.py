@@ -78,7 +78,7 @@ def expand_frontier(
 def _compute_bridge_scores(
     graph: Graph, frontier: IntArray, strengths: FloatArray, activation: Activation, sort_key: SortKey
 ) -> tuple[IntArray, FloatArray, IntArray]:
-    """Return the hyperedges of the nodes ``frontier`` with a score above 0: rows, scores, strongest node of each."""
+    """Return (rows, scores, strongest ``frontier`` node of each) of the frontier's hyperedges with a score above 0."""
     edges, owners = graph.memberships(frontier)
     # By edge, then strongest node, then sort key: the first entry of each edge is its maximum.
     ranked = np.lexsort((sort_key(frontier)[owners], -strengths[owners], edges))
@@ -98,7 +98,7 @@ def _record_bridges(walk: Walk, edges: IntArray, scores: FloatArray, sources: In
 
 
 def _compute_received(graph: Graph, edges: IntArray, scores: FloatArray, reached: IntArray) -> Scores:
-    """Return for each new node (not in ``reached``) the highest score of its hyperedges (c_t(v) in HyperSU)."""
+    """Return for each new node (not in ``reached``) the highest score of its hyperedges; c_t(v) in HyperSU."""
     members, owners = graph.members(edges)
     new = ~is_in(members, reached)
     return Scores.from_max(members[new], scores[owners[new]])

@@ -24,7 +24,7 @@ class Adjacency:
 
     @classmethod
     def from_pairs(cls, rows: IntArray, neighbours: IntArray, row_count: int) -> Adjacency:
-        """Build the matrix from (row, neighbour) pairs; duplicates count once."""
+        """Build the matrix from (row, neighbour) pairs in any order; duplicates count once."""
         order = np.lexsort((neighbours, rows))
         rows, neighbours = rows[order], neighbours[order]
         is_first = mark_first_of_equals(rows)
@@ -90,7 +90,7 @@ class Hypergraph:
 
 
 def split_into_pairs(graph: Hypergraph) -> tuple[Hypergraph, IntArray]:
-    """Return an ordinary graph: each hyperedge is replaced by one edge per pair of its nodes.
+    """Return (graph with one edge per pair of nodes in a hyperedge, original hyperedge of each edge).
 
     The split loses information: {a, b, c} and {a, b}, {a, c}, {b, c} have the same pairs (HyperGraphRAG, Proposition 1
     and appendix B.1: phi_B is not injective).

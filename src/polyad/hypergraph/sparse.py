@@ -112,7 +112,7 @@ class Scores:
     def from_max(cls, rows: IntArray, values: Values) -> Scores:
         """Build a sparse score vector from (row, value) pairs; a repeated row gets its highest value.
 
-        A row that occurs repeatedly gets its highest value, and at least 0.
+        Negative values count as 0.
 
         >>> Scores.from_max(np.array([7, 3, 7]), np.float32([0.5, 1, 0.75])).values.tolist()
         [1.0, 0.75]
@@ -145,7 +145,7 @@ class Scores:
         return scores
 
     def find_positions(self, rows: IntArray) -> tuple[IntArray, BoolArray]:
-        """Return the index of each of ``rows`` in :attr:`rows`, and a mask of the rows that have a score.
+        """Return (index of each of ``rows`` in :attr:`rows`, mask of the rows that have a score).
 
         Scores must not be empty.
         """
@@ -167,12 +167,12 @@ class Scores:
 
 
 def find_top_positions(values: Values, k: int, sort_key: SortKey) -> IntArray:
-    """Return the indices of the ``k`` highest values, best first.
+    """Return the indices of the ``k`` highest values, best first; ``sort_key`` breaks ties.
 
     Args:
         values: ``[values]``.
         k: The number of positions; all positions if there are fewer.
-        sort_key: Called with positions; breaks ties.
+        sort_key: Returns a sort key for each position with a tie.
     """
     if k <= 0:
         return np.empty(0, dtype=np.int64)
@@ -222,10 +222,8 @@ def compute_cosines(vectors: FloatArray, queries: FloatArray) -> FloatArray:
 def compute_dot_products(vectors: FloatArray, queries: FloatArray) -> FloatArray:
     """Return the dot product of each vector with one query, or with the query at the same index.
 
-    A single thread is used.
-
-    OpenBLAS spreads a matrix product over all processors. Searches that run side by side then wait for each other and
-    take ten times as long.
+    The product is computed in a single thread. OpenBLAS spreads a matrix product over all processors. Searches that
+    run side by side then wait for each other and take ten times as long.
     """
     products: FloatArray = np.vecdot(vectors, queries)
     return products

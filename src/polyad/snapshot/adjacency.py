@@ -54,7 +54,7 @@ class PairRun:
         )
 
     def find_ranges(self, rows: IntArray) -> tuple[IntArray, IntArray]:
-        """Return for each row the index of its first pair in this batch, and the number of its pairs."""
+        """Return (index of the first pair, number of pairs) of each of ``rows`` in this batch."""
         starts = self.rows.searchsorted(rows)
         return starts, self.rows.searchsorted(rows, side="right") - starts
 
@@ -74,7 +74,7 @@ class CompressedRows:
     weights: FloatArray
 
     def find_ranges(self, rows: IntArray) -> tuple[IntArray, IntArray]:
-        """Return for each row the index of its first neighbour in :attr:`neighbours`, and its number of neighbours."""
+        """Return (index of the first neighbour in :attr:`neighbours`, number of neighbours) of each of ``rows``."""
         starts = self.offsets.take(rows, mode="clip")  # a row beyond the last starts and stops at the end
         return starts, self.offsets.take(rows + 1, mode="clip") - starts
 
@@ -82,8 +82,6 @@ class CompressedRows:
 @dataclass(frozen=True, slots=True, eq=False)
 class GrowingAdjacency:
     """An immutable weighted adjacency list; appending a batch of (row, neighbour) pairs returns a longer list.
-
-    Immutable.
 
     Attributes:
         base: Pairs mapped from files, or in memory.
@@ -100,11 +98,10 @@ class GrowingAdjacency:
         return cls(CompressedRows(np.zeros(1, dtype=np.int64), nothing, nothing.astype(np.float32)))
 
     def append(self, rows: IntArray, neighbours: IntArray, weights: FloatArray) -> GrowingAdjacency:
-        """Return the adjacency list with added (row, neighbour) pairs. A duplicate pair keeps its highest weight.
+        """Return the adjacency list with added (row, neighbour) pairs; a duplicate pair keeps its highest weight.
 
-        The pairs may be in any order.
-
-        New neighbours of a row must have higher numbers than its earlier neighbours if their order matters.
+        The pairs may be in any order. If the order of neighbours matters, new neighbours of a row must have higher
+        numbers than earlier neighbours of the row.
         """
         if not len(rows):
             return self
@@ -145,8 +142,6 @@ class GrowingAdjacency:
 class PrunedAdjacency:
     """An immutable weighted adjacency list from which neighbours can be deleted; each change returns another list.
 
-    Immutable.
-
     Attributes:
         pairs: All pairs, with those of deleted neighbours.
         live: Which neighbours are live.
@@ -167,23 +162,23 @@ class PrunedAdjacency:
     def advance(
         self,
         live: LiveRows,
-        deleted: tuple[IntArray, IntArray],
+        deleted_pairs: tuple[IntArray, IntArray],
         rows: IntArray,
         neighbours: IntArray,
         weights: FloatArray,
     ) -> PrunedAdjacency:
-        """Return the adjacency list after neighbours were deleted and (row, neighbour) pairs were added.
+        """Return the list without the neighbours that are False in ``live``, and with added (row, neighbour) pairs.
 
         Args:
             live: Which neighbours are live now.
-            deleted: Rows and neighbours of the pairs whose neighbours were deleted; duplicates count once.
+            deleted_pairs: Rows and neighbours of the pairs whose neighbours were deleted; duplicates count once.
             rows: Rows of the new pairs, see :meth:`GrowingAdjacency.append`.
             neighbours: Neighbours of the new pairs.
             weights: Weights of the new pairs.
         """
-        no_weights = np.zeros(len(deleted[0]), dtype=np.float32)
+        no_weights = np.zeros(len(deleted_pairs[0]), dtype=np.float32)
         pairs = self.pairs.append(rows, neighbours, weights)
-        return PrunedAdjacency(pairs, live, self.deleted.append(*deleted, no_weights))
+        return PrunedAdjacency(pairs, live, self.deleted.append(*deleted_pairs, no_weights))
 
     def restrict(self, live: LiveRows) -> PrunedAdjacency:
         """Return the adjacency list with only the neighbours that are True in the mask ``live``."""

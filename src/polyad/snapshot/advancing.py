@@ -27,7 +27,7 @@ _LINK_BLOCK = 1 << 14
 
 
 def advance(snapshot: MappedSnapshot, changes: Changes, batches: Iterable[StoredRows]) -> MappedSnapshot:
-    """Return the snapshot at a later store version, without deleted documents and with added ones at the end.
+    """Return the snapshot at a later store version, without deleted documents and with added documents at the end.
 
     Args:
         snapshot: The snapshot before.
@@ -51,7 +51,7 @@ def advance(snapshot: MappedSnapshot, changes: Changes, batches: Iterable[Stored
 def apply_changes(
     snapshot: MappedSnapshot, changes: Changes, batches: Iterable[StoredRows]
 ) -> tuple[MappedSnapshot, IntArray]:
-    """Return the snapshot after documents were deleted and added, and the rows of the entities in these documents.
+    """Return (snapshot after documents were deleted and added, rows of the entities in these documents).
 
     Name variants, link counts and entities are those of the snapshot before: see :func:`resolve_links`.
     """
@@ -117,7 +117,10 @@ def resolve_links(snapshot: MappedSnapshot) -> MappedSnapshot:
 
 
 def _update_link_count(snapshot: MappedSnapshot, later: MappedSnapshot, touched: IntArray) -> int:
-    """Return the number of links in ``later``; only links of the changed entities ``touched`` are counted again."""
+    """Return the number of links in ``later``, a later snapshot; only links of ``touched`` entities are counted again.
+
+    The entities ``touched`` are those whose hyperedges or names changed since ``snapshot``.
+    """
     before = find_affected_passages(snapshot.graph, touched[touched < len(snapshot.entities.keys)])
     affected = union([before, find_affected_passages(later.graph, touched)])
     earlier = affected[affected < len(snapshot.passages.ids)]
@@ -197,14 +200,14 @@ def _join(parts: list[Any]) -> Any:
     return np.concatenate(parts) if isinstance(parts[0], np.ndarray) else list(chain.from_iterable(parts))
 
 
-def find_rows(primary_keys: Column, references: IntArray) -> IntArray:
-    """Return the row number of each primary key in ``references``, by binary search in ``primary_keys`` of all rows.
+def find_rows(key_of_row: Column, keys: IntArray) -> IntArray:
+    """Return the row number of each of ``keys`` (primary keys), by binary search in the sorted column ``key_of_row``.
 
     Raises:
         StoreError: A primary key has no row, as in a damaged database.
     """
-    rows = primary_keys.count_below(references)
-    if len(rows) and not (rows.max() < len(primary_keys) and (primary_keys.take(rows) == references).all()):
+    rows = key_of_row.count_below(keys)
+    if len(rows) and not (rows.max() < len(key_of_row) and (key_of_row.take(rows) == keys).all()):
         raise StoreError(
             "the index is damaged: a stored reference points to a row that does not exist; restore the index from a "
             "copy, or index again into another --store"

@@ -36,7 +36,7 @@ def write_array(folder: Path, name: str, array: Array) -> ArrayEntry:
 def write_blocks(
     folder: Path, name: str, blocks: Iterable[Array], shape: tuple[int, ...], dtype: np.dtype[Any]
 ) -> ArrayEntry:
-    """Write an array, given as blocks, to the file ``folder/name.bin``, and return its manifest entry.
+    """Write an array, which ``blocks`` yields in parts, to the file ``folder/name.bin``; return its manifest entry.
 
     Raises OSError.
     """

@@ -61,12 +61,18 @@ class BinaryCodes:
         return bits
 
     def compute_distances(self, spans: Sequence[slice], vectors: FloatArray) -> Distances:
-        """Return Hamming distances of query vectors to the codes in the slices ``spans``, ``[vectors, codes]``."""
+        """Return the Hamming distance of each query vector to the codes in the slices ``spans``.
+
+        Shape ``[vectors, codes]``.
+        """
         parts = [self.bits[:, span] for span in spans]
         return self._compare(parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1), vectors)
 
     def compute_distances_at(self, places: IntArray, vectors: FloatArray) -> Distances:
-        """Return Hamming distances of query vectors to the codes at the indices ``places``; ``[vectors, places]``."""
+        """Return the Hamming distance of each query vector to the codes at the indices ``places``.
+
+        Shape ``[vectors, places]``.
+        """
         return self._compare(self.bits.take(places, axis=1), vectors)
 
     def _compare(self, bits: Bits, vectors: FloatArray) -> Distances:

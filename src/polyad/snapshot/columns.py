@@ -95,7 +95,7 @@ class AppendOnlyArray:
 class Column:
     """An immutable table column with one value or vector for each row; appending or replacing returns another column.
 
-    Columns with appended or replaced rows share its memory. Immutable.
+    A column with appended or replaced rows shares the memory of the column before.
 
     Attributes:
         base: Values of the first rows; mapped from a file or in memory.
@@ -186,12 +186,12 @@ class LiveRows:
 
     @classmethod
     def empty(cls) -> LiveRows:
-        """Return a mask of a table without rows."""
+        """Return a mask without rows."""
         return cls.from_mask(np.empty(0, dtype=bool))
 
     @classmethod
     def from_mask(cls, mask: BoolArray) -> LiveRows:
-        """Build the live rows from a boolean mask."""
+        """Build the live rows from a boolean ``mask``, which is True for live rows."""
         return cls(AppendOnlyArray.from_values(mask), int(len(mask) - mask.sum()))
 
     @property
@@ -217,7 +217,7 @@ class LiveRows:
         return self.mask.nonzero()[0]
 
     def restrict(self, mask: BoolArray) -> LiveRows:
-        """Return a mask in which a row is live if it is live here and True in ``mask``."""
+        """Return a mask in which a row is live if it is live in this mask and True in ``mask``."""
         return LiveRows.from_mask(self.mask & mask)
 
     def advance(self, deleted: IntArray, added_count: int) -> LiveRows:
@@ -242,7 +242,7 @@ class RowIntervals:
 
     @classmethod
     def empty(cls) -> RowIntervals:
-        """Return validity periods for a table without rows."""
+        """Return a column of validity periods without rows."""
         return cls(Column.empty(np.float64, 2))
 
     @property
@@ -308,16 +308,15 @@ class StringColumn:
 
     def take(self, rows: IntArray | Sequence[int]) -> list[str]:
         """Return the strings of ``rows``, in the order of ``rows``."""
-        return [encoded.decode("utf-8", "surrogatepass") for encoded in self._read(np.asarray(rows, dtype=np.int64))]
+        return [text.decode("utf-8", "surrogatepass") for text in self._take_encoded(np.asarray(rows, dtype=np.int64))]
 
     def rank(self, rows: IntArray) -> FloatArray:
         """Return float32 sort keys of ``rows``: rows sorted by these keys are in the order of their strings."""
-        encoded = self._read(rows)  # UTF-8 sorts like the strings
+        encoded = self._take_encoded(rows)  # UTF-8 sorts like the strings
         ranks = {string: rank for rank, string in enumerate(sorted(set(encoded)))}
         return np.fromiter(map(ranks.__getitem__, encoded), dtype=np.float32, count=len(encoded))
 
-    def _read(self, rows: IntArray) -> list[bytes]:
-        """Return the strings of ``rows`` as UTF-8 bytes."""
+    def _take_encoded(self, rows: IntArray) -> list[bytes]:
         base, base_size, appended = self.data.base.data, len(self.data.base), self.data.appended.values
         starts, ends = self.offsets.take(np.concatenate([rows, rows + 1])).reshape(2, -1).tolist()
         return [
@@ -436,10 +435,7 @@ class StringIndex:
 
     @staticmethod
     def get_aliases(id: str) -> tuple[str, ...]:  # noqa: ARG004  # the parameter of EntityKeys.get_aliases
-        """Return further strings by which :meth:`find_with_aliases` finds the row with this id; here none.
-
-        An empty sequence unless a subclass overrides this method.
-        """
+        """Return alternative strings by which the row of ``id`` is found; none unless a subclass overrides this."""
         return ()
 
 
@@ -459,9 +455,9 @@ class EntityKeys(StringIndex):
         return (alias,) if alias not in ("", id) else ()
 
     def find_with_aliases(self, keys: Sequence[str]) -> tuple[IntArray, dict[int, list[int]]]:
-        """Return the row of each key, or -1, and the rows of the entities whose normalised name is the key.
+        """Return (row of each key or -1, rows of entities whose normalised name is the key, by index in ``keys``).
 
-        The rows of further entities are a dictionary, keyed by index in ``keys``.
+        An entity has a normalised name beside its key if the key is an exact text from the user's data.
         """
         rows = np.full(len(keys), -1)
         aliased: dict[int, set[int]] = {}

@@ -33,7 +33,7 @@ _DIGEST_BYTES = 32
 
 @dataclass(frozen=True, slots=True)
 class OutdatedEntities:
-    """The entities of a snapshot that need a new vector: it is missing, or name or description have changed.
+    """The entities of a snapshot without a vector, or whose name or description has changed since it was computed.
 
     Attributes:
         rows: Sorted.
@@ -83,7 +83,7 @@ def add_entity_vectors(
     scores = snapshot.entities.scores or Column.empty(np.float32)
     rows, first = outdated.rows, len(before)
     is_new = rows >= first
-    embedded = _embed(outdated.entities, store, embedder, progress, is_read_only=is_read_only)
+    embedded = _embed_entities(outdated.entities, store, embedder, progress, is_read_only=is_read_only)
     entity_scores = np.array([entity.score for entity in outdated.entities], dtype=np.float32)
     new_vectors = np.zeros((len(snapshot.entities.keys) - first, embedder.dimension), dtype=np.float32)
     new_scores = np.zeros(len(new_vectors), dtype=np.float32)
@@ -98,7 +98,7 @@ def add_entity_vectors(
     return replace(snapshot, entities=entities)
 
 
-def _embed(
+def _embed_entities(
     entities: Sequence[Entity], store: ValueStore, embedder: Embedder, progress: Progress, *, is_read_only: bool
 ) -> FloatArray:
     """Return entity vectors, float32 ``[entities, dimension]``, from the store or, if missing there, the embedder."""

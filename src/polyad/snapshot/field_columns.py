@@ -99,7 +99,7 @@ class FieldColumns:
             with snapshot.store.read_transaction() as transaction:
                 self._read_documents(snapshot, transaction, fields - HYPEREDGE_FIELDS)
                 self._read_hyperedges(snapshot, transaction, fields & HYPEREDGE_FIELDS)
-            self._require(fields - HYPEREDGE_FIELDS, snapshot)
+            self._require_known_fields(fields - HYPEREDGE_FIELDS, snapshot)
             return self._select(filter, snapshot)
 
     def _select(self, filter: Filter, snapshot: MappedSnapshot) -> tuple[BoolArray, BoolArray | None]:
@@ -139,7 +139,7 @@ class FieldColumns:
             self._names.update(*records)
             return records
 
-        self._read(fields, len(snapshot.passages.documents), read)
+        self._extend_columns(fields, len(snapshot.passages.documents), read)
 
     def _read_hyperedges(self, snapshot: MappedSnapshot, transaction: ReadTransaction, fields: set[str]) -> None:
         def read(rows: IntArray) -> Sequence[Record]:
@@ -150,9 +150,9 @@ class FieldColumns:
                 for number in numbers
             ]
 
-        self._read(fields, snapshot.row_count("hyperedge"), read)
+        self._extend_columns(fields, snapshot.row_count("hyperedge"), read)
 
-    def _read(self, fields: set[str], count: int, read: Callable[[IntArray], Sequence[Record]]) -> None:
+    def _extend_columns(self, fields: set[str], count: int, read: Callable[[IntArray], Sequence[Record]]) -> None:
         """Extend the columns of ``fields`` to ``count`` rows; the function ``read`` returns the records of rows."""
         columns = {name: self._columns.setdefault(name, _FieldColumn()) for name in fields}
         for start in range(min((len(column.codes) for column in columns.values()), default=count), count, _BATCH):
@@ -162,7 +162,7 @@ class FieldColumns:
                     if len(column.codes) == row:
                         column.append(record.get(name))
 
-    def _require(self, fields: set[str], snapshot: MappedSnapshot) -> None:
+    def _require_known_fields(self, fields: set[str], snapshot: MappedSnapshot) -> None:
         """Raise ConfigurationError if no document has one of the filter's ``fields``, which is probably a typo."""
         missing = sorted(name for name in fields if len(self._columns[name].values) == 1 and name != RECORDED)
         if missing and len(snapshot.passages.documents):

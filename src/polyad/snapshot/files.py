@@ -70,7 +70,7 @@ def iterate_snapshot_arrays(snapshot: MappedSnapshot) -> Iterator[tuple[str, Arr
 
 
 def restore_snapshot(arrays: Mapping[str, Array], vectors: Mapping[Kind, Vectors], store: Store) -> MappedSnapshot:
-    """Build a snapshot from its saved arrays and vectors."""
+    """Build a snapshot from the arrays of its files, keyed by dotted name, and from its vectors, keyed by kind."""
 
     def restore(kind: type[T], prefix: str, **others: Any) -> T:
         types = get_type_hints(kind)
@@ -160,7 +160,7 @@ class SnapshotFiles:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def load(self, store: Store, transaction: ReadTransaction) -> MappedSnapshot | None:
-        """Return the saved snapshot; None if there is none for this index or its files are damaged.
+        """Return the saved snapshot; None if no snapshot of this index is saved or if its files are damaged.
 
         Args:
             store: The index.
@@ -198,7 +198,7 @@ class SnapshotFiles:
                 "recall": self._read(folder, arrays, snapshot.store).measure_recall(),
             }
             write_atomically(self._manifest, json.dumps({"checksum": _compute_checksum(manifest), **manifest}))
-            self._delete_others(folder.name)
+            self._delete_other_folders(folder.name)
             if self._shared is not None:
                 self.copy_to(self._shared)
 
@@ -216,9 +216,9 @@ class SnapshotFiles:
                 shutil.rmtree(other._folder / name, ignore_errors=True)
                 return
             write_atomically(other._manifest, manifest)
-            other._delete_others(name)
+            other._delete_other_folders(name)
 
-    def _delete_others(self, name: str) -> None:
+    def _delete_other_folders(self, name: str) -> None:
         """Delete the array folders of earlier snapshots, which are all folders except ``name``."""
         for old_folder in self._folder.glob("arrays-*"):
             if old_folder.name != name:

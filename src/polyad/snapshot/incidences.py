@@ -134,7 +134,7 @@ class Incidences:
             names, places = names[is_live], places[is_live]
         if not len(names):
             return entities, owners
-        return _merge(
+        return _merge_neighbours(
             (entities, owners, strengths), (names, owners[is_subject][places], np.zeros(len(names), dtype=np.float32))
         )[:2]
 
@@ -149,7 +149,7 @@ class Incidences:
             return stored[:2]
         edges, places, strengths = self.entity_edges.get_neighbours(subjects)
         is_about = strengths > 0
-        return _merge(stored, (edges[is_about], names[places[is_about]], strengths[is_about]))[:2]
+        return _merge_neighbours(stored, (edges[is_about], names[places[is_about]], strengths[is_about]))[:2]
 
     def mentions(self, entities: IntArray, *, as_subject: bool = False) -> Neighbours:
         """Return the passages that mention entities, as arrays: passage, index in ``entities``, topic certainty.
@@ -164,7 +164,7 @@ class Incidences:
         if not len(names):
             return stored
         about, places, strengths = self.subject_passages.get_neighbours(subjects)
-        return _merge(stored, (about, names[places], strengths))
+        return _merge_neighbours(stored, (about, names[places], strengths))
 
     def mention_counts(self, entities: IntArray) -> IntArray:
         """Return the number of passages that mention each entity or are about it; int ``[entities]``."""
@@ -209,13 +209,13 @@ class Incidences:
     # Advancing
 
     def advance(self, deleted: IntArray, new: NewIncidences) -> tuple[Incidences, IntArray]:
-        """Return the hypergraph after passages were deleted and added, and the entities of all these passages.
+        """Return (hypergraph without ``deleted`` and with ``new`` passages, entities of all deleted and new passages).
 
         The name variants are not updated: see :meth:`update_variants`.
 
         Args:
             deleted: Rows of passages, sorted.
-            new: The incidences of the new passages.
+            new: The hyperedges of new passages.
         """
         first, added = len(self.edge_passage), len(new.passage_of)
         deleted_edges, _ = self.hyperedges(deleted)
@@ -244,18 +244,18 @@ class Incidences:
         )
         return later, union([lost, new.entities])
 
-    def update_variants(self, keys: EntityKeys, before: Incidences, touched: IntArray) -> tuple[Incidences, IntArray]:
-        """Return the hypergraph with changed short names resolved again, and all entities that this affects.
+    def update_variants(self, keys: EntityKeys, before: Incidences, changed: IntArray) -> tuple[Incidences, IntArray]:
+        """Return (hypergraph with the changed short names resolved again, all entities that this change affects).
 
         Args:
             keys: The keys of all entities.
-            before: The incidences that these were advanced from.
-            touched: The entities whose passages changed.
+            before: The hypergraph before the change.
+            changed: Rows of the entities whose passages changed.
         """
-        subjects = touched[self.are_subjects(touched) != before.are_subjects(touched)]
-        entities = touched[self.are_live(touched) != before.are_live(touched)]
+        subjects = changed[self.are_subjects(changed) != before.are_subjects(changed)]
+        entities = changed[self.are_live(changed) != before.are_live(changed)]
         variants, renamed = self.variants.advance(keys, subjects, entities, self.are_subjects, self.are_live)
-        return replace(self, variants=variants), union([touched, renamed])
+        return replace(self, variants=variants), union([changed, renamed])
 
     def build_variants(self, keys: EntityKeys) -> Incidences:
         """Return the hypergraph with all short names, such as "Ed Sullivan", resolved to full names."""
@@ -278,8 +278,8 @@ def _get_live_neighbours(adjacency: GrowingAdjacency, rows: IntArray, live: Live
     return neighbours, positions[owners], weights
 
 
-def _merge(stored: Neighbours, additional: Neighbours) -> Neighbours:
-    """Merge two sorted results of adjacency lookups; of duplicate pairs, the highest weight remains."""
+def _merge_neighbours(stored: Neighbours, additional: Neighbours) -> Neighbours:
+    """Merge two sorted results of adjacency lookups; a duplicate pair keeps its highest weight."""
     neighbours = np.concatenate([stored[0], additional[0]])
     owners = np.concatenate([stored[1], additional[1]])
     weights = np.concatenate([stored[2], additional[2]])
@@ -303,7 +303,7 @@ _UNIT = 2**32
 
 
 def compute_linkability(link_count: int, passage_count: int) -> float:
-    """Return the linkability: how reliably a name leads to the passage about it, in [0, 1]."""
+    """Return the linkability, in [0, 1]: how reliably a name leads to the passage about the named entity."""
     average = link_count / _UNIT / max(1, passage_count)
     return min(1.0, max(0.0, (average - CHANCE) / (SUFFICIENT - CHANCE)))
 
@@ -320,8 +320,8 @@ def find_affected_passages(graph: Incidences, entities: IntArray) -> IntArray:
     return sort_unique(passages[is_strong & is_own[owners]])
 
 
-def count_links(graph: Incidences, document: Column, passages: IntArray) -> int:
-    """Return the weighted number of links to ``passages``: other documents mention the entity that a passage is about.
+def count_links(graph: Incidences, document_of_passage: Column, passages: IntArray) -> int:
+    """Return the weighted number of links to ``passages``: mentions, in other documents, of their main entities.
 
     The unit is 2^-32, so that sums are exact.
 
@@ -329,7 +329,7 @@ def count_links(graph: Incidences, document: Column, passages: IntArray) -> int:
 
     Args:
         graph: The hypergraph.
-        document: The document row of each passage.
+        document_of_passage: The document row of each passage.
         passages: Unique rows.
     """
     if not len(passages):
@@ -341,8 +341,8 @@ def count_links(graph: Incidences, document: Column, passages: IntArray) -> int:
     names, places = graph.variants.get_variants(subjects)
     subjects, owners = np.concatenate([subjects, names]), np.concatenate([owners, owners[places]])
     unique = sort_unique(subjects)
-    is_own, mention_counts, first, last = _count_mentions(graph, document, unique)
-    own_document = document.take(passages).astype(np.int64)[owners]
+    is_own, mention_counts, first, last = _count_mentions(graph, document_of_passage, unique)
+    own_document = document_of_passage.take(passages).astype(np.int64)[owners]
     places = np.searchsorted(unique, subjects)
     is_link = is_own[places] & ((first[places] < own_document) | (last[places] > own_document))
     fewest = np.full(len(passages), np.iinfo(np.int64).max)
@@ -351,21 +351,21 @@ def count_links(graph: Incidences, document: Column, passages: IntArray) -> int:
 
 
 def _count_mentions(
-    graph: Incidences, document: Column, entities: IntArray
+    graph: Incidences, document_of_passage: Column, entities: IntArray
 ) -> tuple[BoolArray, IntArray, IntArray, IntArray]:
-    """Return for each entity the number of passages that mention the entity but are not about it.
+    """Return four arrays ``[entities]``: is a main topic, number of mentions, first and last document with a mention.
 
     Returns:
-        For each entity whether it is the strong subject of few passages, the number of passages that mention the
-        entity, and the first and the last document that does; arrays ``[entities]``. Without mentions the first
-        document is above all documents, and the last one is -1.
+        For each entity: whether it is the strong subject (main topic) of few passages; the number of passages that
+        mention the entity but are not about it; and the first and the last document with such a passage. Without
+        mentions the first document is above all documents, and the last is -1.
     """
     about, owners, strengths = graph.mentions(entities, as_subject=True)
     is_own = np.bincount(owners[strengths >= 1], minlength=len(entities)) <= MAX_OWN_PASSAGES
     passages, mentioned, kinds = graph.entity_passages.get_neighbours(entities)
     width = max(int(passages.max(initial=0)), int(about.max(initial=0))) + 1
     is_mention = (kinds == 0) & ~is_in(mentioned * width + passages, owners * width + about)
-    mentioned, documents = mentioned[is_mention], document.take(passages[is_mention]).astype(np.int64)
+    mentioned, documents = mentioned[is_mention], document_of_passage.take(passages[is_mention]).astype(np.int64)
     first, last = np.full(len(entities), np.iinfo(np.int64).max), np.full(len(entities), -1)
     np.minimum.at(first, mentioned, documents)
     np.maximum.at(last, mentioned, documents)

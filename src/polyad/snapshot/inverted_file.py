@@ -84,7 +84,10 @@ class InvertedFile:
         )
 
     def get_spans(self, clusters: IntArray) -> tuple[list[slice], IntArray]:
-        """Return the positions of the vectors in ``clusters``: as one slice for each cluster, and as one array."""
+        """Return (one slice of positions for each of ``clusters``, the same positions as one array).
+
+        A position is the index of a vector in the order of the file.
+        """
         starts, ends = self.offsets[clusters], self.offsets[clusters + 1]
         spans = [slice(start, end) for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
         return spans, expand_ranges(starts, ends - starts)

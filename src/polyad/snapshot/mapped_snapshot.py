@@ -159,7 +159,7 @@ class MappedSnapshot:
 
     @classmethod
     def empty(cls, store: Store, dimension: int) -> MappedSnapshot:
-        """Return the snapshot of an empty index."""
+        """Return a snapshot without rows, of an empty index."""
         pks, ids = Column.empty(np.int64), StringColumn.from_strings([])
         vectors, intervals = Vectors.empty(dimension), RowIntervals.empty()
         return cls(
@@ -178,7 +178,7 @@ class MappedSnapshot:
     # State
 
     def needs_saving(self, patience: float = 0.0) -> bool:
-        """Return whether so many rows or entity vectors are not yet in files that the snapshot should be saved.
+        """Return whether so many rows are not in files that the snapshot should be saved; ``patience`` allows more.
 
         Args:
             patience: How many more rows may be unsaved; with 1, twice as many, and at least :data:`_PATIENT_NEW`.
@@ -283,7 +283,7 @@ class MappedSnapshot:
         return self._find_entity_rows(ids) if kind == "entity" else self._find_passage_rows(list(ids))
 
     def _find_entity_rows(self, keys: Iterable[str]) -> dict[str, int]:
-        """Return a dictionary from entity key to row; a key that is missing may match the name of another entity."""
+        """Return a dictionary from entity key to row; a missing key may match another entity's normalised name."""
         unique = list(dict.fromkeys(keys))
         rows, aliased = self.entities.keys.find_with_aliases(unique)
         positions = np.flatnonzero(rows >= 0)

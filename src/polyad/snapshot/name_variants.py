@@ -62,7 +62,7 @@ class NameVariants:
 
     @classmethod
     def empty(cls) -> NameVariants:
-        """Return the mapping of short names for an index without entities."""
+        """Return a mapping without short names, for an empty index."""
         return cls((), (), Column.empty(np.int32), GrowingAdjacency.empty())
 
     @classmethod
@@ -137,7 +137,7 @@ class NameVariants:
     def advance(
         self, keys: EntityKeys, subjects: IntArray, entities: IntArray, is_subject: Predicate, is_live: Predicate
     ) -> tuple[NameVariants, IntArray]:
-        """Return the mapping of short names after documents changed, and the rows of names that now map elsewhere.
+        """Return (mapping of short names after documents changed, rows of the names that now map to another entity).
 
         Args:
             keys: The keys of all entities, new entities at the end.
@@ -190,12 +190,10 @@ class NameVariants:
         return np.divmod(sort_unique(places[is_current] * width + rows[is_current]), width)
 
     def _find_affected_names(self, keys: EntityKeys, subjects: IntArray, is_subject: Predicate) -> IntArray:
-        """Return the rows of short names that may map elsewhere after the full names ``subjects`` changed.
+        """Return the rows of short names that may map elsewhere, in any order, after ``subjects`` (full names) changed.
 
-        The result is not sorted.
-
-        These names end in a changed subject or are short for it. If a code passes the limit of candidates, all names
-        with the code are affected.
+        These names end in a changed subject or are a short form of a changed subject. If a code passes the limit of
+        candidates, all names with the code are affected.
         """
         changed: defaultdict[int, list[list[str]]] = defaultdict(list)
         subject_keys = tuple(keys.strings.take(subjects))

@@ -35,7 +35,7 @@ def build_passage_filter(snapshot: MappedSnapshot, filter: Filter) -> Callable[[
 
 
 def select_time(snapshot: MappedSnapshot, time: float) -> tuple[MappedSnapshot, Interval]:
-    """Return the snapshot with only the rows valid at ``time``, and the period in which exactly these are valid.
+    """Return (snapshot with only the rows valid at ``time``, longest period in which exactly these rows are valid).
 
     In the copy, passages that are not valid count as deleted, so that all statistics are those of an index without
     them. Hyperedges that are not valid, in passages that are, are only omitted.

@@ -46,7 +46,7 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class SnapshotPart:
-    """A cached restriction of a snapshot to one filter and one date.
+    """A cached part of a snapshot: the rows that one filter selects and that are valid at one date.
 
     Attributes:
         whole: The snapshot without filter and date.
@@ -102,10 +102,10 @@ class SnapshotProvider:
         """
         snapshot = self._snapshot
         if snapshot is None:
-            self._advance()
+            self._advance_current()
             return self._save_if_needed()
         if snapshot.version < min_version:
-            return self._advance()
+            return self._advance_current()
         if time.monotonic() < self._current_until:
             return snapshot
         if self._advancing.acquire(blocking=False):
@@ -118,7 +118,7 @@ class SnapshotProvider:
     def restrict(
         self, snapshot: MappedSnapshot, where: Filter | None, as_of: float | None, *, bridges_outside: bool = False
     ) -> SnapshotPart:
-        """Return the snapshot restricted to the filter ``where`` and the date ``as_of``; recent results are cached.
+        """Return the part of a snapshot that ``where`` selects and that is valid at ``as_of``; recent parts are cached.
 
         Args:
             snapshot: The whole index.
@@ -160,7 +160,7 @@ class SnapshotProvider:
                 if self._is_closed.wait(random.uniform(0, MAX_DELAY)):
                     return
                 try:
-                    self._advance()
+                    self._advance_current()
                     self._save_if_needed(self._patience)
                 except PolyadError as error:  # the next search reports it, if it lasts
                     _LOG.info("the snapshot could not be advanced: %s", error)
@@ -219,7 +219,7 @@ class SnapshotProvider:
         if self._unsaved < MIN_SAVED:
             return
         self._unsaved = 0
-        self._advance()
+        self._advance_current()
         self._save_if_needed()
 
     def _save_if_needed(self, patience: float = 0.0) -> MappedSnapshot:
@@ -239,13 +239,13 @@ class SnapshotProvider:
                 self._snapshot = snapshot = self._read_version(transaction, saved)
             return snapshot
 
-    def _advance(self) -> MappedSnapshot:
-        """Return the current snapshot, advanced to the version of the store; threads do this one after the other."""
+    def _advance_current(self) -> MappedSnapshot:
+        """Advance the current snapshot to the version of the store and return it; threads do so one after the other."""
         with self._advancing:
             return self._replace_current()
 
     def _replace_current(self) -> MappedSnapshot:
-        """Replace the current snapshot by one of the store's version, and return it. The caller holds the lock."""
+        """Advance the current snapshot to the store's version and return it; the caller holds the lock."""
         with self._store.read_transaction() as transaction:
             self._snapshot = self._read_version(transaction, self._snapshot)
         return self._snapshot

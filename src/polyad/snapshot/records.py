@@ -79,7 +79,7 @@ class RecordCache:
         return RecordCache(self.records | {Entity: {}})
 
     def get(self, snapshot: MappedSnapshot, record_type: type[T], rows: Sequence[int]) -> list[T]:
-        """Return the records of ``rows``; missing records are read and cached.
+        """Return the records of ``rows``, such as passages; records that are not cached are read from the store.
 
         Raises:
             StaleSnapshotError: A record has been deleted since the version of the snapshot.
@@ -129,7 +129,7 @@ class RecordCache:
 
 
 def _read(snapshot: MappedSnapshot, transaction: ReadTransaction, record_type: type[T], rows: Sequence[int]) -> list[T]:
-    """Read the records of ``rows`` from the store. Raise StaleSnapshotError if a record is missing."""
+    """Read the records of ``rows`` from the store, or raise StaleSnapshotError if a record is missing."""
     keys = _get_keys(snapshot, record_type, rows)
     records = transaction.get(record_type, keys)
     if not records.keys() >= set(keys):
@@ -193,7 +193,7 @@ class IncidenceCache:
         return cls(nothing, nothing.astype(np.int64), nothing, StringColumn.from_strings([]))
 
     def get_last(self, entities: IntArray) -> IntArray:
-        """Return the newest saved hyperedge (primary key) of each entity; 0 if there is none."""
+        """Return the primary key of the newest saved hyperedge of each entity; 0 if no hyperedge is saved."""
         starts, ends = self._find_ranges(entities)
         last = np.zeros(len(entities), dtype=np.int64)
         is_saved = ends > starts
@@ -341,7 +341,7 @@ class _Builder:
             self._texts = self._texts.append(cache.texts.take(labels[start : start + _TEXT_BLOCK]))
 
     def read(self, rows: IntArray) -> None:
-        """Read the hyperedge memberships of the entities ``rows`` that are newer than the saved ones."""
+        """Read the hyperedge memberships of the entities ``rows`` that are newer than the saved memberships."""
         snapshot = self._snapshot
         after, pks = snapshot.incidences.get_last(rows).tolist(), snapshot.entities.pks.take(rows).tolist()
         with snapshot.store.read_transaction() as transaction:

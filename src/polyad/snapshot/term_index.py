@@ -146,9 +146,7 @@ class Postings:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PassageTerms:
-    """The BM25 index of all passages of a snapshot.
-
-    Immutable.
+    """The BM25 index of all passages of a snapshot, which is immutable.
 
     Attributes:
         runs: Postings of consecutive blocks of passages, with deleted passages.
@@ -170,7 +168,7 @@ class PassageTerms:
         return cls((), Column.empty(np.int32), LiveRows.empty(), 0)
 
     def advance(self, live: LiveRows, deleted: IntArray, added: Sequence[Postings], lengths: IntArray) -> PassageTerms:
-        """Return the BM25 index after passages were added and deleted; ``deleted`` must be sorted."""
+        """Return the BM25 index without the passages ``deleted`` (sorted) and with the posting lists ``added``."""
         total_length = self.total_length - int(self.lengths.take(deleted).sum()) + int(lengths.sum())
         runs = append_run(self.runs, Postings.merge_all(added))
         return PassageTerms(runs, self.lengths.append(lengths), live, total_length, union([self.deleted, deleted]))
@@ -202,13 +200,13 @@ class PassageTerms:
 
         Ties are ordered by ``ids``.
         """
-        rows, scores = self._score(extract_search_terms(question), k)
+        rows, scores = self._score_passages(extract_search_terms(question), k)
         values = np.round(scores, 6).astype(np.float32)
         top = find_top_positions(values, k, lambda positions: ids.rank(rows[positions]))
         return rows[top], values[top]
 
-    def _score(self, terms: Sequence[str], k: int) -> tuple[IntArray, Scores]:
-        """Return all passages that may be among the ``k`` best by BM25, sorted by row, with their scores."""
+    def _score_passages(self, terms: Sequence[str], k: int) -> tuple[IntArray, Scores]:
+        """Return (rows, BM25 scores) of all passages that may be among the ``k`` best, sorted by row."""
         weighted = [(self._compute_idf(n), lists) for lists in self._get_lists(terms) if (n := self._count_live(lists))]
         weighted.sort(key=lambda pair: -pair[0])
         limits = np.array([idf * (K1 + 1) for idf, _ in weighted])
@@ -241,7 +239,7 @@ class PassageTerms:
         limits: npt.NDArray[np.float64],
         k: int,
     ) -> tuple[IntArray, Scores]:
-        """Return the candidates ``rows`` that can still reach the top ``k``, with complete BM25 scores.
+        """Return (rows, complete BM25 scores) of the candidates ``rows`` that can still be among the best ``k``.
 
         Args:
             rows: The passages, sorted.

@@ -138,7 +138,7 @@ class Vectors:
             yield self.take(places if clusters is None else clusters.rows[places].astype(np.int64))
 
     def measure_recall(self, ids: StringColumn) -> float:
-        """Return the recall of approximate search: the share of the exact nearest vectors that it returns.
+        """Return the recall of approximate search: the share of the exact nearest vectors that this search returns.
 
         The queries are vectors of the index.
         """
@@ -173,32 +173,33 @@ class Vectors:
     def _select_nearest(
         self,
         query: FloatArray,
-        places: IntArray,
+        candidates: IntArray,
         products: FloatArray,
         k: int,
         ids: StringColumn,
         scores: Column | None,
     ) -> tuple[IntArray, FloatArray]:
-        """Return the ``k`` of the candidates ``places`` with the highest ``products`` with ``query``, and the cosines.
+        """Return (rows, cosines) of the ``k`` candidates with the highest dot ``products`` with the vector ``query``.
 
-        ``products`` is overwritten.
+        The ``candidates`` are positions in :attr:`column`; ``products`` is overwritten. With ``scores``, products and
+        cosines are multiplied by the score of the row. The ``ids`` break ties.
         """
-        places, products = self._add_replaced(query, places, products)
-        rows = self._to_rows(places)
+        candidates, products = self._add_replaced(query, candidates, products)
+        rows = self._to_rows(candidates)
         if scores is not None:
             products *= scores.take(rows)
         if self.live.deleted_count:
             products[~self.live.are_live(rows)] = -np.inf
         rounding = _ROUNDING if scores is None else _WEIGHTED_ROUNDING
         highest = _find_highest(products, min(k, len(products)), rounding)
-        rows, cosines = rows[highest], compute_cosines(self.column.take(places[highest]), query)
+        rows, cosines = rows[highest], compute_cosines(self.column.take(candidates[highest]), query)
         if scores is not None:
             cosines = cosines * scores.take(rows)
         top = find_top_positions(cosines, k, lambda positions: ids.rank(rows[positions]))
         return rows[top], cosines[top]
 
     def _compute_products(self, queries: FloatArray, k: int, is_weighted: bool = False) -> tuple[IntArray, FloatArray]:
-        """Return the candidates of a search for ``k`` neighbours: positions, and dot products with ``queries``.
+        """Return (positions of candidates, dot products with ``queries``) for a search of the ``k`` nearest vectors.
 
         Args:
             queries: Unit vectors, float32 ``[queries, dimension]``.
@@ -229,7 +230,7 @@ class Vectors:
     def _compute_live_products(
         self, queries: FloatArray, k: int, is_weighted: bool = False
     ) -> tuple[IntArray, FloatArray]:
-        """Return the live vectors as candidates: positions in :attr:`column`, and dot products with ``queries``."""
+        """Return (positions of live vectors, dot products with ``queries``), as candidates for the ``k`` nearest."""
         base, places = self.column.base, self._live_places
         saved, since = places[places < len(base)], places[places >= len(base)]
         if self.codes is not None and not is_weighted:
@@ -240,7 +241,7 @@ class Vectors:
         return np.concatenate([saved, since]), np.concatenate(products, axis=1)
 
     def _add_replaced(self, query: FloatArray, places: IntArray, products: FloatArray) -> tuple[IntArray, FloatArray]:
-        """Return ``places`` and ``products`` updated for vectors that were replaced after saving."""
+        """Return ``places`` and ``products`` (of candidates), updated for vectors that were replaced after saving."""
         replaced = self.column.replaced
         if not len(replaced):
             return places, products
