@@ -126,7 +126,7 @@ def assemble_hits(
         missing = options.max_hits - len(selection.hits) if options.max_hits else depth
         depth = min(depth + max(2 * missing, depth // 2), max_depth)
     max_passage_words = _MAX_PASSAGE_WORDS
-    while selection.was_cut and not selection.is_full:  # no further passages: display more of each
+    while selection.was_cut and not selection.is_full:  # there are no further passages: display more of each passage
         max_passage_words *= 2
         selection = _select_hits(evidence.passages, options, rank_pieces, max_passage_words)
     result = _replace_passages(evidence, retrieved.passages, selection.hits)

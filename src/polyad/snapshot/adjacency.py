@@ -75,7 +75,7 @@ class CompressedRows:
 
     def find_ranges(self, rows: IntArray) -> tuple[IntArray, IntArray]:
         """Return (index of the first neighbour in :attr:`neighbours`, number of neighbours) of each of ``rows``."""
-        starts = self.offsets.take(rows, mode="clip")  # a row beyond the last starts and stops at the end
+        starts = self.offsets.take(rows, mode="clip")  # a row beyond the last has an empty range
         return starts, self.offsets.take(rows + 1, mode="clip") - starts
 
 

@@ -157,7 +157,7 @@ class NewRows:
 
     @classmethod
     def from_batches(cls, batches: Iterable[StoredRows], first_row: int, last_entity: int, dimension: int) -> NewRows:
-        """Concatenate the rows of added documents; their texts become posting lists (term frequencies).
+        """Concatenate the ``batches`` of rows of added documents; texts become posting lists (term frequencies).
 
         Args:
             batches: In the order of their rows.

@@ -93,7 +93,7 @@ def _map_bytes(path: Path, size: int) -> Array:
     if not size:
         return np.empty(0, np.uint8)  # an empty file cannot be mapped
     try:
-        return np.memmap(path, np.uint8, "r").view(np.ndarray)  # numpy.memmap runs Python for every slice
+        return np.memmap(path, np.uint8, "r").view(np.ndarray)  # numpy.memmap runs Python code for every slice
     except OSError:
         return np.fromfile(path, np.uint8)
 

@@ -251,10 +251,10 @@ class RowIntervals:
         return len(self.bounds) > 0
 
     def append(self, row_count: int, intervals: TimeArray) -> RowIntervals:
-        """Return the validity periods extended by ``intervals``, the periods of new rows.
+        """Return the validity periods of ``row_count`` earlier rows and of new rows, whose periods are ``intervals``.
 
         Args:
-            row_count: Number of rows before.
+            row_count: Number of earlier rows, for which no periods are stored as long as all are unbounded.
             intervals: float64 ``[new rows, 2]``.
         """
         if self.is_bounded:
@@ -312,7 +312,7 @@ class StringColumn:
 
     def rank(self, rows: IntArray) -> FloatArray:
         """Return float32 sort keys of ``rows``: rows sorted by these keys are in the order of their strings."""
-        encoded = self._take_encoded(rows)  # UTF-8 sorts like the strings
+        encoded = self._take_encoded(rows)  # UTF-8 bytes have the sort order of the strings
         ranks = {string: rank for rank, string in enumerate(sorted(set(encoded)))}
         return np.fromiter(map(ranks.__getitem__, encoded), dtype=np.float32, count=len(encoded))
 
@@ -365,7 +365,7 @@ class HashIndex:
         """Return all entries whose hash is in ``hashes`` as parallel arrays: index in ``hashes``, and row number."""
         queries = np.array(hashes, dtype=np.uint64)
         starts = self.hashes.searchsorted(queries)
-        # Most queries have no entry, so only the others need a second search.
+        # Most queries have no entry, so only queries with an entry need a second search.
         positions = (self.hashes.take(starts, mode="clip") == queries).nonzero()[0] if len(self) else starts[:0]
         starts = starts[positions]
         counts = self.hashes.searchsorted(queries[positions], side="right") - starts
@@ -449,7 +449,7 @@ class EntityKeys(StringIndex):
     @staticmethod
     def get_aliases(id: str) -> tuple[str, ...]:
         """Return the normalised name if an entity's key is an exact text from the user's data; else an empty tuple."""
-        if _PLAIN_KEY.fullmatch(id) and not id.startswith(_ARTICLES):  # most keys: skip the costly name_key
+        if _PLAIN_KEY.fullmatch(id) and not id.startswith(_ARTICLES):  # most keys: saves a costly function
             return ()
         alias = build_name_key(id)
         return (alias,) if alias not in ("", id) else ()
@@ -473,7 +473,7 @@ _EMPTY_INDEX = HashIndex.from_entries([], np.empty(0, dtype=np.int64))
 
 
 def find_in_runs(runs: Iterable[HashIndex], hashes: Sequence[int]) -> tuple[IntArray, IntArray]:
-    """Return the entries with one of ``hashes`` in several hash indexes, as arrays: index in ``hashes``, and row."""
+    """Return the entries with one of ``hashes`` in several hash indexes, as arrays: index in ``hashes``, row number."""
     matches = [run.find(hashes) for run in runs] or [_EMPTY_INDEX.find(hashes)]
     positions, rows = (np.concatenate(column) for column in zip(*matches, strict=True))
     return positions, rows

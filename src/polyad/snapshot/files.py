@@ -181,7 +181,7 @@ class SnapshotFiles:
         return snapshot if snapshot.version == manifest["version"] else None
 
     def save(self, snapshot: MappedSnapshot, token: str) -> None:
-        """Write a snapshot to disk, unless the folder is read-only or the disk is full.
+        """Write a snapshot and the ``token`` of its version to disk, unless the folder is read-only or the disk full.
 
         Args:
             snapshot: The snapshot.

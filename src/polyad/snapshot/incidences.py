@@ -104,7 +104,7 @@ class Incidences:
     def hyperedges(self, passages: IntArray) -> tuple[IntArray, IntArray]:
         """Return the hyperedges of passages as parallel arrays: hyperedge, and index of its passage in ``passages``."""
         edges, owners, _ = _get_live_neighbours(self.passage_edges, passages, self.live_passages)
-        is_live = self.live_hyperedges.are_live(edges)  # a hyperedge may be left out of a live passage
+        is_live = self.live_hyperedges.are_live(edges)  # a filter or a date may exclude a hyperedge of a live passage
         return edges[is_live], owners[is_live]
 
     def subjects(self, passages: IntArray) -> Neighbours:
@@ -129,7 +129,7 @@ class Incidences:
             return entities, owners
         is_subject = strengths > 0
         names, places = self.variants.get_variants(entities[is_subject])
-        if self.entity_edges.is_restricted:  # variants are those of the whole index
+        if self.entity_edges.is_restricted:  # a restricted hypergraph may have the variants of the whole index
             is_live = self.are_live(names)
             names, places = names[is_live], places[is_live]
         if not len(names):
@@ -144,7 +144,7 @@ class Incidences:
         A name variant also has the hyperedges about the subject that it stands for.
         """
         stored = self.entity_edges.get_neighbours(entities)
-        names, subjects = self._find_subjects(entities)
+        names, subjects = self._find_full_names(entities)
         if not len(names):
             return stored[:2]
         edges, places, strengths = self.entity_edges.get_neighbours(subjects)
@@ -160,7 +160,7 @@ class Incidences:
         ``as_subject``, only passages about the entity or its subject are returned.
         """
         stored = (self.subject_passages if as_subject else self.entity_passages).get_neighbours(entities)
-        names, subjects = self._find_subjects(entities)
+        names, subjects = self._find_full_names(entities)
         if not len(names):
             return stored
         about, places, strengths = self.subject_passages.get_neighbours(subjects)
@@ -169,13 +169,13 @@ class Incidences:
     def mention_counts(self, entities: IntArray) -> IntArray:
         """Return the number of passages that mention each entity or are about it; int ``[entities]``."""
         counts = self.entity_passages.degrees(entities)
-        names, _ = self._find_subjects(entities)
+        names, _ = self._find_full_names(entities)
         if len(names):
             counts = counts.copy()
             counts[names] = np.bincount(self.mentions(entities[names])[1], minlength=len(names))
         return counts
 
-    def _find_subjects(self, entities: IntArray) -> tuple[IntArray, IntArray]:
+    def _find_full_names(self, entities: IntArray) -> tuple[IntArray, IntArray]:
         """Return the full names of short-named entities, as arrays: index in ``entities``, row of the full name."""
         subjects = self.variants.subject.take(entities)
         positions = (subjects >= 0).nonzero()[0]
@@ -245,7 +245,7 @@ class Incidences:
         return later, union([lost, new.entities])
 
     def update_variants(self, keys: EntityKeys, before: Incidences, changed: IntArray) -> tuple[Incidences, IntArray]:
-        """Return (hypergraph with the changed short names resolved again, all entities that this change affects).
+        """Return (hypergraph with short names that changed since ``before`` resolved again, all entities affected).
 
         Args:
             keys: The keys of all entities.

@@ -168,7 +168,7 @@ class NameVariants:
         At most one more than :data:`_MAX_CANDIDATES` are returned, which shows that the limit is exceeded.
         """
         unique = sorted(set(codes))
-        places, rows = self._find_subjects(unique, is_subject)
+        places, rows = self._find_full_names(unique, is_subject)
         is_listed = rank_in_group(places) <= _MAX_CANDIDATES
         places, rows = places[is_listed], rows[is_listed]
         subjects = sort_unique(rows)
@@ -178,7 +178,7 @@ class NameVariants:
             candidates[unique[place]].append((row, words[row]))
         return candidates
 
-    def _find_subjects(self, codes: Sequence[int], is_subject: Predicate) -> tuple[IntArray, IntArray]:
+    def _find_full_names(self, codes: Sequence[int], is_subject: Predicate) -> tuple[IntArray, IntArray]:
         """Return the full-name entities with one of the hash ``codes``, as arrays: index in ``codes``, entity row.
 
         The pairs are sorted and unique.
@@ -201,7 +201,7 @@ class NameVariants:
             for code in _get_short_form_codes(words) | _get_ending_codes(words):
                 changed[code].append(words)
         codes = sorted(changed)
-        counts = np.bincount(self._find_subjects(codes, is_subject)[0], minlength=len(codes))
+        counts = np.bincount(self._find_full_names(codes, is_subject)[0], minlength=len(codes))
         changes = np.array([len(changed[code]) for code in codes], dtype=np.int64)
         stays_in_limit = counts + changes <= _MAX_CANDIDATES
         stays_over_limit = counts - changes > _MAX_CANDIDATES

@@ -65,7 +65,7 @@ class SnapshotPart:
     connected: MappedSnapshot | None = None
 
     def is_valid_for(self, as_of: float | None) -> bool:
-        """Return whether the cached rows are those of a search as of the date ``as_of`` (None: without a date)."""
+        """Return whether this part is valid for a search as of the date ``as_of`` (None: a search without a date)."""
         return self.times is None if as_of is None else self.times is not None and self.times.contains(as_of)
 
 
@@ -86,7 +86,7 @@ class SnapshotProvider:
         self._files = files
         self._dimension = dimension
         self._snapshot: MappedSnapshot | None = None
-        self._unsaved = MIN_SAVED  # hyperedges; what earlier processes added is not known
+        self._unsaved = MIN_SAVED  # hyperedges; the number that earlier processes left unsaved is not known
         self._advancing = threading.Lock()
         self._saving = threading.Lock()
         self._current_until = 0.0
@@ -95,7 +95,7 @@ class SnapshotProvider:
         self._patience = random.uniform(0.5, 1.5)  # one of many followers saves first, and the others load its files
 
     def get_current(self, min_version: int = 0) -> MappedSnapshot:
-        """Return the current snapshot; while another thread updates it, the previous one from ``min_version`` on.
+        """Return the current snapshot; during an update, the previous snapshot unless older than ``min_version``.
 
         Args:
             min_version: Oldest version of the store that the snapshot may have, so that a caller reads its own writes.
@@ -141,7 +141,7 @@ class SnapshotProvider:
         else:
             valid, times = (snapshot, None) if as_of is None else select_time(snapshot, as_of)
             selected = restrict(valid, *valid.fields.select(where, valid)) if where else valid
-            # A filter by the time of indexing hides documents that were not known then, also as connections.
+            # With a filter by the time of indexing, a search does not pass through documents that were indexed later.
             connects = bridges_outside and where and RECORDED not in collect_fields(where) and selected.passage_count
             part = SnapshotPart(snapshot, key, times, valid, selected, connect(selected, valid) if connects else None)
         self._parts = [*[other for other in cached if other is not part][1 - _MAX_PARTS :], part]
@@ -162,7 +162,7 @@ class SnapshotProvider:
                 try:
                     self._advance_current()
                     self._save_if_needed(self._patience)
-                except PolyadError as error:  # the next search reports it, if it lasts
+                except PolyadError as error:  # if the error persists, the next search reports it
                     _LOG.info("the snapshot could not be advanced: %s", error)
                 else:
                     self._current_until = time.monotonic() + 2 * POLL_SECONDS
@@ -207,10 +207,10 @@ class SnapshotProvider:
             return SnapshotProvider(self._store, self._dimension)._read_version(transaction, None)
 
     def save(self, new_hyperedges: int = MIN_SAVED) -> None:
-        """Save the current snapshot to disk for the next process if many rows are new. Searches continue meanwhile.
+        """Save the current snapshot to disk if many rows are unsaved, after ``new_hyperedges`` more were stored.
 
-        After the first call, nothing is done for fewer than :data:`MIN_SAVED` new hyperedges: the next search advances
-        the snapshot.
+        Searches continue meanwhile. After the first call, nothing is done for fewer than :data:`MIN_SAVED` new
+        hyperedges: the next search advances the snapshot.
 
         Args:
             new_hyperedges: Number of hyperedges that were stored since the last call.
@@ -223,7 +223,7 @@ class SnapshotProvider:
         self._save_if_needed()
 
     def _save_if_needed(self, patience: float = 0.0) -> MappedSnapshot:
-        """Save the current snapshot if many rows are new, and return it with memory-mapped arrays."""
+        """Save the current snapshot if more rows are unsaved than ``patience`` allows; return it with mapped arrays."""
         with self._saving:
             snapshot = self._snapshot
             assert snapshot is not None, "a snapshot is built before it is saved"
@@ -251,7 +251,7 @@ class SnapshotProvider:
         return self._snapshot
 
     def _read_version(self, transaction: ReadTransaction, snapshot: MappedSnapshot | None) -> MappedSnapshot:
-        """Return a snapshot of the transaction's store version: ``snapshot`` with later changes, or a new one."""
+        """Return a snapshot of the transaction's store version: ``snapshot`` with later changes, or a new snapshot."""
         # A snapshot with many unsaved rows is loaded again if another process has saved a later one.
         if self._files and (
             snapshot is None or (_should_save(snapshot) and self._files.get_version() > snapshot.saved.version)
@@ -277,7 +277,7 @@ class SnapshotProvider:
 
 
 def _should_save(snapshot: MappedSnapshot, patience: float = 0.0) -> bool:
-    """Return whether saving is worthwhile: the snapshot is large, and many of its rows are not in files."""
+    """Return whether the snapshot is large and has more unsaved rows than ``patience`` (0 or more) allows."""
     return snapshot.row_count("hyperedge") >= MIN_SAVED and snapshot.needs_saving(patience)
 
 

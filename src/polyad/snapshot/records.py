@@ -233,7 +233,7 @@ class IncidenceCache:
         self.added[row] = incidences
 
     def _find_ranges(self, entities: IntArray) -> tuple[IntArray, IntArray]:
-        needles = entities.astype(self.entities.dtype)  # otherwise the large array is converted
+        needles = entities.astype(self.entities.dtype)  # searchsorted converts the large array if types differ
         return self.entities.searchsorted(needles), self.entities.searchsorted(needles, side="right")
 
 

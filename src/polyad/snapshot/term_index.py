@@ -101,7 +101,7 @@ class Postings:
 
     @classmethod
     def from_texts(cls, texts: Iterable[str], first_row: int) -> tuple[Postings, IntArray]:
-        """Return the posting lists of passage texts, whose rows begin at ``first_row``, and each text's word count."""
+        """Return (posting lists of passage texts, word count of each text); passage rows begin at ``first_row``."""
         term_numbers: dict[str, int] = {}
         terms: list[int] = []
         frequencies: list[int] = []
@@ -235,8 +235,8 @@ class PassageTerms:
         self,
         rows: IntArray,
         scores: Scores,
-        weighted: Sequence[tuple[float, list[PostingList]]],
-        limits: npt.NDArray[np.float64],
+        remaining_terms: Sequence[tuple[float, list[PostingList]]],
+        max_gains: npt.NDArray[np.float64],
         k: int,
     ) -> tuple[IntArray, Scores]:
         """Return (rows, complete BM25 scores) of the candidates ``rows`` that can still be among the best ``k``.
@@ -244,14 +244,14 @@ class PassageTerms:
         Args:
             rows: The passages, sorted.
             scores: Their scores without the remaining terms.
-            weighted: The inverse document frequency and the posting lists of each remaining term.
-            limits: The most that each remaining term can add to a score.
+            remaining_terms: The inverse document frequency and the posting lists of each remaining term.
+            max_gains: The most that each remaining term can add to a score.
             k: Number of best passages.
         """
-        for place, (idf, lists) in enumerate(weighted, start=1):
+        for place, (idf, lists) in enumerate(remaining_terms, start=1):
             for passages, counts in lists:
                 scores += idf * self._compute_term_weights(rows, _look_up_frequencies(passages, counts, rows))
-            may_be_best = scores >= _find_kth_highest(scores, k) - limits[place:].sum() - _ROUNDING
+            may_be_best = scores >= _find_kth_highest(scores, k) - max_gains[place:].sum() - _ROUNDING
             rows, scores = rows[may_be_best], scores[may_be_best]
         return rows, scores
 

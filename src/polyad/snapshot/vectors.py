@@ -60,7 +60,7 @@ _MAX_BLOCK = 64
 
 @dataclass(frozen=True, eq=False)  # no slots, for the cached property
 class Vectors:
-    """The unit vectors of all rows of one kind, with exact and approximate nearest-neighbour search.
+    """The unit vectors of all passages, hyperedges or entities, with exact and approximate nearest-neighbour search.
 
     Immutable.
 
@@ -154,7 +154,7 @@ class Vectors:
     def nearest(
         self, vectors: FloatArray, k: int, ids: StringColumn, scores: Column | None = None
     ) -> list[tuple[IntArray, FloatArray]]:
-        """Return the ``k`` nearest rows of each query vector and their cosines, best first, ties by id.
+        """Return (rows, cosines) of the ``k`` vectors nearest to each query vector, best first, ties by ``ids``.
 
         With clusters, these are the nearest vectors in the clusters read for any query; with codes, most of them.
 

@@ -222,7 +222,7 @@ class DefaultRetriever:
         relevance = (self.calibration or Calibration()).predict_relevance(_compute_features(ranking), scores[best])
         read_together = {
             Passage: sorted({source for source, _ in links.values()}),
-            Hyperedge: snapshot.graph.hyperedges(rows)[0].tolist(),  # excerpts are selected from all of them
+            Hyperedge: snapshot.graph.hyperedges(rows)[0].tolist(),  # all are read for the selection of excerpts
         }
         with snapshot.read_transaction():
             unexplained = build_evidence(

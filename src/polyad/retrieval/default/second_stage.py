@@ -143,7 +143,7 @@ def _compute_new_term_share(inputs: SignalInputs, candidates: IntArray, best_cou
     """Return the share of question terms in each candidate that the ``best_count`` best other candidates lack."""
     is_contained = inputs.terms.find_contained_terms(candidates)
     is_in_others = np.tile(is_contained[:best_count].any(axis=0), (len(candidates), 1))
-    for rank in range(min(best_count, len(candidates))):  # all others are compared with the same candidates
+    for rank in range(min(best_count, len(candidates))):  # all other candidates have the same best others
         is_in_others[rank] = is_contained[_list_others(rank, best_count, len(candidates))].any(axis=0)
     return inputs.terms.compute_coverage(is_contained & ~is_in_others)
 
@@ -206,5 +206,5 @@ def _compare_vectors(
     remainder = question - (question @ sources[0]) * sources[0]
     cosines = snapshot.cosines("passage", rows, np.concatenate([sources, remainder[None]])) / inputs.scale.spreads[0]
     to_sources = cosines[:, :-1].copy()
-    np.fill_diagonal(to_sources, 0)  # of itself
+    np.fill_diagonal(to_sources, 0)  # a passage is not compared with itself
     return (to_sources * source_weights).sum(axis=1) / source_weights.sum(), cosines[:, -1]

@@ -216,7 +216,7 @@ class Judge:
     def _score_lists(
         self, candidates: Sequence[CandidateList], system: str, labels: tuple[str, str], *, selective: bool
     ) -> list[tuple[float, ...] | None]:
-        # Scores of a list add up to 1, so a single candidate has score 1 without asking.
+        # Scores of a list add up to 1, so a single candidate has score 1 without a prompt.
         prompted = [position for position, candidate_list in enumerate(candidates) if len(candidate_list.items) > 1]
         prompts = [
             Prompt(

@@ -23,7 +23,7 @@ _START_HYPEREDGES = 3
 
 _BATCH = 32  # hyperedges read at once until the token budget is used up; a frequent entity has thousands
 
-_MAX_DESCRIPTION_CHARACTERS = 300  # a frequent entity is described in every passage
+_MAX_DESCRIPTION_CHARACTERS = 300  # a frequent entity has a description from every passage
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,7 +276,7 @@ class BeamSearch:
         if len(entities) <= limit:
             return list(entities)
         cosines = np.array(self._compute_name_cosines(entities), dtype=np.float32)
-        nearest = find_top_positions(cosines, limit, lambda positions: positions)  # entities are sorted by key
+        nearest = find_top_positions(cosines, limit, lambda positions: positions)  # ties: the lower key first
         return [entities[position] for position in np.sort(nearest).tolist()]
 
     def _list_members(self, edge: int) -> list[int]:

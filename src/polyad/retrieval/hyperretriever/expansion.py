@@ -105,7 +105,7 @@ class _Search:
         self._space = space
         self._score_triples = score_triples
         self._settings = settings
-        self._paths = Scores(topics, np.ones(len(topics), dtype=np.float32))  # best path to each entity
+        self._paths = Scores(topics, np.ones(len(topics), dtype=np.float32))  # score of the best path to each entity
         self._hop_count = 0
         self._accepted: list[_ScoredTriples] = []
 

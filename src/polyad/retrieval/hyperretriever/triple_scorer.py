@@ -230,7 +230,7 @@ class TripleScorer:
             contents = read_file(path)
             arrays = load(contents)
             header = json.loads(contents[8 : 8 + int.from_bytes(contents[:8], "little")])
-            with np.errstate(over="ignore"):  # a number that is no float16 becomes infinite, which is refused
+            with np.errstate(over="ignore"):  # a number beyond float16 becomes infinite, which is refused
                 weights = [arrays[name].astype(np.float16).astype(np.float32) for name in _ARRAYS]
             recipe = parse_value(json.loads(header.get("__metadata__", {}).get(_RECIPE, "null")), Recipe)
             return cls(recipe, *weights)
