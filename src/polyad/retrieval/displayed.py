@@ -14,7 +14,7 @@ from polyad.protocols.snapshot import Snapshot
 def retrieve_displayed(
     retrieve: Callable[[int], Evidence], retrieve_from_part: Callable[[int], Evidence], part: Snapshot, k: int
 ) -> Evidence:
-    """Search the whole index until ``k`` passages are in ``part``, the documents that a filter selects.
+    """Return evidence with ``k`` passages in ``part``, which a filter selects, from a search of the whole index.
 
     If there are fewer, passages from a search of the part alone follow.
 

@@ -141,7 +141,10 @@ def read_scored_hyperedges(snapshot: Snapshot, scored_rows: Sequence[tuple[int, 
 def _read_hyperedges(
     snapshot: Snapshot, scored_rows: Sequence[tuple[int, float]], entity_rows: Sequence[int]
 ) -> tuple[tuple[ScoredHyperedge, ...], list[Entity]]:
-    """Return (hyperedges with members, of the (row, score) pairs ``scored_rows``; entities of ``entity_rows``)."""
+    """Return (hyperedges with their members for the pairs ``scored_rows``, entities for ``entity_rows``).
+
+    A pair of ``scored_rows`` is the row number and the score of a hyperedge.
+    """
     if not scored_rows:
         return (), snapshot.get(Entity, entity_rows)
     rows = np.array([row for row, _ in scored_rows], dtype=np.int64)

@@ -105,7 +105,11 @@ def list_roles(store: Store, name: str) -> list[str]:
 
 
 def count_units(store: Store, role: str) -> dict[str, int]:
-    """Return a dictionary from unit to the number of argument values with ``role`` in this unit; "" means no unit."""
+    """Count the numbers that arguments with ``role``, such as ``price``, have in each unit; "" stands for no unit.
+
+    Returns:
+        The counts by unit, sorted by unit.
+    """
     units: Counter[str] = Counter()
     with store.read_transaction() as transaction:
         ids = transaction.find_tuples("", [Condition(role, "!=", _NO_VALUE)])

@@ -66,7 +66,7 @@ _MAX_LITERAL_PASSAGES, _MAX_LITERAL_SHARE = 3, 0.05
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DefaultSettings:
-    """Settings of the default retriever.
+    """Settings of the default retriever: question rewriting, and the file of the trained weights.
 
     Attributes:
         rewriting: Also embed the question with the names of linked entities in place of those it names: sixteen short
@@ -257,7 +257,7 @@ class DefaultRetriever:
         return replace(unexplained, passages=tuple(passages))
 
     def _explain_scores(self, scores: FloatArray, contributions: FloatArray) -> list[list[str]]:
-        """Return for each score texts of the largest contributions, such as "mentions names in the question +0.31".
+        """Return for each score its largest contributions as texts, such as "mentions names in the question +0.31".
 
         The last text is the sum of all other contributions.
 

@@ -89,7 +89,7 @@ def compute_second_stage_weight(linkability: float, candidate_count: int) -> flo
 
 
 def compare_best(inputs: SignalInputs, scores: FloatArray, snapshot: Snapshot) -> tuple[IntArray, FloatArray]:
-    """Return (indices of the best candidates, ``[best, features]`` that compare each candidate with the others).
+    """Return (indices of the best candidates, features ``[best, features]`` that compare them with each other).
 
     Best first; the features are float32, in the order of :data:`FEATURES`.
     """

@@ -55,7 +55,7 @@ class TermCoverage:
 
     @classmethod
     def from_question(cls, question: LinkedQuestion, snapshot: Snapshot, passages: IntArray) -> TermCoverage:
-        """Build the table of the terms of a question in ``passages``, sorted row numbers of a snapshot.
+        """Build the table of the question's terms that each of ``passages`` (sorted row numbers) contains.
 
         A passage that mentions an entity of the question by another name, such as an alias, also contains the terms of
         the name in the question. Very frequent entities are omitted.

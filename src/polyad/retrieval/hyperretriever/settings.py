@@ -10,9 +10,9 @@ from polyad.config import NOT_IN_FILE, require, require_idle
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HyperRetrieverSettings:
-    """Settings of the search along plausible triples (HyperRAG, section 3.1).
+    """Settings of HyperRetriever's search along plausible triples: head entity, hyperedge, tail entity.
 
-    Defaults are from appendix B.1 unless noted.
+    The search is that of HyperRAG, section 3.1. Defaults are from appendix B.1 unless noted.
 
     Training decides which features the scorer reads (:class:`HyperRetrieverTraining`); its file states them. For a
     default that is not the paper's, the cost of the paper's value is given in points of Recall@5: on questions of

@@ -59,7 +59,10 @@ class ClueActivation:
         return self._values.get(edges)
 
     def get_nearest_clue(self, edge: int) -> int:
-        """Return the index of the clue (short text about the question) nearest to a scored hyperedge."""
+        """Return the index of the clue (short text about the question) nearest to the hyperedge ``edge``.
+
+        The activation of the hyperedge must have been computed.
+        """
         return int(self._nearest_clues.get(np.array([edge]))[0])
 
     @property
@@ -84,7 +87,7 @@ class _NearestHyperedges:
 
 
 class ReachableGraph:
-    """The hypergraph for one question, in which frequent entities have only their most similar hyperedges.
+    """The hypergraph for one question, in which frequent entities have only the hyperedges nearest to its clues.
 
     Implements :class:`polyad.protocols.snapshot.Graph`.
 
