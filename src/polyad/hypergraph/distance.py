@@ -204,7 +204,7 @@ def _build_indicator(rows: IntArray, starts: IntArray) -> npt.NDArray[np.float64
 def _mix_directions(
     initial: npt.NDArray[np.float64], heads: IntArray, tails: IntArray, rounds: int
 ) -> list[npt.NDArray[np.float64]]:
-    """Return the ``initial`` values of entities and those after each round, in which triples pass values both ways.
+    """Return the ``initial`` values of entities, then the values after each round, which passes values both ways.
 
     These are M^(0) .. M^(L) of the published code.
     """

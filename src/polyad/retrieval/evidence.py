@@ -175,7 +175,7 @@ def read_entity_names(snapshot: Snapshot, rows: Iterable[int]) -> dict[int, str]
 def fill_with_similar(
     snapshot: Snapshot, passages: Sequence[RankedPassage], question_vector: FloatArray, k: int
 ) -> list[RankedPassage]:
-    """Return ``k`` passages: the best of ``passages``, then those nearest to ``question_vector``, with lower scores.
+    """Return ``k`` passages: the best of ``passages``, then passages nearest to ``question_vector``, with lower scores.
 
     Args:
         snapshot: The index.

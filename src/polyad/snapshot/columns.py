@@ -60,7 +60,7 @@ class _Buffer:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AppendOnlyArray:
-    """An immutable array; appending returns a longer array that shares memory with the shorter one."""
+    """An immutable array; appending returns a longer array that shares memory with the shorter array."""
 
     buffer: _Buffer
     length: int
@@ -174,7 +174,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LiveRows:
-    """An immutable boolean mask of rows: True for live rows, False for deleted ones (tombstones).
+    """An immutable boolean mask of rows: True for live rows, False for deleted rows (tombstones).
 
     Attributes:
         flags: Whether each row is live; bool ``[rows]``.

@@ -190,7 +190,7 @@ class Incidences:
         return {name: row for name, row in zip(names, rows, strict=True) if row >= 0}
 
     def restrict(self, passages: BoolArray, hyperedges: BoolArray | None = None) -> Incidences:
-        """Return the hypergraph with only the selected passages and hyperedges, such as those of a filter.
+        """Return the hypergraph with only the selected passages and hyperedges, for example by a filter.
 
         Args:
             passages: Mask of the passages; bool ``[passages]``.
@@ -272,7 +272,7 @@ class Incidences:
 
 
 def _get_live_neighbours(adjacency: GrowingAdjacency, rows: IntArray, live: LiveRows) -> Neighbours:
-    """Return the neighbours of those ``rows`` that are live, as arrays: neighbour, index in ``rows``, weight."""
+    """Return the neighbours of the live rows among ``rows``, as arrays: neighbour, index in ``rows``, weight."""
     positions = live.are_live(rows).nonzero()[0]
     neighbours, owners, weights = adjacency.get_neighbours(rows[positions])
     return neighbours, positions[owners], weights

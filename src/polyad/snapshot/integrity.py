@@ -30,7 +30,7 @@ Digests = Mapping[str, int]
 
 
 def check_files(files: SnapshotFiles, store: Store, dimension: int) -> Iterator[Damage]:
-    """Yield damage in the files of a saved snapshot: wrong checksums, or rows that differ from those of the store.
+    """Yield damage in the files of a saved snapshot: wrong checksums, or rows that differ from the store's rows.
 
     Args:
         files: The saved snapshot.

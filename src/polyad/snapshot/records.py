@@ -325,7 +325,7 @@ def build_incidences(snapshot: MappedSnapshot) -> IncidenceCache:
 
 
 class _Builder:
-    """Builds an :class:`IncidenceCache` from saved incidences and from newer ones in the store."""
+    """Builds an :class:`IncidenceCache` from the incidences in files and from newer incidences in the store."""
 
     def __init__(self, snapshot: MappedSnapshot) -> None:
         self._snapshot = snapshot

@@ -275,7 +275,7 @@ def _find_nearest_codes(distances: Distances, count: int) -> BoolArray:
 
 
 def _find_highest(products: FloatArray, k: int, margin: float) -> IntArray:
-    """Return the indices of the ``k`` highest dot products, and of products at most ``margin`` below these."""
+    """Return the indices of the ``k`` highest dot products, and of products that are at most ``margin`` lower."""
     if k <= 0:
         return np.empty(0, dtype=np.int64)
     # The k-th highest of block maxima is at most the k-th highest product, so few products remain to be compared.

@@ -217,7 +217,7 @@ def find_links(passages: IntArray, entities: IntArray, strengths: FloatArray, en
 def follow_mentions(
     snapshot: Snapshot, passage_scores: Scores, subject_scores: Scores, similarity: SimilarityScale
 ) -> Hop:
-    """Return one search step: from the passages with the highest scores, over their entities, to passages about these.
+    """Return a search step: from the passages with the highest scores to passages about the entities mentioned there.
 
     Args:
         snapshot: The index.

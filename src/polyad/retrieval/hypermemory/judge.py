@@ -301,7 +301,7 @@ class _CallLimit:
         return self._failures >= self._max_failures or self._clock() >= self._until
 
     def __call__(self, prompt: Prompt, spent: Usage) -> None:  # noqa: ARG002  # the signature of a BudgetCheck
-        """Allow an attempt at a prompt. A second attempt at a prompt means that the first one failed.
+        """Allow an attempt at a prompt. A second attempt at a prompt means that the first attempt failed.
 
         Raises:
             NoMoreRepliesError: A limit is exceeded.

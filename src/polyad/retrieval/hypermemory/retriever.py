@@ -144,7 +144,7 @@ class HyperMemoryRetriever:
 
 
 def _rank_passages(snapshot: Snapshot, steps: Sequence[Step], vector: FloatArray, k: int) -> list[RankedPassage]:
-    """Return the ``k`` best passages as (row, score, reason): those on search paths first, then similar passages."""
+    """Return the ``k`` best passages as (row, score, reason): on search paths first, then near the question."""
     scores: defaultdict[int, float] = defaultdict(float)
     edges: defaultdict[int, set[int]] = defaultdict(set)
     passages = snapshot.graph.passages(np.array([step.edge for step in steps], dtype=np.int64)).tolist()

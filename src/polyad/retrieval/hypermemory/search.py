@@ -222,7 +222,7 @@ class BeamSearch:
         ]
 
     def _list_unvisited_members(self, edge: int) -> list[int]:
-        """Return the entities of a hyperedge that the search has not visited; of many, those nearest to the question.
+        """Return the unvisited entities of a hyperedge; if there are too many, the entities nearest to the question.
 
         At most ``entity_limit`` entities are returned.
         """

@@ -121,7 +121,7 @@ class _Search:
             self._follow([hop.select(followed)])
 
     def run_by_question(self) -> None:
-        """Search all hops with one threshold, and repeat with a lower one while too few hyperedges are accepted."""
+        """Search all hops with one threshold; repeat with a lower threshold while too few hyperedges are accepted."""
         settings, rejected = self._settings, list[_ScoredTriples]()
         for reduction in range(settings.reductions + 1):
             threshold = settings.threshold - settings.decay * reduction

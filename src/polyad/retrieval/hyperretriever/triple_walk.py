@@ -239,7 +239,7 @@ class TripleWalk:
         return _select_top(snapshot, entities, cosines, max(1, count))
 
     def _select_nearest_edges(self) -> IntArray:
-        """Return the hyperedges of the current hop; if too many, only the ones nearest to the question.
+        """Return the hyperedges of the current hop; if too many, only the hyperedges nearest to the question.
 
         At least one hyperedge is returned.
         """
