@@ -268,7 +268,7 @@ def _select_hits(
 
 
 def _replace_passages(evidence: Evidence, retrieved: Sequence[ScoredPassage], hits: Sequence[Hit]) -> Evidence:
-    """Return the evidence with ``hits`` as passages, without the hyperedges of passages that are in no hit."""
+    """Return the evidence with ``hits`` in place of ``retrieved`` passages, without hyperedges that are in no hit."""
     hit_by_id = {passage.id: hit for hit in hits for passage in hit.passages}
     dropped_passages = {scored.passage.id for scored in retrieved} - set(hit_by_id)
     merged_into = {id: hit.id for id, hit in hit_by_id.items() if hit.id != id}

@@ -27,7 +27,7 @@ _LINK_BLOCK = 1 << 14
 
 
 def advance(snapshot: MappedSnapshot, changes: Changes, batches: Iterable[StoredRows]) -> MappedSnapshot:
-    """Return the snapshot at a later store version, without deleted documents and with added documents at the end.
+    """Return the snapshot at a later store version, without documents deleted by ``changes``, with ``batches`` of rows.
 
     Args:
         snapshot: The snapshot before.
@@ -51,7 +51,7 @@ def advance(snapshot: MappedSnapshot, changes: Changes, batches: Iterable[Stored
 def apply_changes(
     snapshot: MappedSnapshot, changes: Changes, batches: Iterable[StoredRows]
 ) -> tuple[MappedSnapshot, IntArray]:
-    """Return (snapshot after documents were deleted and added, rows of the entities in these documents).
+    """Return (snapshot after ``changes`` deleted documents and ``batches`` added rows, rows of the affected entities).
 
     Name variants, link counts and entities are those of the snapshot before: see :func:`resolve_links`.
     """

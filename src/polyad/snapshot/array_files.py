@@ -50,7 +50,7 @@ def write_blocks(
 
 
 def map_array(folder: Path, name: str, entry: Mapping[str, Any]) -> Array:
-    """Return the array of a file, memory-mapped; read into memory if the file system cannot map files.
+    """Return the array of a file as its manifest ``entry`` describes, memory-mapped if the file system can map files.
 
     Args:
         folder: Folder of the file.
@@ -73,7 +73,7 @@ def map_array(folder: Path, name: str, entry: Mapping[str, Any]) -> Array:
 
 
 def is_array_sound(folder: Path, name: str, entry: Mapping[str, Any]) -> bool:
-    """Return whether an array's file has the size and checksum recorded in the manifest."""
+    """Return whether an array's file has the size and checksum in its manifest ``entry``."""
     size = checksum = 0
     try:
         with _get_path(folder, name).open("rb") as file:

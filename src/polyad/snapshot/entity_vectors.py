@@ -67,7 +67,7 @@ def add_entity_vectors(
     *,
     is_read_only: bool = False,
 ) -> MappedSnapshot:
-    """Return the snapshot with a current vector and a score for every entity.
+    """Return the snapshot with vectors and scores of all entities; only ``outdated`` entities are embedded.
 
     Args:
         snapshot: The snapshot.

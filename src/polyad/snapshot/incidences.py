@@ -268,7 +268,7 @@ class Incidences:
         are_live, are_subjects = np.zeros((2, len(keys)), dtype=bool)
         are_live[entities] = True
         are_subjects[entities[strengths > 0]] = True
-        return replace(self, variants=NameVariants.build(keys, are_subjects, are_live, advances=False))
+        return replace(self, variants=NameVariants.build(keys, are_subjects, are_live, will_advance=False))
 
 
 def _get_live_neighbours(adjacency: GrowingAdjacency, rows: IntArray, live: LiveRows) -> Neighbours:

@@ -67,7 +67,7 @@ class NameVariants:
 
     @classmethod
     def build(
-        cls, keys: EntityKeys, are_subjects: BoolArray, are_live: BoolArray, *, advances: bool = True
+        cls, keys: EntityKeys, are_subjects: BoolArray, are_live: BoolArray, *, will_advance: bool = True
     ) -> NameVariants:
         """Build the mapping from short names to full names for a whole index, from all entity names.
 
@@ -75,12 +75,12 @@ class NameVariants:
             keys: The keys of all entities.
             are_subjects: Whether each entity is the subject of a passage; ``[entities]``.
             are_live: Whether each entity has hyperedges; ``[entities]``.
-            advances: Whether the variants will be advanced, for which the names of all entities are indexed.
+            will_advance: Whether the variants will be advanced, for which the names of all entities are indexed.
         """
         codes = _index_codes(keys, np.flatnonzero(are_subjects), _get_short_form_codes)
         names = cls(
             append_run((), codes),
-            append_run((), _index_codes(keys, np.arange(len(keys)), _get_name_codes)) if advances else (),
+            append_run((), _index_codes(keys, np.arange(len(keys)), _get_name_codes)) if will_advance else (),
             Column.empty(np.int32),
             GrowingAdjacency.empty(),
         )

@@ -216,13 +216,13 @@ class HyperGraphRAGRetriever:
 
 
 def _score_by_hyperedge(snapshot: Snapshot, graph_hits: _RetrievedGraph) -> Scores:
-    """Score each passage by its best hyperedge among the hyperedges most similar to the question."""
+    """Score each passage by its best hyperedge, of the hyperedges in ``graph_hits`` similar to the question."""
     retrieved = graph_hits.retrieved
     return Scores.from_max(snapshot.graph.passages(retrieved.rows), retrieved.values).above(0)
 
 
 def _score_by_entity(snapshot: Snapshot, graph_hits: _RetrievedGraph) -> Scores:
-    """Score each passage by its best entity among the entities most similar to the question's names.
+    """Score each passage by its best entity, of the entities in ``graph_hits`` similar to the question's names.
 
     The score of an entity is divided by the root of its number of mentions.
     """
@@ -233,7 +233,7 @@ def _score_by_entity(snapshot: Snapshot, graph_hits: _RetrievedGraph) -> Scores:
 
 
 def _score_by_member(snapshot: Snapshot, graph_hits: _RetrievedGraph) -> Scores:
-    """Score each passage about an entity by the best retrieved hyperedge, of another passage, with that entity."""
+    """Score each passage about an entity by the best of the ``graph_hits`` in other passages with that entity."""
     graph, retrieved = snapshot.graph, graph_hits.retrieved
     members, owners = graph.members(retrieved.rows)
     passages, pairs, _ = graph.mentions(members, as_subject=True)

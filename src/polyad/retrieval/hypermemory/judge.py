@@ -127,9 +127,9 @@ class Judge:
         return self.calls >= self._max_calls or self._limit.is_exceeded
 
     def score_hyperedges(self, candidates: Sequence[CandidateList]) -> list[tuple[float, ...] | None]:
-        """Return the language model's scores of the hyperedges in each list, one list per entity (S_F, equation 14).
+        """Return the language model's scores of hyperedges for each of the ``candidates``, one list per entity.
 
-        None for a list that the limits exclude.
+        These are S_F in equation 14. None stands for a list that the limits exclude.
 
         All prompts are sent together.
 
@@ -140,9 +140,9 @@ class Judge:
         return self._score_lists(candidates, instructions, ("Entity", "Texts"), selective=True)
 
     def score_entities(self, candidates: Sequence[CandidateList]) -> list[tuple[float, ...] | None]:
-        """Return the language model's scores of the entities in each list, one list per hyperedge (S_E, equation 15).
+        """Return the language model's scores of entities for each of the ``candidates``, one list per hyperedge.
 
-        See :meth:`score_hyperedges`.
+        These are S_E in equation 15; see :meth:`score_hyperedges`.
         """
         instructions = self._prompts.get_text("hypermemory_entities")
         return self._score_lists(candidates, instructions, ("Text", "Entities"), selective=False)

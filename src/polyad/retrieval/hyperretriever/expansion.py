@@ -190,7 +190,7 @@ class _Search:
 def select_triples(
     triple_edges: IntArray, plausibilities: FloatArray, edges_per_entity: float, settings: HyperRetrieverSettings
 ) -> tuple[IntArray, IntArray]:
-    """Return (indices of triples to accept, indices of triples from whose tail entities the search continues).
+    """Return (indices of triples to accept by ``plausibilities``, indices of triples whose tails are searched next).
 
     Section 3.1.5, equations 11 and 12.
 

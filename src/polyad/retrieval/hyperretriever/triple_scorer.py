@@ -174,7 +174,7 @@ class TripleScorer:
 
     @classmethod
     def create_untrained(cls, recipe: Recipe, seed: int = 0, units: int = HIDDEN) -> TripleScorer:
-        """Return a triple scorer with small random weights, as the start of training or as a baseline."""
+        """Return a triple scorer with ``units`` hidden units and random weights, to be trained or as a baseline."""
         random = np.random.default_rng(seed)
 
         def uniform(fan_in: int, *shape: int) -> FloatArray:
@@ -244,7 +244,7 @@ class TripleScorer:
 
     @classmethod
     def load_bundled(cls, embedder: str, *, signals: bool) -> TripleScorer:
-        """Load the triple scorer whose weights are part of polyad, for the embedder of these weights only.
+        """Load the triple scorer that is part of polyad, with or without ranking ``signals``, for its one embedder.
 
         Raises:
             ConfigurationError: The weights are for another embedder.
@@ -298,7 +298,7 @@ class PrecomputedScorer:
         self._tails = tails @ tail.T
 
     def predict(self, question: FloatArray, triples: Triples, extras: FloatArray) -> FloatArray:
-        """Return the plausibility, in (0, 1), of each triple for a question; float32 ``[triples]``.
+        """Return the plausibility, in (0, 1), of each triple; ``extras`` are input features other than vectors.
 
         Args:
             question: Vector of the question, ``[dimension]``.

@@ -189,7 +189,10 @@ class HyperSURetriever:
     def _rank_passages(
         self, snapshot: Snapshot, activated: Mapping[int, Mapping[int, float]], vector: FloatArray, k: int
     ) -> list[RankedPassage]:
-        """Return the ``k`` best passages as (row, score, reason), by the mean score of their best hyperedges."""
+        """Return the ``k`` best passages as (row, score, reason), by the mean of their best scores in ``activated``.
+
+        For each passage, ``activated`` is a dictionary from hyperedge to score.
+        """
         weight = self._settings.dense_weight
         limit = self._settings.units_per_passage
         passages = np.array(list(activated), dtype=np.int64)
