@@ -398,7 +398,7 @@ def test_progress_says_which_page_is_embedded() -> None:
     told: list[str] = []
     document = Document("a", "Oslo", text, source="in/plot.pdf", places=places)
     indexer = indexer_of(make_store(), split=NO_OVERLAP)
-    indexer.index([document], lambda done, total, message: told.append(message), files=1)
+    indexer.index([document], lambda done, total, message: told.append(message), file_count=1)
     assert any(re.match(r"files, plot.pdf p. 5\d/53, (\d+) of \1 texts embedded", message) for message in told)
     assert any(message.startswith("files, finding names, passage 1 of ") for message in told)
 

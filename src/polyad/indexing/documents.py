@@ -130,7 +130,7 @@ def _format_value(value: object) -> str:
 
 
 def hash_document(document: Document, method: str) -> str:
-    """Return a SHA-256 digest of a document and of the names of its indexing components, to detect changes.
+    """Return a SHA-256 digest of a document and of ``method`` (splitter and builder), to detect changes.
 
     The time when the file was last written is left out: a file that was only touched is unchanged.
 
@@ -266,11 +266,9 @@ def _clip_section(section: Section, span: Span, text: str) -> Section:
 
 
 def build_title(sections: Sequence[Section], length: int) -> str:
-    """Return the title of a passage: the names of all sections that contain the whole passage, joined, outermost first.
+    """Return the title of a passage with ``length`` characters: the names of all sections that contain it whole.
 
-    Args:
-        sections: The sections of the passage.
-        length: Characters of the passage.
+    The names are joined, outermost section first. ``sections`` are the sections of the passage.
     """
     return HEADING_SEPARATOR.join(dict.fromkeys(_list_covering_names(sections, length)))
 
@@ -292,21 +290,23 @@ def find_headings(document: Document, spans: Sequence[Span]) -> Iterator[str]:
         while upcoming and upcoming[-1].start <= span.start:
             above.append(upcoming.pop())
         above = [section for section in above if section.end > span.start]
-        yield join_headings(_list_paths(above, reversed(upcoming), span))
+        yield join_headings(_list_heading_paths(above, reversed(upcoming), span))
 
 
-def _list_paths(above: Sequence[Section], upcoming: Iterable[Section], span: Span) -> Iterator[Iterable[str]]:
-    """Yield the headings at the start of a passage and at each section that begins inside, outermost first.
+def _list_heading_paths(
+    enclosing: Sequence[Section], later: Iterable[Section], passage_span: Span
+) -> Iterator[Iterable[str]]:
+    """Yield the headings, outermost first, at the start of a passage and of each section that begins in it.
 
     Args:
-        above: The sections that contain the beginning of the passage.
-        upcoming: The later sections, in order.
-        span: The span of the passage.
+        enclosing: The sections that contain the beginning of the passage.
+        later: The later sections, in order.
+        passage_span: The span of the passage.
     """
-    yield _list_names(above)
-    for section in islice(takewhile(lambda section: section.start < span.end, upcoming), MAX_HEADINGS + 1):
-        above = [*(outer for outer in above if outer.end > section.start), section]
-        yield _list_names(above)
+    yield _list_names(enclosing)
+    for section in islice(takewhile(lambda section: section.start < passage_span.end, later), MAX_HEADINGS + 1):
+        enclosing = [*(outer for outer in enclosing if outer.end > section.start), section]
+        yield _list_names(enclosing)
 
 
 def _list_names(sections: Iterable[Section]) -> Iterable[str]:

@@ -78,7 +78,9 @@ class PendingVectors:
         }
 
     def add(self, rows: Sequence[int], vectors: FloatArray) -> None:
-        """Add the vectors at ``rows`` to the checkpoint; save all unsaved vectors ``save_seconds`` after the last save.
+        """Add ``vectors[rows]`` to the checkpoint, and save unsaved vectors if the last save is long ago.
+
+        Vectors are saved ``save_seconds`` after the last save.
 
         Args:
             rows: Positions of the texts that were embedded.
@@ -115,9 +117,7 @@ def embed_texts(
     on_progress: Callable[[int], None],
     pending: PendingVectors | None = None,
 ) -> FloatArray:
-    """Return the passage embeddings of texts, float32 ``[texts, dimension]``; saved vectors are not computed again.
-
-    Vectors that an interrupted run saved in ``pending`` are used again.
+    """Return a vector for each text, float32 ``[texts, dimension]``; ``pending`` has those of an interrupted run.
 
     Texts are embedded block by block, and sorted by length within a block: the embedder pads less, and the position of
     a text still shows the progress.
@@ -147,9 +147,7 @@ def embed_texts(
 
 
 def _split_rows(texts: Sequence[str], rows: Sequence[int], max_characters: int) -> Iterator[list[int]]:
-    """Yield ``rows`` in groups whose texts have at most ``max_characters`` characters together.
-
-    ``rows`` are positions in ``texts``.
+    """Yield ``rows`` (positions in ``texts``) in groups whose texts have at most ``max_characters`` together.
 
     A longer text is a group of its own.
     """
@@ -177,7 +175,7 @@ def embed_passages(
     pending: PendingVectors | None = None,
     on_progress: OnEmbedded | None = None,
 ) -> list[IndexedPassage]:
-    """Return the passages with new embeddings of passages and hyperedges; equal texts are embedded once.
+    """Return ``passages`` with new vectors of passages and of their hyperedges, with or without passage title.
 
     Args:
         embedder: The embedder.
@@ -208,18 +206,18 @@ def embed_documents(
     hyperedge_titles: bool,
     pending: PendingVectors | None = None,
 ) -> list[IndexedDocument]:
-    """Return the documents with new vectors of all passages and hyperedges; arguments as in :func:`embed_passages`."""
+    """Return ``documents`` with new vectors of all passages and hyperedges; see :func:`embed_passages`."""
     passages = [item for each in documents for item in each.passages]
     embedded = iter(embed_passages(embedder, passages, hyperedge_titles, pending))
     return [replace(each, passages=tuple(islice(embedded, len(each.passages)))) for each in documents]
 
 
-def _list_texts(item: IndexedPassage, hyperedge_titles: bool) -> list[str]:
-    """Return the texts to embed for a passage: the passage's text, then the text of each of its hyperedges.
+def _list_texts(item: IndexedPassage, with_titles: bool) -> list[str]:
+    """Return the texts to embed for a passage: its own text, then the text of each of its hyperedges.
 
-    The passage's title precedes the passage's text and, with ``hyperedge_titles``, the text of each hyperedge.
+    The passage's title precedes the passage's text and, if ``with_titles``, the text of each hyperedge.
     """
-    title = item.passage.title if hyperedge_titles else ""
+    title = item.passage.title if with_titles else ""
     hyperedges = (format_embedding_text(title, edge.hyperedge.text) for edge in item.hyperedges)
     return [format_embedding_text(item.passage.title, item.passage.text), *hyperedges]
 

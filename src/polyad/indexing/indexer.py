@@ -148,20 +148,20 @@ class Indexer:
         self,
         items: Iterable[Document | Failure],
         progress: Progress,
-        files: int | None = None,
+        file_count: int | None = None,
         *,
         checkpoint: RebuildCheckpoint | None = None,
     ) -> IndexCounts:
-        """Add new and changed documents to the index, and return counts. Failures in ``items`` are counted too.
+        """Index new and changed documents of ``items`` (documents and read failures), and return counts.
 
         Args:
             items: Documents, and failures to read a file.
-            progress: Receives the progress, in files if ``files`` is known, else in documents.
-            files: Number of files that ``items`` come from.
+            progress: Receives the progress, in files if ``file_count`` is known, else in documents.
+            file_count: Number of files that ``items`` come from.
             checkpoint: Build unchanged documents again too, except for the documents in the checkpoint. A document that
                 fails remains stored in its earlier version.
         """
-        run = _Run(RunProgress(progress, files), checkpoint)
+        run = _Run(RunProgress(progress, file_count), checkpoint)
         run.progress.report("reading")
         counts = IndexCounts()
         attempted: list[str] = []
@@ -181,7 +181,7 @@ class Indexer:
     def find_new_passages(
         self, items: Iterable[Document | Failure], checkpoint: RebuildCheckpoint | None = None
     ) -> Iterator[list[Passage]]:
-        """Yield lists of the passages that are not in the index yet, to estimate the cost of an indexing run.
+        """Yield lists of passages that are not in the index yet, to estimate the cost of an indexing run.
 
         Passages with equal content are built once, so only the first is yielded.
 
@@ -193,7 +193,7 @@ class Indexer:
         seen: set[str] = set()
         for batch in _split_into_batches(items, BATCH_CHARACTERS):
             changes, _ = self._find_changes(batch, run)
-            split = self._split(changes, run)
+            split = self._split_documents(changes, run)
             first: dict[str, Passage] = {}
             for passage in split.new:
                 first.setdefault(split.digests[passage.id], passage)
@@ -231,18 +231,18 @@ class Indexer:
         return changes, IndexCounts(unchanged=unchanged, failures=tuple(failures))
 
     def _index_documents(self, changes: Sequence[_Change], run: _Run) -> IndexCounts:
-        """Split, build, embed and store changed documents, and return counts.
+        """Split changed documents, build and embed their passages, store all, and return counts.
 
         After an exception, each document is processed alone.
         """
         if not changes:
             return IndexCounts()
         try:
-            split = self._split(changes, run)
-            built = self._build(split.new, run)
+            split = self._split_documents(changes, run)
+            built = self._build_hyperedges(split.new, run)
             ready, counts = _drop_unprocessed(changes, split, built)
-            indexed = self._embed(ready, split, built, run)
-            documents = [self._assemble(change, split, indexed, built) for change in ready]
+            indexed = self._embed_new_passages(ready, split, built, run)
+            documents = [self._assemble_document(change, split, indexed, built) for change in ready]
         except (ConfigurationError, StoreError):
             raise  # no document is at fault
         except Exception as error:  # any exception of a plug-in: one bad document must not end the run
@@ -253,9 +253,9 @@ class Indexer:
             for change in changes:
                 counts += IndexCounts(unprocessed=1) if counts.stop_reason else self._index_documents([change], run)
             return counts
-        return counts + self._put(documents, run)
+        return counts + self._store_documents(documents, run)
 
-    def _split(self, changes: Sequence[_Change], run: _Run) -> _SplitBatch:
+    def _split_documents(self, changes: Sequence[_Change], run: _Run) -> _SplitBatch:
         """Return the passages of changed documents: new passages, and passages that the index already has."""
         by_document = {change.document.id: split_document(change.document, self._splitter) for change in changes}
         passages = [passage for group in by_document.values() for passage in group]
@@ -270,21 +270,21 @@ class Indexer:
             [passage for passage in passages if digests[passage.id] not in stored],
         )
 
-    def _build(self, passages: Sequence[Passage], run: _Run) -> dict[str, BuildResult]:
+    def _build_hyperedges(self, passages: Sequence[Passage], run: _Run) -> dict[str, BuildResult]:
         """Return the build result (hyperedges or a failure) of each new passage, by passage id."""
         results = self._builder.build(passages, run.progress.report)
         return {passage.id: result for passage, result in zip(passages, results, strict=True)}
 
-    def _embed(
-        self, ready: Sequence[_Change], split: _SplitBatch, built: Mapping[str, BuildResult], run: _Run
+    def _embed_new_passages(
+        self, changes: Sequence[_Change], split_batch: _SplitBatch, build_results: Mapping[str, BuildResult], run: _Run
     ) -> dict[str, IndexedPassage]:
-        """Embed the new passages of the documents ``ready`` with their hyperedges, and return all passages by id.
+        """Embed the new passages of changed documents, and return all passages of these documents by id.
 
-        A passage that failed is not embedded if the index has the same passage; see :meth:`_find_previous`.
+        A passage that failed is not embedded if the index has the same passage; see :meth:`_find_indexed_versions`.
         """
-        documents = {change.document.id: change.document for change in ready}
-        new = [p for id in documents for p in split.by_document[id] if p.id in built]
-        previous = self._find_previous([p for p in new if built[p.id].failure], built)
+        documents = {change.document.id: change.document for change in changes}
+        new = [p for id in documents for p in split_batch.by_document[id] if p.id in build_results]
+        previous = self._find_indexed_versions([p for p in new if build_results[p.id].failure], build_results)
 
         def report(passage: Passage, done: int, total: int) -> None:
             place = _format_place(passage, documents[passage.document_id])
@@ -292,56 +292,56 @@ class Indexer:
 
         run.pending = PendingVectors(self._store)
         drafts = [
-            _draft_passage(passage, split.digests[passage.id], built[passage.id])
+            _draft_passage(passage, split_batch.digests[passage.id], build_results[passage.id])
             for passage in new
             if passage.id not in previous
         ]
         embedded = embed_passages(self._embedder, drafts, self._settings.hyperedge_titles, run.pending, report)
-        return split.stored | previous | {item.passage.id: item for item in embedded}
+        return split_batch.stored | previous | {item.passage.id: item for item in embedded}
 
-    def _find_previous(
-        self, passages: Sequence[Passage], built: Mapping[str, BuildResult]
+    def _find_indexed_versions(
+        self, failed_passages: Sequence[Passage], build_results: Mapping[str, BuildResult]
     ) -> dict[str, IndexedPassage]:
         """Return the indexed versions of passages whose new hyperedges could not be built, by passage id.
 
         A failure with another method or other settings must not delete the stored hyperedges. They are replaced only if
         they are incomplete too, and at least as many new hyperedges were built before the failure.
         """
-        document_ids = sorted({passage.document_id for passage in passages})
+        document_ids = sorted({passage.document_id for passage in failed_passages})
         stored = {
             (item.passage.document_id, item.passage.title, item.passage.text): item
             for item in (self._curator.get_document_passages(document_ids) if document_ids else ())
         }
         previous = {}
-        for passage in passages:
+        for passage in failed_passages:
             item = stored.get((passage.document_id, passage.title, passage.text))
             if item is None:
                 continue
-            if item.digest != INCOMPLETE or len(item.hyperedges) > len(built[passage.id].hyperedges):
+            if item.digest != INCOMPLETE or len(item.hyperedges) > len(build_results[passage.id].hyperedges):
                 previous[passage.id] = replace(_copy_hyperedges(item, passage), digest=INCOMPLETE)
         return previous
 
-    def _assemble(
+    def _assemble_document(
         self,
         change: _Change,
-        split: _SplitBatch,
-        indexed: Mapping[str, IndexedPassage],
-        built: Mapping[str, BuildResult],
+        split_batch: _SplitBatch,
+        indexed_passages: Mapping[str, IndexedPassage],
+        build_results: Mapping[str, BuildResult],
     ) -> _AssembledDocument:
-        """Return a changed document with its passages from ``indexed``, and notes on new passages for the report."""
-        document_passages = split.by_document[change.document.id]
-        results = [built[passage.id] for passage in document_passages if passage.id in built]
+        """Return a changed document with its ``indexed_passages``, and notes on new passages for the report."""
+        document_passages = split_batch.by_document[change.document.id]
+        results = [build_results[passage.id] for passage in document_passages if passage.id in build_results]
         document = IndexedDocument(
             change.document,
             INCOMPLETE if any(result.failure for result in results) else change.digest,
             self._splitter.count_tokens(change.document.text),
-            tuple(indexed[passage.id] for passage in document_passages),
+            tuple(indexed_passages[passage.id] for passage in document_passages),
             self._recorder.time,
         )
         return _AssembledDocument(document, change.is_update, sum((result.notes for result in results), Counter()))
 
-    def _put(self, documents: Sequence[_AssembledDocument], run: _Run) -> IndexCounts:
-        """Store documents in one transaction, and return counts.
+    def _store_documents(self, documents: Sequence[_AssembledDocument], run: _Run) -> IndexCounts:
+        """Store embedded documents in one transaction, and return counts of documents and passages.
 
         If a text is invalid Unicode, each document is stored separately.
         """
@@ -351,7 +351,7 @@ class Indexer:
         except UnicodeEncodeError as error:  # a model's reply has a name or fact with half of a surrogate pair
             if len(documents) == 1:
                 return IndexCounts(failures=(Failure(documents[0].indexed.document.id, _format_reason(error)),))
-            return sum((self._put([item], run) for item in documents), IndexCounts())
+            return sum((self._store_documents([item], run) for item in documents), IndexCounts())
         if run.pending is not None:
             run.pending.delete()
         if run.checkpoint is not None:
@@ -371,16 +371,16 @@ class Indexer:
 
 
 def _drop_unprocessed(
-    changes: Sequence[_Change], split: _SplitBatch, built: Mapping[str, BuildResult]
+    changes: Sequence[_Change], split_batch: _SplitBatch, build_results: Mapping[str, BuildResult]
 ) -> tuple[list[_Change], IndexCounts]:
-    """Return the changed documents without the ones that the budget did not cover, and counts for the report.
+    """Return (documents for which all language model requests were sent, counts of other documents and failures).
 
     The model stops if the budget is exhausted or the API key is wrong. The counts contain the number of omitted
     documents, and a failure for each passage of a returned document whose facts are missing.
     """
-    failures = {id: result.failure for id, result in built.items() if result.failure}
+    failures = {id: result.failure for id, result in build_results.items() if result.failure}
     stops = {id: failure for id, failure in failures.items() if isinstance(failure, NoMoreRepliesError)}
-    ids = {change.document.id: [p.id for p in split.by_document[change.document.id]] for change in changes}
+    ids = {change.document.id: [p.id for p in split_batch.by_document[change.document.id]] for change in changes}
     ready = [change for change in changes if stops.keys().isdisjoint(ids[change.document.id])]
     return ready, IndexCounts(
         unprocessed=len(changes) - len(ready),
@@ -394,14 +394,14 @@ def _drop_unprocessed(
     )
 
 
-def _draft_passage(passage: Passage, digest: str, result: BuildResult) -> IndexedPassage:
+def _draft_passage(passage: Passage, content_digest: str, result: BuildResult) -> IndexedPassage:
     """Return a new passage with the hyperedges of a build result, still without vectors.
 
-    ``digest`` identifies the passage's content. It is left out if ``result`` has a failure, so that the next run builds
-    the passage again.
+    ``content_digest`` identifies the passage's content. It is left out if ``result`` has a failure, so that the next
+    run builds the passage again.
     """
     return IndexedPassage(
-        _strip_passage(passage), INCOMPLETE if result.failure else digest, NO_VECTOR, tuple(result.hyperedges)
+        _strip_passage(passage), INCOMPLETE if result.failure else content_digest, NO_VECTOR, tuple(result.hyperedges)
     )
 
 
@@ -429,10 +429,7 @@ def _format_place(passage: Passage, document: Document) -> str:
 
 
 def format_conflict(source: str, first_source: str) -> str:
-    """Return the message that a document is skipped, because another document of the run has the same id.
-
-    ``source`` is the file of the skipped document, ``first_source`` that of the other document.
-    """
+    """Return the message that ``source`` is skipped: ``first_source`` has another document with the same id."""
     place = f", {first_source}" if first_source else ""
     return f"{source or 'it'} has the id of an earlier document with other content{place}; only that one is indexed"
 

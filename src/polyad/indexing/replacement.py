@@ -65,7 +65,7 @@ class VectorReplacement:
         self._vectors = 0
 
     def run(self, progress: Progress) -> ReplacementReport:
-        """Embed all texts of the index, replace the vectors, and return the report."""
+        """Embed all texts of the index with the new embedder, replace the vectors, and return the report."""
         start = time.perf_counter()
         ids = list(get_digests(self._store))
         for done in range(0, len(ids), _BATCH):
@@ -73,7 +73,7 @@ class VectorReplacement:
             with self._store.read_transaction() as transaction:
                 stored = list(transaction.get(IndexedDocument, ids[done : done + _BATCH]).values())
                 built = self._load_uncorrected(stored)
-            self._embed(built, save_seconds=0.0)
+            self._embed_documents(built, save_seconds=0.0)
         progress(len(ids), len(ids), "documents embedded")
         mentions = self._store.manifest.mentions
         self._store.replace_vectors(
@@ -93,10 +93,10 @@ class VectorReplacement:
         originals = load_originals(self._store, [item.document.id for item in documents])
         return [restore_originals(item, originals.get(item.document.id, ())) for item in documents]
 
-    def _embed(self, documents: Sequence[IndexedDocument], save_seconds: float) -> list[IndexedDocument]:
-        """Return the documents with vectors of the new embedder; vectors that are saved already are not computed.
+    def _embed_documents(self, documents: Sequence[IndexedDocument], save_seconds: float) -> list[IndexedDocument]:
+        """Return ``documents`` with vectors of the new embedder; save vectors every ``save_seconds`` seconds.
 
-        New vectors are saved after each ``save_seconds`` seconds.
+        Vectors that are saved already are not computed again.
         """
         pending = PendingVectors(self._store, f"{self._embedder.name} ", save_seconds)
         embedded = embed_documents(self._embedder, documents, self._settings.hyperedge_titles, pending)
@@ -104,13 +104,13 @@ class VectorReplacement:
         return embedded
 
     def _replace_documents(self, documents: Sequence[IndexedDocument]) -> tuple[list[IndexedDocument], Values]:
-        """Return the documents with new vectors and the users' corrections, and the values to store with them.
+        """Return (documents with new vectors and the users' corrections, values to store with them).
 
         The values are the original passages of corrected documents, and the entry of the history.
         """
         statements = Statements.load(self._store)
         # Within the write transaction, nothing can be saved; texts of documents that were added meanwhile are new.
-        embedded = self._embed(self._load_uncorrected(documents), save_seconds=math.inf)
+        embedded = self._embed_documents(self._load_uncorrected(documents), save_seconds=math.inf)
         corrected = [correct_document(item, statements) for item in embedded]
         passages = [passage for item in embedded for passage in item.passages]
         hyperedges = sum(len(passage.hyperedges) for passage in passages)

@@ -85,10 +85,10 @@ class IndexReport:
         """Number of documents that could be read."""
         return self.counts.added + self.counts.updated + self.counts.unchanged + self.counts.unprocessed
 
-    def merge(self, other: IndexReport, documents: int) -> IndexReport:
-        """Return the sum of this report and ``other``, which is about documents with another construction method.
+    def merge(self, other: IndexReport, document_count: int) -> IndexReport:
+        """Return the sum of two reports; ``other`` is about documents with another construction method.
 
-        ``documents`` is the number of documents of ``other``.
+        ``document_count`` is the number of documents in ``other``.
         """
         return replace(
             self,
@@ -99,7 +99,7 @@ class IndexReport:
             usage=self.usage + other.usage,
             other_methods={
                 **self.other_methods,
-                other.method: self.other_methods.get(other.method, 0) + documents,
+                other.method: self.other_methods.get(other.method, 0) + document_count,
             },
         )
 

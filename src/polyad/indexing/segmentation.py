@@ -80,16 +80,16 @@ class Segmenter:
         return _find_admissible(np.asarray(lengths, dtype=np.int64), settings.min_words, settings.max_words)
 
     def choose_partition(
-        self, candidates: CandidateUnits, embeddings: FloatArray, counts: npt.NDArray[np.int64]
+        self, candidates: CandidateUnits, embeddings: FloatArray, mention_counts: npt.NDArray[np.int64]
     ) -> Partition:
-        """Return the division of a passage into groups of sentences with the highest total reward.
+        """Return the division of a passage into groups of similar sentences about few different entities.
 
-        This is equation 6 of HyperSU.
+        The sum of the groups' rewards is highest (HyperSU, equation 6).
 
         Args:
             candidates: The candidate units from :meth:`find_candidates`.
             embeddings: Sentence vectors of unit length, float32 ``[sentences, dimension]``.
-            counts: Number of mentions of each entity in each sentence, ``[sentences, entities]``.
+            mention_counts: Number of mentions of each entity in each sentence, ``[sentences, entities]``.
         """
         if candidates.only_partition is not None:
             return candidates.only_partition
@@ -104,8 +104,8 @@ class Segmenter:
             kappa = default if settings.kappa is None else settings.kappa
             rewards += kappa * compute_resultant_lengths(candidates, embeddings)
         if settings.method != "mdl-no-entities":
-            rewards -= compute_entity_code_lengths(candidates, counts)
-        return _best_partition(candidates, rewards)
+            rewards -= compute_entity_code_lengths(candidates, mention_counts)
+        return _find_best_partition(candidates, rewards)
 
 
 def build_word_vectors(sentences: Sequence[str]) -> FloatArray:
@@ -123,9 +123,7 @@ def build_word_vectors(sentences: Sequence[str]) -> FloatArray:
 
 
 def build_count_matrix(pairs: Sequence[tuple[int, str]], row_count: int) -> npt.NDArray[np.int64]:
-    """Return a matrix of how often each text occurs with each row number; shape ``[rows, distinct texts]``.
-
-    ``pairs`` lists row numbers with texts; ``row_count`` is the number of rows.
+    """Return how often ``pairs`` contains each (row number, text), as a matrix ``[row_count, distinct texts]``.
 
     >>> build_count_matrix([(0, "fish"), (1, "otter"), (1, "fish"), (1, "otter")], 2).tolist()
     [[1, 0], [1, 2]]
@@ -136,9 +134,9 @@ def build_count_matrix(pairs: Sequence[tuple[int, str]], row_count: int) -> npt.
 
 
 def compute_resultant_lengths(candidates: CandidateUnits, embeddings: FloatArray) -> npt.NDArray[np.float64]:
-    """Return the norm of the sum of each candidate's sentence vectors, high for similar sentences.
+    """Return for each candidate group of sentences the norm of the sum of its ``embeddings``, ``[candidates]``.
 
-    It is R_u in HyperSU; the shape is ``[candidates]``.
+    The norm is high for similar sentences. It is R_u in HyperSU.
 
     Uses ||b - a||^2 = b.b + a.a - 2 a.b, so that no vector is computed for each candidate: there are many more
     candidates than sentences.
@@ -153,12 +151,15 @@ def compute_resultant_lengths(candidates: CandidateUnits, embeddings: FloatArray
     return lengths
 
 
-def compute_entity_code_lengths(candidates: CandidateUnits, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """Return the description length (as in MDL) of each candidate's entity mentions; shape ``[candidates]``.
+def compute_entity_code_lengths(
+    candidates: CandidateUnits, mention_counts: npt.NDArray[np.int64]
+) -> npt.NDArray[np.float64]:
+    """Return the description length (MDL) of each candidate sentence group's entity mentions, ``[candidates]``.
 
-    It is Phi(u) in HyperSU. ``counts`` has a row for each sentence, a column for each entity.
+    It is low for few different entities (Phi(u) in HyperSU). ``mention_counts`` has a row for each sentence, a column
+    for each entity.
     """
-    sums = _compute_prefix_sums(counts)
+    sums = _compute_prefix_sums(mention_counts)
     lengths = np.zeros(len(candidates.starts))
     for first in range(0, len(lengths), _BLOCK_SIZE):  # a passage of many one-word sentences has a million candidates
         part = slice(first, first + _BLOCK_SIZE)
@@ -168,15 +169,15 @@ def compute_entity_code_lengths(candidates: CandidateUnits, counts: npt.NDArray[
     return lengths
 
 
-def _compute_code_lengths(mentions: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return the description length (as in MDL) of each row of entity mention counts; shape ``[groups]``.
+def _compute_code_lengths(mention_counts: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return the description length (MDL) of each row of ``mention_counts``, ``[sentence groups, entities]``.
 
-    It is Phi in HyperSU. A row of ``mentions`` is a group of sentences, a column an entity.
+    It is Phi in HyperSU.
     """
-    total = mentions.sum(axis=1)
-    distinct = (mentions > 0).sum(axis=1)
+    total = mention_counts.sum(axis=1)
+    distinct = (mention_counts > 0).sum(axis=1)
     log_total = np.log(np.maximum(total, 1))
-    data = total * log_total - (mentions * np.log(np.maximum(mentions, 1))).sum(axis=1)
+    data = total * log_total - (mention_counts * np.log(np.maximum(mention_counts, 1))).sum(axis=1)
     lengths: npt.NDArray[np.float64] = np.where(total > 0, data + (distinct - 1) / 2 * log_total, 0.0)
     return lengths
 
@@ -190,13 +191,13 @@ def _build_candidates(boundaries: Sequence[int]) -> CandidateUnits:
     return CandidateUnits(bounds[:-1], bounds[1:], int(bounds[-1]))
 
 
-def _find_admissible(lengths: IntArray, min_words: int, max_words: int) -> CandidateUnits:
-    """Return all groups of sentences that occur in a division with the fewest words outside the word limits.
+def _find_admissible(sentence_lengths: IntArray, min_words: int, max_words: int) -> CandidateUnits:
+    """Return the sentence groups of all divisions of a passage that violate the word limits least.
 
-    ``lengths`` are the sentences' numbers of words. The violation is the sum of missing and excess words.
+    The violation is the sum of missing and excess words. ``sentence_lengths`` are the sentences' numbers of words.
     """
-    offsets = np.concatenate([[0], np.cumsum(lengths)])
-    count = len(lengths)
+    offsets = np.concatenate([[0], np.cumsum(sentence_lengths)])
+    count = len(sentence_lengths)
     least = np.zeros(count + 1, dtype=np.int64)
     previous: list[IntArray] = []
     for end in range(1, count + 1):
@@ -218,11 +219,11 @@ def _find_admissible(lengths: IntArray, min_words: int, max_words: int) -> Candi
     return CandidateUnits(np.array(starts[::-1], dtype=small), np.array(ends[::-1], dtype=small), count)
 
 
-def _best_partition(candidates: CandidateUnits, rewards: npt.NDArray[np.float64]) -> Partition:
-    """Return the division of a passage into candidate groups with the highest sum of ``rewards``.
+def _find_best_partition(candidates: CandidateUnits, rewards: npt.NDArray[np.float64]) -> Partition:
+    """Return the division of a passage into candidate sentence groups with the highest sum of ``rewards``.
 
-    There is one reward for each candidate. The algorithm is Bellman's recurrence (eq. 8). Ties prefer the longest last
-    unit.
+    ``rewards`` has one number for each candidate. The algorithm is Bellman's recurrence (eq. 8). Ties prefer the
+    longest last group.
     """
     best = np.full(candidates.sentences + 1, -np.inf)
     best[0] = 0.0
@@ -242,7 +243,7 @@ def _best_partition(candidates: CandidateUnits, rewards: npt.NDArray[np.float64]
 
 
 def _split_at_distances(embeddings: FloatArray, percentile: float) -> Partition:
-    """Return the division of a passage at the large distances between neighbouring sentences' vectors.
+    """Return the division of a passage where the vectors of neighbouring sentences are far apart.
 
     Splits where the distance exceeds the ``percentile`` of all distances between neighbours.
     """

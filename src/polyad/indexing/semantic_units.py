@@ -61,7 +61,7 @@ class _EstimatingExtractor(Protocol):
     """A mention extractor that calls a language model and can estimate its token usage."""
 
     def estimate(self, texts: Sequence[str], find_replies: FindReplies, /) -> Usage:
-        """Return the estimated token usage of extracting mentions (entity names) from texts."""
+        """Return the estimated token usage of finding names in ``texts``; cached replies are free."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ class SemanticUnitBuilder:
 
     @property
     def name(self) -> str:
-        """Name of the construction method, with its settings and the extractor's name and prompt."""
+        """Name of the construction method ``semantic-units``, with its settings and the mention extractor."""
         *common, one_entity, join_subject = astuple(self._settings)
         rules = f"{RULES_VERSION if join_subject else 'no-subjects'}{'' if one_entity == 'name' else ' labels'}"
         return f"semantic-units {self._extractor.name}{self._prompt} {rules} {tuple(common)}"
@@ -130,7 +130,10 @@ class SemanticUnitBuilder:
         return results
 
     def estimate(self, passages: Sequence[Passage], find_replies: FindReplies) -> Usage:
-        """Return the estimated usage of extracting mentions; zero if the extractor uses no language model."""
+        """Return the estimated language model usage of finding names in ``passages``; cached replies are free.
+
+        It is zero if the mention extractor uses no language model.
+        """
         if not isinstance(self._extractor, _EstimatingExtractor):
             return Usage()
         return self._extractor.estimate([passage.text for passage in passages], find_replies)
@@ -193,9 +196,10 @@ def _build_incidences(
     definitions: Sequence[tuple[str, Mention, float]],
     mentions: Sequence[tuple[str, Mention]],
 ) -> tuple[Incidence, ...]:
-    """Return one incidence per entity of a hyperedge; headings and defined entities have the role ``subject``.
+    """Return the incidences (memberships of entities) of a hyperedge; topic entities have the role ``subject``.
 
-    Each argument lists pairs or triples that begin with an entity key.
+    Topic entities are those of headings and definitions. Each argument lists pairs or triples that begin with an entity
+    key.
     """
     incidences = {
         key: Incidence(key, hyperedge_id, section.name, SUBJECT, strength=section.strength)

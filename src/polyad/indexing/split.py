@@ -125,7 +125,7 @@ class SentenceSplitter:
         total = 0
         for unit in units:
             if current and (not unit.whole or total + unit.tokens > self._limit):
-                size = self._choose_passage_size([*current, unit], repeated)
+                size = self._count_passage_units([*current, unit], repeated)
                 spans.append(Span(current[0].start, current[size - 1].end))
                 overlap = self._find_overlap(current[:size], [*current[size:], unit])
                 current = [*overlap, *current[size:]]
@@ -136,10 +136,12 @@ class SentenceSplitter:
         spans.append(Span(current[0].start, current[-1].end))
         return spans
 
-    def _choose_passage_size(self, units: Sequence[_Unit], overlap_size: int) -> int:
-        """Return how many units (sentences) the next passage has: up to a nearby paragraph end, or as many as fit.
+    def _count_passage_units(self, units: Sequence[_Unit], repeated_count: int) -> int:
+        """Return how many of the sentences ``units`` the next passage contains.
 
-        The first ``overlap_size`` units repeat the passage before.
+        The passage ends at a nearby end of a paragraph, or contains as many units as fit.
+
+        The first ``repeated_count`` units are repeated from the passage before.
 
         The remaining units have to fit into a passage, and some units of the passage have to be new.
         """
@@ -148,7 +150,7 @@ class SentenceSplitter:
         if not units[-1].whole:
             return size
         used, remaining = sum(unit.tokens for unit in units) - units[-1].tokens, units[-1].tokens
-        while size > overlap_size and used >= _FULL_ENOUGH * limit and remaining <= limit:
+        while size > repeated_count and used >= _FULL_ENOUGH * limit and remaining <= limit:
             if units[size].opens:
                 return size
             size -= 1
@@ -157,7 +159,7 @@ class SentenceSplitter:
         return len(units) - 1
 
     def _find_overlap(self, passage: list[_Unit], following: Sequence[_Unit]) -> list[_Unit]:
-        """Return the last units (sentences) of ``passage`` that the next passage repeats before ``following``.
+        """Return the last sentences of ``passage`` that the next passage repeats before ``following``.
 
         The end of a cut sentence is never repeated, because it begins a passage. Neither is a whole passage, because
         the following units did not fit behind it.
@@ -196,7 +198,7 @@ def _cut_sentence(text: str, sentence: Span, max_tokens: int) -> Iterator[_Unit]
 
 
 def _get_sizes(settings: SplitSettings, default_sizes: tuple[int, int]) -> tuple[int, int]:
-    """Return the tokens of a passage and of its overlap: those of the settings, else of ``default_sizes``."""
+    """Return (tokens of a passage, tokens repeated from the last one), from ``settings`` or ``default_sizes``."""
     length, overlap = default_sizes
     if settings.passage_tokens is not None:
         length, overlap = settings.passage_tokens, settings.passage_tokens // 10

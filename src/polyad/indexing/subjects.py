@@ -76,7 +76,10 @@ class Subjects:
     definitions: tuple[tuple[str, Mention, float], ...]
 
     def get_sections(self, span: Span) -> list[tuple[str, Section]]:
-        """Return entity key and section of each subject whose section overlaps a range, outermost first."""
+        """Return (entity key, section) of each subject whose section overlaps the characters ``span``.
+
+        A subject is an entity that the passage is about. The outermost section is first.
+        """
         return [item for item in self.sections if item[1].start < span.end and span.start < item[1].end]
 
 
@@ -101,7 +104,9 @@ def find_subjects(passage: Passage, sentences: Sequence[Span], mentions: Sequenc
     titled = tuple((key, part) for part in sections if part.strength and (key := _find_section_key(part, sections)))
     if titled:
         return Subjects(titled, (*((each.key, each.name, each.strength) for each in definitions), *people))
-    defined = tuple((*name, each.strength) for each in definitions for name in _find_names(text, each, mentions))
+    defined = tuple(
+        (*name, each.strength) for each in definitions for name in _find_defined_names(text, each, mentions)
+    )
     if defined and defined[0][1].end <= sentences[0].end:
         key, mention, strength = defined[0]
         name = mention.name
@@ -114,7 +119,7 @@ def find_subjects(passage: Passage, sentences: Sequence[Span], mentions: Sequenc
 def _find_people(
     text: str, properties: Span, mentions: Sequence[tuple[str, Mention]]
 ) -> Iterator[tuple[str, Mention, float]]:
-    """Yield entity key, mention and strength of the names in ``properties``, lines such as ``Author: ...``."""
+    """Yield (entity key, mention, strength) of each name in the lines ``properties``, such as ``Author: ...``."""
     for key, mention in mentions:
         if mention.start >= properties.end:
             return
@@ -177,24 +182,24 @@ def _find_definition(passage: Passage, sentence: Span) -> _Definition | None:
     )
 
 
-def _find_names(
+def _find_defined_names(
     text: str, definition: _Definition, mentions: Sequence[tuple[str, Mention]]
 ) -> Iterator[tuple[str, Mention]]:
-    """Yield the names of a defined entity as pairs of entity key and mention, the longest first.
+    """Yield (entity key, mention) of each name that a definition has for its entity: before "is a", and in remarks.
 
-    The name in "John Stuart, Lord Bute, is a" continues after the comma.
+    The longest name is first. The name in "John Stuart, Lord Bute, is a" continues after the comma.
     """
     _, name, remarks, _ = definition
     longer = [item for item in mentions if item[1].start == name.start and item[1].end > name.end]
     if longer:
         yield max(longer, key=lambda item: item[1].end)
     yield definition.key, name
-    yield from _find_alternatives(name)
-    yield from _find_aliases(text, remarks, mentions)
+    yield from _split_alternatives(name)
+    yield from _find_remark_names(text, remarks, mentions)
 
 
-def _find_alternatives(name: Mention) -> Iterator[tuple[str, Mention]]:
-    """Yield both names of a pair such as "Damerjog or Damerdjog", as entity key and mention."""
+def _split_alternatives(name: Mention) -> Iterator[tuple[str, Mention]]:
+    """Yield (entity key, mention) of both names in "Damerjog or Damerdjog"; nothing for a single name."""
     parts = name.name.split(_ALTERNATIVE)
     start = name.start
     for part in parts if len(parts) > 1 else ():
@@ -203,14 +208,14 @@ def _find_alternatives(name: Mention) -> Iterator[tuple[str, Mention]]:
         start += len(part) + len(_ALTERNATIVE)
 
 
-def _find_aliases(
-    text: str, remarks: tuple[int, int], mentions: Sequence[tuple[str, Mention]]
+def _find_remark_names(
+    text: str, remark_span: tuple[int, int], mentions: Sequence[tuple[str, Mention]]
 ) -> Iterator[tuple[str, Mention]]:
-    """Yield entity key and mention of each alias in ``remarks``, the range after the defined name in ``text``.
+    """Yield (entity key, mention) of each other name of a defined entity in the remark at ``remark_span``.
 
-    An alias is in parentheses, or after "called" and similar words.
+    Such a name is in parentheses, or after "called" and similar words.
     """
-    start, end = remarks
+    start, end = remark_span
     inside = {
         mention.start: (key, mention)
         for key, mention in sorted(

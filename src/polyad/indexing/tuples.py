@@ -27,7 +27,10 @@ class TupleBuilder:
 
     @property
     def name(self) -> str:
-        """Name of the construction method. The version changes when equal arguments result in other hyperedges."""
+        """Name and version of the construction method ``tuples``: hyperedges from facts that users supply.
+
+        The version changes when equal facts result in other hyperedges.
+        """
         return "tuples 2"
 
     def build(
@@ -35,7 +38,7 @@ class TupleBuilder:
         passages: Sequence[Passage],
         on_message: OnMessage = ignore_message,  # noqa: ARG002  # a parameter of the protocol; building tuples is fast
     ) -> list[BuildResult]:
-        """Return one hyperedge per passage (each states one fact); the notes count value types by role.
+        """Return one hyperedge per passage, for the passage's fact, and counts of value types by role.
 
         Raises:
             ReadError: a passage has no arguments, so it is prose and not a fact.
@@ -43,7 +46,7 @@ class TupleBuilder:
         return [BuildResult([_build_hyperedge(passage)], notes=_count_types(passage.arguments)) for passage in passages]
 
     def estimate(self, passages: Sequence[Passage], find_replies: object) -> Usage:  # noqa: ARG002  # the protocol's
-        """Return zero token usage, because tuples (facts supplied as data) need no language model."""
+        """Return zero token usage: facts that the user supplies as data need no language model."""
         return Usage()
 
 

@@ -83,9 +83,9 @@ class Budget:
         return error
 
     def update_failure(self, failure: LanguageModelError) -> LanguageModelError:
-        """Return a budget error with the final amount spent, known after all requests in progress have ended.
+        """Return ``failure`` with the final amount spent if the budget was exceeded, else unchanged.
 
-        Other failures are returned unchanged.
+        The amount is final when all requests in progress have ended.
         """
         with self._lock:
             limit, setting = self._refusals.get(str(failure), ("", ""))

@@ -96,7 +96,7 @@ class FactBuilder:
 
     @property
     def name(self) -> str:
-        """Name of the fact extraction method, with the settings that change the extracted facts.
+        """Name of the construction method ``facts``, with all settings that change the extracted facts.
 
         The model is left out, so that another model may continue an index.
         """
@@ -107,8 +107,8 @@ class FactBuilder:
         )
 
     def build(self, passages: Sequence[Passage], on_message: OnMessage = ignore_message) -> list[BuildResult]:
-        """Return one result per passage, with a hyperedge for each fact that the language model extracted."""
-        replies = self._ask_all(passages, on_message)
+        """Return one result per passage, with a hyperedge for each fact that the language model extracts."""
+        replies = self._request_facts(passages, on_message)
         return [
             self._build_facts(passage, passage_replies)
             for passage, passage_replies in zip(passages, replies, strict=True)
@@ -116,75 +116,78 @@ class FactBuilder:
 
     # Asking
 
-    def _ask_all(self, passages: Sequence[Passage], on_message: OnMessage) -> list[_PassageState]:
-        """Request the facts of each passage from the language model, and return the replies with the parsed facts.
+    def _request_facts(self, passages: Sequence[Passage], on_message: OnMessage) -> list[_PassageState]:
+        """Request the facts of each passage from the language model, and return replies with parsed facts.
 
         An unreadable reply is requested again.
 
         A continuation completes a cut reply. A gleaning round requests facts that the earlier replies missed.
         """
-        states = [_PassageState(passage) for passage in passages]
+        passage_states = [_PassageState(passage) for passage in passages]
         prompts = {place: self._style.build_prompt(passage) for place, passage in enumerate(passages)}
-        self._ask_until_readable(prompts, states, on_message)
-        self._ask_for_continuations(states, on_message)
+        self._request_until_readable(prompts, passage_states, on_message)
+        self._request_continuations(passage_states, on_message)
         for _ in range(self._settings.gleaning):
-            self._glean(states, on_message)
-            self._ask_for_continuations(states, on_message)
-        return states
+            self._request_missed_facts(passage_states, on_message)
+            self._request_continuations(passage_states, on_message)
+        return passage_states
 
-    def _ask_until_readable(
-        self, prompts: Mapping[int, Prompt], states: list[_PassageState], on_message: OnMessage
+    def _request_until_readable(
+        self, prompts: Mapping[int, Prompt], passage_states: list[_PassageState], on_message: OnMessage
     ) -> None:
-        """Send prompts (by passage position), and send a prompt again if its reply cannot be parsed.
+        """Send ``prompts``, resend prompts whose reply is unreadable, and add replies to ``passage_states``.
 
-        The replies are added to ``states``, one item for each passage.
+        ``prompts`` is keyed by passage position; ``passage_states`` has one item for each passage.
         """
         prompts_to_ask = prompts
         for attempt in range(1, self._settings.attempts + 1):
-            self._ask(prompts_to_ask, states, on_message)
+            self._send_prompts(prompts_to_ask, passage_states, on_message)
             prompts_to_ask = {
                 place: self._style.build_retry_prompt(prompts[place], failure, attempt)
                 for place in prompts_to_ask
-                if isinstance(failure := states[place].failure, UnreadableReplyError)
+                if isinstance(failure := passage_states[place].failure, UnreadableReplyError)
             }
 
-    def _glean(self, states: list[_PassageState], on_message: OnMessage) -> None:
-        """Ask the language model for facts that the replies in ``states`` missed, and add these facts (gleaning)."""
+    def _request_missed_facts(self, passage_states: list[_PassageState], on_message: OnMessage) -> None:
+        """Request facts that the replies in ``passage_states`` missed, and add them there (gleaning)."""
         more = {
             place: self._style.build_gleaning_prompt(replies.passage, "\n".join(replies.texts))
-            for place, replies in enumerate(states)
+            for place, replies in enumerate(passage_states)
             if replies.texts and not replies.failure
         }
-        self._ask(more, states, on_message)
+        self._send_prompts(more, passage_states, on_message)
         for place in more:
-            if isinstance(states[place].failure, UnreadableReplyError):
-                states[place].failure = None  # the earlier replies are valid, and the same request would fail again
-                states[place].notes["gleaning rounds without a usable reply"] += 1
+            if isinstance(passage_states[place].failure, UnreadableReplyError):
+                # The earlier replies are valid, and the same request would fail again.
+                passage_states[place].failure = None
+                passage_states[place].notes["gleaning rounds without a usable reply"] += 1
 
-    def _ask_for_continuations(self, states: list[_PassageState], on_message: OnMessage) -> None:
-        """Request the missing end of each reply in ``states`` that was truncated and cached by an earlier run.
+    def _request_continuations(self, passage_states: list[_PassageState], on_message: OnMessage) -> None:
+        """Request the rest of each reply in ``passage_states`` that was truncated and cached by an earlier run.
 
         A reply that is cut in this run is continued by the next run, which reads the reply from the cache. So a model
         that never finishes receives one request in each run.
         """
         while prompts := {
             place: self._style.build_continuation_prompt(replies.passage, "\n".join(replies.texts))
-            for place, replies in enumerate(states)
+            for place, replies in enumerate(passage_states)
             if replies.is_cut and replies.is_cached
         }:
-            self._ask_until_readable(prompts, states, on_message)
+            self._request_until_readable(prompts, passage_states, on_message)
             for place in prompts:
-                states[place].ignore_unreadable_continuation()
+                passage_states[place].ignore_unreadable_continuation()
 
-    def _ask(self, prompts: Mapping[int, Prompt], states: list[_PassageState], on_message: OnMessage) -> None:
-        """Send prompts, keyed by passage position, and add each reply or failure to that passage in ``states``."""
+    def _send_prompts(
+        self, prompts: Mapping[int, Prompt], passage_states: list[_PassageState], on_message: OnMessage
+    ) -> None:
+        """Send ``prompts``, keyed by passage position, and add each reply or failure to ``passage_states``."""
         places = list(prompts)
         sent: set[tuple[str, str]] = set()  # prompts of this run; later replies to equal prompts come from the cache
         completed = 0
 
         def add_reply(position: int, outcome: Reply | LanguageModelError) -> None:
             nonlocal completed
-            prompt, replies = prompts[places[position]], states[places[position]]
+            prompt, replies = prompts[places[position]], passage_states[places[position]]
             if isinstance(outcome, LanguageModelError) or not outcome.cached:
                 self._budget.settle(prompt, outcome.usage)
                 sent.add((prompt.system, prompt.user))
@@ -199,8 +202,8 @@ class FactBuilder:
         if places:
             self._language_model.complete([prompts[place] for place in places], add_reply, self._budget)
         for place in places:
-            if isinstance(failure := states[place].failure, NoMoreRepliesError):
-                states[place].failure = self._budget.update_failure(failure)
+            if isinstance(failure := passage_states[place].failure, NoMoreRepliesError):
+                passage_states[place].failure = self._budget.update_failure(failure)
 
     def _format_usage(self) -> str:
         usage = self._budget.spent
@@ -251,10 +254,10 @@ class FactBuilder:
         fact: ExtractedFact,
         subjects: Subjects,
         grounder: Grounder,
-        importance: _ImportanceScores,
+        importance_scores: _ImportanceScores,
         notes: Counter[str],
     ) -> dict[str, Incidence]:
-        """Return the entities of a fact as incidences (memberships with role, type and score), keyed by entity key.
+        """Return the incidences (memberships) of a fact's entities by entity key; add counts to ``notes``.
 
         Entities that do not occur in the passage are dropped if the settings say so.
         """
@@ -271,7 +274,9 @@ class FactBuilder:
             is_grounded = grounder.is_grounded(entity.name)
             notes[UNGROUNDED] += not is_grounded
             if is_grounded or not self._settings.drop_ungrounded:
-                member = _build_incidence(key, hyperedge_id, entity, importance.get(entity), grounder, is_grounded)
+                member = _build_incidence(
+                    key, hyperedge_id, entity, importance_scores.get(entity), grounder, is_grounded
+                )
                 if key in strengths:
                     member = replace(member, role=SUBJECT, strength=strengths[key])
                 members.setdefault(key, member)
@@ -280,9 +285,9 @@ class FactBuilder:
         return members
 
     def estimate(self, passages: Sequence[Passage], find_replies: FindReplies) -> Usage:
-        """Return the estimated language model usage of building hyperedges for ``passages``, without a request.
+        """Return the estimated language model usage of building hyperedges; replies of ``find_replies`` are free.
 
-        ``find_replies`` returns the cached replies, which cost nothing.
+        ``find_replies`` returns the cached replies.
 
         A gleaning round (a further request for missed facts) counts as half of the first reply.
 
@@ -401,9 +406,9 @@ class _ImportanceScores:
         return self._default if entity.score is None else entity.score
 
     def get_for_subject(self, key: str) -> float:
-        """Return the highest importance score of the entity with this key, or of all entities if the key has no score.
+        """Return the highest importance score of the entity with this key; of any entity for an unlisted key.
 
-        If the language model did not list the subject, it is the highest score of all entities.
+        The language model may not have listed the subject (the entity that the passage is about).
         """
         return self._highest.get(key) or max(self._highest.values(), default=self._default)
 
@@ -422,7 +427,7 @@ def _build_arguments(members: Iterable[Incidence]) -> tuple[Argument, ...]:
 
 
 def _find_mentions(facts: Sequence[ExtractedFact], grounder: Grounder) -> list[tuple[str, Mention]]:
-    """Return the occurrences of the facts' entities in the passage, as pairs of entity key and mention.
+    """Return (entity key, mention) of each occurrence of the facts' entities in the passage of ``grounder``.
 
     The pairs are ordered by ``start``.
     """

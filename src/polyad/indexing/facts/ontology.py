@@ -66,9 +66,7 @@ class Ontology:
         ]
 
     def restrict(self, extraction: Extraction) -> tuple[Extraction, frozenset[str]]:
-        """Return the extracted facts without the entities and relations that the ontology does not allow.
-
-        The second item is the set of keys of the dropped entities.
+        """Return (the facts and entities that the ontology allows, the keys of the other entities).
 
         Types and relations get the spelling of the ontology. An entity without a type has the type that another fact
         states. A fact that loses all its entities is dropped. If the ontology is not strict, nothing is dropped, but
@@ -83,13 +81,15 @@ class Ontology:
         return Extraction(facts, notes), frozenset(dropped)
 
     def _fit_facts(
-        self, facts: Sequence[ExtractedFact], types: Mapping[str, str], notes: Counter[str]
+        self, facts: Sequence[ExtractedFact], types_by_entity: Mapping[str, str], notes: Counter[str]
     ) -> Iterator[ExtractedFact]:
-        """Yield the facts whose relation and entity types the ontology allows, with the ontology's spelling of both.
+        """Yield the facts whose relation and entity types the ontology allows, and count others in ``notes``.
+
+        Relations and types get the spelling of the ontology.
 
         Args:
             facts: The facts.
-            types: Types of entities, by identity.
+            types_by_entity: Entity types that any fact states, by entity key.
             notes: Receives counts of facts and entities that the ontology does not allow.
         """
         for fact in facts:
@@ -99,21 +99,21 @@ class Ontology:
                 if self.strict:
                     continue
                 relation = fact.relation
-            entities = tuple(self._fit_entities(fact.entities, types, notes))
+            entities = tuple(self._fit_entities(fact.entities, types_by_entity, notes))
             if fact.entities and not entities:
                 self._count("facts without entities of facts.entity_types", notes)
                 continue
             yield replace(fact, relation=relation, entities=entities)
 
     def _fit_entities(
-        self, entities: Sequence[ExtractedEntity], types: Mapping[str, str], notes: Counter[str]
+        self, entities: Sequence[ExtractedEntity], types_by_entity: Mapping[str, str], notes: Counter[str]
     ) -> Iterator[ExtractedEntity]:
-        """Yield the entities of a fact whose type the ontology allows, in the ontology's spelling.
+        """Yield the entities of a fact whose type the ontology allows, and count others in ``notes``.
 
-        ``types`` has types of entities that other facts state, by entity key.
+        Types get the spelling of the ontology. ``types_by_entity`` has types that other facts state, by entity key.
         """
         for entity in entities:
-            type = entity.type or types.get(get_identity(entity.name), "")
+            type = entity.type or types_by_entity.get(get_identity(entity.name), "")
             fitting = _find_spelling(type, self.entity_types) if self.entity_types else entity.type
             if fitting is None:
                 self._count("entities of types outside facts.entity_types", notes)

@@ -192,9 +192,9 @@ def _is_capitalised_function_word(token: _Token, evidence: _CapitalEvidence) -> 
 
 
 def _find_first_of_name(tokens: list[_Token], start: int, is_ignored: Callable[[str], bool]) -> int:
-    """Return the position of the first token that may begin a name: not lower-case, and not ignored.
+    """Return the position, from ``start`` on, of the first token that may begin a name: capitalised, not ignored.
 
-    The search begins at the position ``start``.
+    ``is_ignored`` decides whether a capitalised word is ignored.
 
     ``is_ignored`` decides whether a capitalised word is ignored.
     """
@@ -264,9 +264,7 @@ def _find_in_chain(chain: list[_Segment]) -> Iterator[tuple[int, int]]:
 
 
 def _is_separate_name(chain: list[_Segment], position: int) -> bool:
-    """Return whether a part of a longer name is also a name, such as "Oxford" in "University of Oxford".
-
-    ``chain`` is the longer name, and ``position`` the position of the part.
+    """Return whether part ``position`` of ``chain`` is also a name, such as "Oxford" in "University of Oxford".
 
     Another example is "Prome" in "Bayin Htwe of Prome". A single first word, such as "University", is no name.
     """

@@ -97,10 +97,11 @@ class LanguageModelMentionExtractor:
         listed: list[list[Mention]] = [[] for _ in texts]
         positions = [position for position, text in enumerate(texts) if text.strip()]
         for _ in range(_MAX_REPLIES):
-            positions = self._ask(positions, texts, listed)
+            positions = self._request_names(positions, texts, listed)
             if not positions:
                 return [
-                    self._locate(_complete_scores(entities), text) for entities, text in zip(listed, texts, strict=True)
+                    self._locate_occurrences(_complete_scores(entities), text)
+                    for entities, text in zip(listed, texts, strict=True)
                 ]
         raise CutReplyError(
             f"the model's limit of tokens cut {_MAX_REPLIES} replies about {texts[positions[0]][:80]!r}; raise the "
@@ -122,30 +123,32 @@ class LanguageModelMentionExtractor:
                 total += Usage(1, count_prompt_tokens(prompt), int(_REPLY_RATIO * count_tokens(text)))
         return replace(total, cost=self._language_model.cost(total.prompt_tokens, total.completion_tokens))
 
-    def _ask(self, positions: Sequence[int], texts: Sequence[str], listed: list[list[Mention]]) -> list[int]:
-        """Ask the language model for the names in the texts at ``positions``, and add the names to ``listed``.
+    def _request_names(
+        self, positions: Sequence[int], texts: Sequence[str], names_by_text: list[list[Mention]]
+    ) -> list[int]:
+        """Add the names in ``texts[positions]`` to ``names_by_text``; return positions of truncated replies.
 
-        Return the positions of texts whose reply was truncated, so that names may be missing.
+        The language model lists the names. After a truncated reply, names may be missing.
         """
         cut: list[int] = []
 
         def add_reply(index: int, outcome: Reply | LanguageModelError) -> None:
             if isinstance(outcome, Reply):
                 position = positions[index]
-                previous = {entity.name for entity in listed[position]}
+                previous = {entity.name for entity in names_by_text[position]}
                 new = [entity for entity in _parse_entities(outcome) if entity.name not in previous]
-                listed[position] += new
+                names_by_text[position] += new
                 if outcome.truncated and new:
                     cut.append(position)
 
         system = self._prompts.get_text(_PROMPT)
-        prompts = [_build_prompt(system, texts[position], listed[position]) for position in positions]
+        prompts = [_build_prompt(system, texts[position], names_by_text[position]) for position in positions]
         for outcome in self._language_model.complete(prompts, add_reply) if prompts else []:
             if isinstance(outcome, LanguageModelError):
                 raise outcome
         return sorted(cut)
 
-    def _locate(self, entities: Sequence[Mention], text: str) -> list[Mention]:
+    def _locate_occurrences(self, entities: Sequence[Mention], text: str) -> list[Mention]:
         located: dict[tuple[int, int], Mention] = {}
         for entity in entities:
             spans = find_name_spans(entity.name, text)
@@ -156,11 +159,13 @@ class LanguageModelMentionExtractor:
         return [located[key] for key in sorted(located)]
 
 
-def _build_prompt(system: str, text: str, previous: Sequence[Mention]) -> Prompt:
-    """Return the prompt that asks for the names in a text, except ``previous``, the names in a truncated reply."""
+def _build_prompt(system: str, text: str, previous_names: Sequence[Mention]) -> Prompt:
+    """Return the prompt that asks for the names in a text, except ``previous_names`` of a truncated reply."""
     user = quote_passage(text)
-    if previous:
-        user += f"\n\n{_REST}\n{quote_replies(json.dumps([entity.name for entity in previous], ensure_ascii=False))}"
+    if previous_names:
+        user += (
+            f"\n\n{_REST}\n{quote_replies(json.dumps([entity.name for entity in previous_names], ensure_ascii=False))}"
+        )
     return Prompt(user=user, system=system, json_schema=_SCHEMA)
 
 
