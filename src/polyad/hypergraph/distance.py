@@ -53,7 +53,7 @@ class Triples:
 
 
 Directions = Literal["separate", "mixed"]
-"""Whether forward and backward flows are kept apart."""
+"""Whether forward and backward distances are separate features, or each round mixes them."""
 
 Members = Callable[[IntArray], tuple[IntArray, IntArray]]
 """Returns the sorted entities of hyperedges, and for each entity the position of its hyperedge."""
@@ -163,7 +163,7 @@ def encode_triples(triples: Triples, rows: IntArray, encodings: FloatArray) -> F
 
     Args:
         triples: All or some of the triples that the distances were computed on.
-        rows: Rows of entities, sorted, ``[entities]``, from :func:`directional_distances`.
+        rows: Rows of entities, sorted, ``[entities]``, from :func:`compute_directional_distances`.
         encodings: float32 ``[entities, 1 + 2 * rounds]``, from the same function.
 
     Returns:

@@ -105,7 +105,7 @@ def assemble_hits(
     More passages are retrieved until there are enough hits.
 
     Args:
-        retrieve: Returns evidence with the given number of passages, best first.
+        retrieve: Returns evidence with a number of passages, best first.
         options: Number of hits, words and relevance.
         rank_parts: Ranks the parts of passages by similarity to the question.
         selector: Selects the excerpts of hits; None for hits without excerpts.

@@ -99,9 +99,9 @@ class Column:
 
     Attributes:
         base: Values of the first rows; mapped from a file or in memory.
-        appended: Values of the rows after these.
+        appended: Values of the rows after the rows of ``base``.
         replaced: Rows whose values have been replaced, sorted.
-        replacements: The new values of these rows.
+        replacements: The new values of the rows in ``replaced``.
     """
 
     base: Values
@@ -186,7 +186,7 @@ class LiveRows:
 
     @classmethod
     def empty(cls) -> LiveRows:
-        """Return a mask without rows."""
+        """Return an empty mask, of a table without rows."""
         return cls.from_mask(np.empty(0, dtype=bool))
 
     @classmethod
@@ -394,7 +394,7 @@ class StringIndex:
 
     @classmethod
     def empty(cls) -> Self:
-        """Return an index without rows."""
+        """Return a string index without rows."""
         return cls(StringColumn.from_strings([]), ())
 
     def __len__(self) -> int:

@@ -99,7 +99,7 @@ class FieldColumns:
             with snapshot.store.read_transaction() as transaction:
                 self._read_documents(snapshot, transaction, fields - HYPEREDGE_FIELDS)
                 self._read_hyperedges(snapshot, transaction, fields & HYPEREDGE_FIELDS)
-            self._require_known_fields(fields - HYPEREDGE_FIELDS, snapshot)
+            self._require_fields(fields - HYPEREDGE_FIELDS, snapshot)
             return self._select(filter, snapshot)
 
     def _select(self, filter: Filter, snapshot: MappedSnapshot) -> tuple[BoolArray, BoolArray | None]:
@@ -162,7 +162,7 @@ class FieldColumns:
                     if len(column.codes) == row:
                         column.append(record.get(name))
 
-    def _require_known_fields(self, fields: set[str], snapshot: MappedSnapshot) -> None:
+    def _require_fields(self, fields: set[str], snapshot: MappedSnapshot) -> None:
         """Raise ConfigurationError if no document has one of the filter's ``fields``, which is probably a typo."""
         missing = sorted(name for name in fields if len(self._columns[name].values) == 1 and name != RECORDED)
         if missing and len(snapshot.passages.documents):

@@ -311,8 +311,8 @@ def compute_linkability(link_count: int, passage_count: int) -> float:
 def find_affected_passages(graph: Incidences, entities: IntArray) -> IntArray:
     """Return the sorted passages whose links to other passages may change when hyperedges of ``entities`` change.
 
-    These are the passages with one of the entities as their own strong subject. An entity that is the subject of many
-    passages affects no count.
+    These passages have one of the entities as a strong subject (certain main topic) that few passages share. An entity
+    that is the subject of many passages affects no count.
     """
     passages, owners, strengths = graph.mentions(entities, as_subject=True)
     is_strong = strengths >= 1

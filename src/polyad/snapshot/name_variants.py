@@ -69,7 +69,7 @@ class NameVariants:
     def build(
         cls, keys: EntityKeys, are_subjects: BoolArray, are_live: BoolArray, *, will_advance: bool = True
     ) -> NameVariants:
-        """Build the mapping from short names to full names for a whole index, from all entity names.
+        """Build the mapping from short names to full names for a whole index, from the ``keys`` of all entities.
 
         Args:
             keys: The keys of all entities.

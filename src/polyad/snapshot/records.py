@@ -253,14 +253,14 @@ def read_entities(snapshot: MappedSnapshot, rows: Sequence[int], read: Incidence
     entities = np.array(rows, dtype=np.int64)
     edges, owners, _ = (snapshot.displayed or snapshot.graph).entity_edges.get_neighbours(entities)
     hyperedges = snapshot.hyperedges.pks.take(edges)
-    saved_last = snapshot.incidences.get_last(entities)
-    is_saved = hyperedges <= saved_last[owners]
+    last_saved = snapshot.incidences.get_last(entities)
+    is_saved = hyperedges <= last_saved[owners]
     counts = snapshot.incidences.count_labels(entities[owners[is_saved]], hyperedges[is_saved])
     unsaved: defaultdict[int, set[int]] = defaultdict(set)
     for position, hyperedge in zip(owners[~is_saved].tolist(), hyperedges[~is_saved].tolist(), strict=True):
         unsaved[position].add(hyperedge)
     positions = np.array(list(unsaved), dtype=np.int64)
-    incidences = _read_incidences(snapshot, entities[positions], saved_last[positions], list(unsaved.values()), read)
+    incidences = _read_incidences(snapshot, entities[positions], last_saved[positions], list(unsaved.values()), read)
     for position, (selected, group) in zip(unsaved, zip(unsaved.values(), incidences, strict=True), strict=True):
         labels = [incidence for incidence in group if incidence[0] in selected]
         if len({incidence[0] for incidence in labels}) < len(selected):
@@ -277,15 +277,15 @@ def read_entities(snapshot: MappedSnapshot, rows: Sequence[int], read: Incidence
 def _read_incidences(
     snapshot: MappedSnapshot,
     entities: IntArray,
-    saved_last: IntArray,
+    last_saved: IntArray,
     hyperedges: Sequence[set[int]],
     read: IncidenceReader | None,
 ) -> list[Sequence[EntityIncidence]]:
-    """Return the hyperedge memberships of each entity that are newer than ``saved_last``, from cache or store.
+    """Return the hyperedge memberships of each entity that are newer than ``last_saved``, from cache or store.
 
     They include the requested hyperedges unless those have been deleted.
     """
-    cache, rows, saved = snapshot.incidences, entities.tolist(), saved_last.tolist()
+    cache, rows, saved = snapshot.incidences, entities.tolist(), last_saved.tolist()
     cached: list[Sequence[EntityIncidence]] = [
         _reuse_if_complete(cache.added.get(row, ()), selected) for row, selected in zip(rows, hyperedges, strict=True)
     ]

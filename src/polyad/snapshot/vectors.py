@@ -30,7 +30,7 @@ _ROUNDING = 2e-6
 """Largest difference of a cosine before and after rounding."""
 
 _WEIGHTED_ROUNDING = 100 * _ROUNDING
-"""The same for a cosine times a score of at most 100."""
+"""Largest difference before and after rounding of a cosine times a score of at most 100."""
 
 RECALL_K = 40
 """Recall is the share of this many nearest vectors that a search finds."""

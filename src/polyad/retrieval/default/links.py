@@ -41,7 +41,7 @@ class SimilarityScale:
         snapshot: An index of at least one passage.
 
     Attributes:
-        vectors: As given.
+        vectors: The vectors of the question and of the rest of the question.
         nearest: The :data:`DENSE_DEPTH` passages nearest to each vector, best first.
         similar: The nearest passages whose cosine exceeds the mean of the corpus.
         means: Mean cosine of the corpus to each vector, ``[2]``.

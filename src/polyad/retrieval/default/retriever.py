@@ -85,7 +85,7 @@ class _Ranking:
     Attributes:
         snapshot: The index.
         inputs: The measurements of the candidates.
-        contributions: What each signal, the second stage and last rare numbers add to the score of each candidate;
+        contributions: Amounts that each signal, the second stage and, last, rare numbers add to each candidate's score;
             float32 ``[candidates, signals + 2]``.
         scores: The sums of the contributions; float32 ``[candidates]``.
     """
@@ -102,7 +102,7 @@ class _DeepeningEvidence:
     The third request for more passages than before reads as many as a search may request.
 
     Args:
-        build: Builds the evidence with the given number of passages, best first.
+        build: Builds the evidence with a number of passages, best first.
     """
 
     def __init__(self, build: Callable[[int], Evidence]) -> None:
@@ -220,7 +220,7 @@ class DefaultRetriever:
         links = {row: link for row in rows.tolist() if (link := _find_strongest_link(inputs, row))[0] >= 0}
         edges, similarities, owners = _find_nearest_hyperedges(snapshot, inputs, rows)
         relevance = (self.calibration or Calibration()).predict_relevance(_compute_features(ranking), scores[best])
-        read_together = {
+        prefetched_rows = {
             Passage: sorted({source for source, _ in links.values()}),
             Hyperedge: snapshot.graph.hyperedges(rows)[0].tolist(),  # all are read for the selection of excerpts
         }
@@ -239,7 +239,7 @@ class DefaultRetriever:
                     )
                 ],
                 [(entity, 1.0) for entity in inputs.question.entities],
-                read_together,
+                prefetched_rows,
             )
             names = read_entity_names(snapshot, sorted({entity for _, entity in links.values()}))
             link_names = {row: names[entity] for row, (_, entity) in links.items()}
@@ -263,7 +263,7 @@ class DefaultRetriever:
 
         Args:
             scores: Score of each passage.
-            contributions: What each signal, the second stage and rare numbers add to it; ``[passages, signals + 2]``.
+            contributions: Amounts that each signal, the second stage and rare numbers add; ``[passages, signals + 2]``.
         """
         largest = np.argsort(-np.abs(contributions), axis=1, kind="stable")[:, :_REASONS_PER_PASSAGE]
         values = np.take_along_axis(contributions, largest, axis=1).astype(np.float64).round(2)

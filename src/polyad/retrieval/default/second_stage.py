@@ -1,4 +1,4 @@
-"""The second stage of ranking: adjusts the scores of the best candidates, given the few best of them.
+"""The second stage of ranking: compares the best candidates with the very best, and adjusts their scores.
 
 The evidence of one question belongs together: a passage mentions what another one is about, or it contains the terms
 of the question that the others lack. The first stage scores each passage alone; the second compares it with the others

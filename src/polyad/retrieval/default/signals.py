@@ -172,11 +172,11 @@ class SignalInputs:
         context: Coverage that the adjacent passages, and the first passage of the document, add to the passage;
             ``[candidates, 2]``. Zeros for linkability 1: articles about different things may stand in one document.
         subject: 1 if the passage's strong subject is an entity of the question; less if several passages have it.
-        weak_subject: The same for weaker subjects, times their strength.
+        weak_subject: Like ``subject`` for less certain subjects, times the certainty.
         mentions: Summed rarity of the question's entities in the passage.
         prior: The score before links: a hand-set sum whose best passages are followed at the first hop.
         anchor: Best hyperedge with an entity of the question, by rarity and similarity to the rest of the question.
-        hop_anchor: The same with a followed entity, by the strength of its link.
+        hop_anchor: Best hyperedge with an entity of a search step, also weighted by the source passage.
         hyperedges: Best similarity of the passage's hyperedges to the question and to its rest, ``[candidates, 2]``.
         rewrites: Best similarity to a rewritten question, unweighted and weighted by the link, ``[candidates, 2]``;
             zeros without rewriting.
@@ -444,7 +444,7 @@ class SignalExtractor:
     def _score_hub_mentions(self, hubs: IntArray, rarities: FloatArray, passages: IntArray) -> FloatArray:
         """Return for each passage the summed ``rarities`` of the ``hubs`` (very frequent entities) that it mentions.
 
-        Only the given passages are read, since a hub has too many memberships to read them all.
+        Only ``passages`` are read, since a hub has too many memberships to read them all.
         """
         graph = self._snapshot.graph
         sums = np.zeros(len(passages), dtype=np.float32)

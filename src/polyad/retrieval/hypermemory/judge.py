@@ -318,7 +318,7 @@ class _CallLimit:
             self.attempts += 1
 
     def record_outcome(self, is_reply: bool) -> None:
-        """Count one answered or failed prompt for the call limit."""
+        """Count an answered prompt (``is_reply``) or a failed prompt for the call limit."""
         with self._lock:
             self._failures = 0 if is_reply else self._failures + 1
             self._attempts_by_prompt.clear()

@@ -20,7 +20,7 @@ from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
 from polyad.retrieval.hyperretriever.triple_walk import SearchSpace, TripleWalk
 
 ScoreTriples = Callable[[Triples, FloatArray], FloatArray]
-"""Returns f_theta of triples, whose hyperedges are rows of the snapshot, given their further features."""
+"""Returns the plausibility (f_theta) of triples, from their rows in the snapshot and their other features."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

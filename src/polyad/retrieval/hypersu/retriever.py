@@ -83,7 +83,7 @@ class LanguageModelClues:
 
 @dataclass(frozen=True, slots=True)
 class _Expansion:
-    """The hyperedges and scores of two walks: from the question's entities, and from entities of near passages."""
+    """The scored hyperedges that two walks reach: from the question's entities, and from entities of near passages."""
 
     forward: Walk
     backward: Walk
