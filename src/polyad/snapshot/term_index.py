@@ -218,7 +218,7 @@ class PassageTerms:
                 remaining = limits[place:].sum()
                 if remaining < (threshold := _find_kth_highest(scores[rows], k)):
                     rows = np.sort(rows[scores[rows] >= threshold - remaining - _ROUNDING])
-                    return self._score_candidates(rows, scores[rows], weighted[place:], limits[place:], k)
+                    return self._score_candidates(rows, scores[rows], weighted[place:], k)
             for passages, counts in lists:
                 rows = passages.astype(np.int64)  # numpy converts an int32 index at each use
                 before = scores[rows]
@@ -232,22 +232,17 @@ class PassageTerms:
         return rows[self.live.are_live(rows)] if len(self.deleted) else rows
 
     def _score_candidates(
-        self,
-        rows: IntArray,
-        scores: Scores,
-        remaining_terms: Sequence[tuple[float, list[PostingList]]],
-        max_gains: npt.NDArray[np.float64],
-        k: int,
+        self, rows: IntArray, scores: Scores, remaining_terms: Sequence[tuple[float, list[PostingList]]], k: int
     ) -> tuple[IntArray, Scores]:
         """Return (rows, complete BM25 scores) of the candidates ``rows`` that can still be among the best ``k``.
 
         Args:
             rows: The passages, sorted.
-            scores: Their scores without the remaining terms.
+            scores: Scores of the passages without the remaining terms.
             remaining_terms: The inverse document frequency and the posting lists of each remaining term.
-            max_gains: The most that each remaining term can add to a score.
             k: Number of best passages.
         """
+        max_gains = np.array([idf * (K1 + 1) for idf, _ in remaining_terms])
         for place, (idf, lists) in enumerate(remaining_terms, start=1):
             for passages, counts in lists:
                 scores += idf * self._compute_term_weights(rows, _look_up_frequencies(passages, counts, rows))
