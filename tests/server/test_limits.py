@@ -91,6 +91,17 @@ def test_clients_that_follow_jobs_occupy_no_threads(tmp_path: Path) -> None:
             assert server.client.get(path, timeout=5).status_code == 200
 
 
+def test_a_client_that_disconnects_frees_the_slot_of_its_answer(tmp_path: Path) -> None:
+    replies = ["word " * 500_000, "It hangs in Corven Tower [1]."]  # the first fills the buffers of a connection
+    workspaces = Workspaces(open_index(ScriptedLanguageModel(replies)), [build_index(tmp_path / "kb")])
+    with run_app(create_app(workspaces, ServerSettings(answers=1))) as server:
+        body = {"question": "Who cast the bell of Tarn?", "stream": True}
+        with server.client.stream("POST", "/api/v1/ask", json=body) as response:
+            assert next(response.iter_lines()) == "event: text"
+        reply = server.client.post("/api/v1/ask", json={"question": "Where does the bell hang?"}, timeout=10)
+    assert reply.json()["answer"] == "It hangs in Corven Tower [1]."
+
+
 def test_a_model_that_completes_no_question_and_no_title_is_given_up_in_time(tmp_path: Path) -> None:
     is_over = threading.Event()
 

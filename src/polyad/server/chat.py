@@ -6,7 +6,7 @@ import json
 import re
 import secrets
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import Any
 
 from polyad.errors import LanguageModelError, PolyadError
@@ -108,12 +108,12 @@ class ChatFormat:
         text = (separate_links(answer.text) or self.format_evidence(answer)) + self._format_footer(answer)
         return self._build_completion(text, self._list_annotations(answer), self._list_urls(answer), answer.usage)
 
-    def stream_text(self, text: str, usage: Usage, *, includes_usage: bool) -> Iterator[str]:
+    def stream_text(self, text: str, usage: Usage, *, includes_usage: bool) -> Generator[str]:
         """Yield a text without citations as the server-sent events of a streamed chat completion."""
         yield self._build_chunk({"role": "assistant", "content": text})
         yield from self._end_stream([], [], usage, includes_usage=includes_usage)
 
-    def stream_answer(self, written: WrittenAnswer, *, includes_usage: bool) -> Iterator[str]:
+    def stream_answer(self, written: WrittenAnswer, *, includes_usage: bool) -> Generator[str]:
         """Yield the server-sent events of a streamed chat completion while the answer is written."""
         yield self._build_chunk({"role": "assistant", "content": ""})
         try:

@@ -11,7 +11,6 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Request
 from fastapi.responses import JSONResponse, Response
-from starlette.responses import StreamingResponse
 
 from polyad.engine.registry import NEED_LANGUAGE_MODEL, retrievers
 from polyad.model import ScoredPassage
@@ -25,6 +24,7 @@ from polyad.server.models import SearchBody
 from polyad.server.openai_filters import parse_dify_condition, parse_openai_filter
 from polyad.server.openai_models import ChatBody, DifyBody, EmbeddingsBody, VectorStoreSearchBody
 from polyad.server.problems import RequestError
+from polyad.server.responses import EventResponse
 from polyad.server.state import ServerState, State
 from polyad.server.workspaces import Workspace
 
@@ -103,16 +103,12 @@ def complete_chat(request: Request, body: ChatBody, state: State) -> Response:
         with state.answers.enter():
             text, usage = complete_within(state, lambda: complete_task(access.workspace, question))
         if body.stream:
-            return _stream(chat.stream_text(text, usage, includes_usage=includes_usage))
+            return EventResponse(chat.stream_text(text, usage, includes_usage=includes_usage))
         return JSONResponse(chat.format_text(text, usage))
     written = write_answer(state, access.workspace, SearchBody(question=question, retriever=retriever), history)
     if body.stream:
-        return _stream(chat.stream_answer(written, includes_usage=includes_usage))
+        return EventResponse(chat.stream_answer(written, includes_usage=includes_usage))
     return JSONResponse(chat.format_answer(written.finish()))
-
-
-def _stream(events: Iterator[str]) -> StreamingResponse:
-    return StreamingResponse(events, media_type="text/event-stream", headers={"Cache-Control": "no-cache"})
 
 
 # Embeddings

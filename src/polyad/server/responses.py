@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from fastapi.responses import JSONResponse, StreamingResponse
 from fastapi.sse import format_sse_event
 from pydantic import BaseModel
+from starlette.types import Receive, Scope, Send
 
 from polyad.errors import PolyadError
 from polyad.schemas import versioned
@@ -34,10 +36,32 @@ def respond_json(shape: Mapping[str, Any], status: int = 200) -> JSONResponse:
     return JSONResponse(versioned(shape), status)
 
 
-def stream_events(events: Iterator[Event]) -> StreamingResponse:
+class EventResponse(StreamingResponse):
+    """A stream of server-sent events that ends its generator when the client disconnects.
+
+    Otherwise an answer would hold its slot until Python collects the generator or the time of the answer is over.
+
+    Args:
+        events: The encoded events.
+    """
+
+    def __init__(self, events: Generator[str | bytes]) -> None:
+        super().__init__(events, media_type="text/event-stream", headers={"Cache-Control": "no-cache"})
+        self._events = events
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the response."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            with suppress(ValueError):  # a thread of a server that stops still runs the generator
+                self._events.close()
+
+
+def stream_events(events: Iterator[Event]) -> EventResponse:
     """Return a response that streams server-sent events; after an error, its last event is ``error``."""
 
-    def encode() -> Iterator[bytes]:
+    def encode() -> Generator[bytes]:
         try:
             for name, data in events:
                 yield format_sse_event(event=name, data_str=json.dumps(data, ensure_ascii=False))
@@ -45,7 +69,7 @@ def stream_events(events: Iterator[Event]) -> StreamingResponse:
             problem = {"kind": get_kind(error), "message": str(error)}
             yield format_sse_event(event="error", data_str=json.dumps(problem, ensure_ascii=False))
 
-    return StreamingResponse(encode(), media_type="text/event-stream", headers={"Cache-Control": "no-cache"})
+    return EventResponse(encode())
 
 
 def build_page(name: str, items: Sequence[Any], limit: int, cursor: str) -> dict[str, Any]:
