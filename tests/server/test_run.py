@@ -66,6 +66,32 @@ def test_errors_of_libraries_are_logged_in_the_format_of_polyad(tmp_path: Path) 
         assert "ClientDisconnect" in process.stderr.read()
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="has no SIGTERM")
+def test_a_stopped_server_does_not_wait_for_a_silent_model(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "polyad", "serve", "--port", "0", "--store", str(build_index(tmp_path / "kb"))]
+    with socket.create_server(("127.0.0.1", 0)) as model:
+        endpoint = f"http://127.0.0.1:{model.getsockname()[1]}/v1"
+        environment = {**os.environ, "OPENAI_BASE_URL": endpoint, "POLYAD_SERVER_DRAIN_SECONDS": "1"}
+        process = subprocess.Popen([*command, "--model", "m"], stdout=subprocess.PIPE, text=True, env=environment)
+        try:
+            assert process.stdout
+            address = re.search(r"at http://([\d.]+):(\d+)", process.stdout.readline())
+            assert address
+            with socket.create_connection((address[1], int(address[2])), timeout=30) as client:
+                body = b'{"question": "Who cast the bell of Tarn?"}'
+                head = f"POST /api/v1/ask HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n"
+                client.sendall(head.encode() + b"Content-Type: application/json\r\n\r\n" + body)
+                model.settimeout(30)
+                connection, _ = model.accept()
+                process.terminate()
+                assert process.wait(20) == 0
+                connection.close()
+        finally:
+            process.kill()
+            process.wait()
+            process.stdout.close()  # type: ignore[union-attr]
+
+
 @pytest.mark.parametrize("is_shared", [False, True])
 def test_replies_are_sent_without_waiting_for_an_acknowledgement(is_shared: bool) -> None:
     async def get_option() -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from collections.abc import Iterator
@@ -105,6 +106,8 @@ def serve(
         workers=workers,
     )
     (run_workers if workers > 1 else run_server)(server, say)
+    sys.stdout.flush()
+    os._exit(0)  # do not wait for threads of answers that did not end in time
 
 
 def _exit(*_: object) -> NoReturn:
