@@ -145,7 +145,7 @@ def _build_source(scored: ScoredPassage, parts: Sequence[Part], relevance: float
 
 
 def _drop_irrelevant(evidence: Evidence, min_relevance: MinRelevance, limit_of_auto: float) -> Evidence:
-    """Return evidence without passages below ``min_relevance``; "auto" drops all if none reaches ``limit_of_auto``.
+    """Return evidence without passages below ``min_relevance``; "auto" drops all if all are below ``limit_of_auto``.
 
     If no passage is left, the empty evidence states the best relevance.
     """
@@ -219,7 +219,7 @@ class _HitSelection:
         return False
 
     def _shorten_hit(self, hit: Hit, can_merge: bool, words_left: int) -> None:
-        """Cut a hit to its best sentences if it exceeds ``words_left``, or if it overlaps another and cannot merge."""
+        """Cut a hit to its best sentences if it exceeds ``words_left``, or overlaps another hit and cannot merge."""
         passage, text = hit.best.passage, hit.best.passage.text
         hidden = self._find_displayed_spans(passage)
         word_count = max(0, count_words(text) - sum(count_words(span.of(text)) for span in hidden))

@@ -426,11 +426,11 @@ class SignalExtractor:
         return rows, Scores.from_pairs(rows, scores / max(float(scores.max(initial=0)), 1e-9))
 
     def _score_question_entities(self, entities: IntArray, rarities: FloatArray) -> tuple[Scores, Scores, Scores]:
-        """Return three passage scores: surely about one of ``entities``, possibly about one, and mentioning rare ones.
+        """Return three passage scores: ``entities`` as certain main topic, as possible main topic, and as mention.
 
         Args:
             entities: Row numbers of the question's entities, without very frequent entities.
-            rarities: The rarity of each entity.
+            rarities: The rarity of each entity, which weighs mentions.
         """
         passages, owners, strengths = self._snapshot.graph.mentions(entities)
         links = find_links(passages, owners, strengths, len(entities))

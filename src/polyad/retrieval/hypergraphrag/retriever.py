@@ -233,7 +233,7 @@ def _score_by_entity(snapshot: Snapshot, graph_hits: _RetrievedGraph) -> Scores:
 
 
 def _score_by_member(snapshot: Snapshot, graph_hits: _RetrievedGraph) -> Scores:
-    """Score each passage about an entity by the best of the ``graph_hits`` in other passages with that entity."""
+    """Score each passage about an entity by the best hyperedge of ``graph_hits``, elsewhere, with this entity."""
     graph, retrieved = snapshot.graph, graph_hits.retrieved
     members, owners = graph.members(retrieved.rows)
     passages, pairs, _ = graph.mentions(members, as_subject=True)
