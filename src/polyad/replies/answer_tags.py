@@ -15,7 +15,7 @@ _TAGS = ("<answer>", "</answer>")
 
 
 class AnswerFilter:
-    """Extracts the text between ``<answer>`` and ``</answer>`` from a streamed reply, piece by piece.
+    """Extracts the text between ``<answer>`` and ``</answer>`` from a reply that arrives piece by piece.
 
     Thoughts are removed wherever they are. Several answers become lines; an answer that is never closed ends with the
     reply. If the reply has no ``<answer>``, all of it except the thoughts is the answer, which :meth:`finish` returns.
@@ -36,7 +36,7 @@ class AnswerFilter:
         self._space = ""  # dropped if it is at the end of the answer
 
     def feed(self, piece: str) -> str:
-        """Add the next piece of a streamed reply, and return the part of the answer that is now safe to show."""
+        """Add the next piece of a streamed reply, and return the new text of the answer, without parts of tags."""
         self._held += self._thoughts.feed(piece)
         output, position = "", 0
         for tag in _TAG.finditer(self._held):
@@ -52,7 +52,7 @@ class AnswerFilter:
         return output
 
     def finish(self) -> str:
-        """Return the answer's last characters at the end of the stream; an incomplete tag counts as text."""
+        """Return the answer's last characters after the last piece; an incomplete tag counts as text."""
         rest = self._consume(self._held + self._thoughts.finish())
         self._held = ""
         return rest if self._answers else remove_thoughts(self._untagged)
@@ -63,7 +63,7 @@ class AnswerFilter:
         return self._append_to_answer(text) if self._answering else ""
 
     def _append_to_answer(self, text: str) -> str:
-        """Return ``text`` for the streamed answer, without white space at the start and end of the whole answer."""
+        """Return ``text`` for the streamed answer, without white space at the start and end of the answer."""
         text = self._space + text
         if self._at_start:
             text = text.lstrip()
@@ -78,7 +78,7 @@ class AnswerFilter:
 
 
 def extract_tagged_answer(reply: str) -> str:
-    """Return the text between ``<answer>`` tags of a complete reply.
+    """Return the text between ``<answer>`` tags of a complete reply; without tags, the reply without thoughts.
 
     See :class:`AnswerFilter`.
 

@@ -19,7 +19,7 @@ _SUM_TOLERANCE = 0.02  # three thirds, each rounded to two digits, sum to 0.99
 
 
 class Repair(StrEnum):
-    """The kinds of errors that are repaired in a reply with scores, such as a percentage; counted in statistics."""
+    """An error that polyad repairs in a reply with scores, such as a percentage; counted in statistics."""
 
     FAILED = "failed_replies"
     UNREADABLE = "unreadable_scores"
@@ -36,7 +36,7 @@ class Repair(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CandidateScores:
-    """The scores that a language model gave to numbered candidates in one reply, with the necessary repairs.
+    """The scores that a language model gave to numbered candidates, and the errors repaired in its reply.
 
     Attributes:
         scores: One score for each candidate, in order; 0 or more, as shares that sum to 1.
@@ -50,7 +50,7 @@ class CandidateScores:
 
 
 def normalize_shares(values: Sequence[float]) -> tuple[float, ...]:
-    """Return ``values`` scaled to sum to 1, with negative values set to 0; equal shares if no value is positive.
+    """Return ``values`` scaled to sum to 1; negative values become 0, and without positive values all are equal.
 
     >>> normalize_shares([3.0, -1.0, 1.0])
     (0.75, 0.0, 0.25)
@@ -71,7 +71,7 @@ def parse_candidate_scores(
     is_absolute: bool = False,
     names: Sequence[str] = (),
 ) -> CandidateScores:
-    """Parse the scores of numbered candidates in a reply: the requested JSON, or another form that models write.
+    """Return the scores of the candidates numbered 1 to ``candidate_count`` in a reply: JSON or another form.
 
     The other forms are truncated JSON, ``{{2. "text" (Score: 0.70)}}`` and ``Score: 0.3, 0.6`` (HyperRAG, figures 7a
     and 4), and numbered lines with a score. Words other than "score" are ignored, so that any language works.
@@ -87,16 +87,16 @@ def parse_candidate_scores(
     (0.3, 0.6, 0.1)
     """
     numbers = {name.casefold(): number for number, name in enumerate(names, start=1)}
-    for raw_pairs in (_parse_json(reply, candidate_count), _parse_lines(reply), _parse_positions(reply)):
+    for raw_pairs in (_parse_json_scores(reply, candidate_count), _parse_score_lines(reply), _parse_score_list(reply)):
         repairs: set[Repair] = set()
-        listed = [(_get_number_of_name(raw, numbers), score) for raw, score in raw_pairs]
-        pairs = _renumber(listed, candidate_count, repairs)
+        listed = [(_replace_name(raw, numbers), score) for raw, score in raw_pairs]
+        pairs = _number_from_one(listed, candidate_count, repairs)
         valid = _collect_valid_scores(pairs, candidate_count, repairs)
         if valid:
             if len(valid) < candidate_count and not is_selection:
                 repairs.add(Repair.MISSING)
             return (
-                _clip_scores(valid, candidate_count, repairs)
+                _scale_to_unit_range(valid, candidate_count, repairs)
                 if is_absolute
                 else _scale_to_shares(valid, candidate_count, repairs)
             )
@@ -106,7 +106,7 @@ def parse_candidate_scores(
 
 
 def parse_verdict(reply: str) -> bool | None:
-    """Parse yes or no from a reply, in JSON or at the start of an answer; None if it says neither.
+    """Return the yes or no of a reply as a boolean, in JSON or at the start of an answer; None if neither.
 
     >>> parse_verdict("A: {{No}}. The spouse is missing.")
     False
@@ -140,8 +140,8 @@ _EXACT_NUMBERS = re.compile(_EXACT)
 _LAST_NUMBER = re.compile(r"(\d{1,9}(?:,\d+)?)\W*$")
 
 
-def _parse_json(reply: str, candidate_count: int) -> list[_Pair]:
-    """Parse (number or name, score) pairs from a JSON reply in one of three forms.
+def _parse_json_scores(reply: str, candidate_count: int) -> list[_Pair]:
+    """Parse pairs of candidate (number or name) and score from a JSON reply in one of three forms.
 
     The forms are objects with number and score, one object of scores by number or name, and a list of scores.
     """
@@ -159,12 +159,12 @@ def _parse_json(reply: str, candidate_count: int) -> list[_Pair]:
 
 
 def _find_first_string(item: Mapping[str, object]) -> str | None:
-    """Return the first string value of a JSON object, which is probably a candidate's name; None without a string."""
+    """Return the first string value of a JSON object, usually a candidate's name; None without a string."""
     return next((value for key, value in item.items() if isinstance(value, str) and key != "score"), None)
 
 
-def _parse_lines(reply: str) -> list[_Pair]:
-    """Parse (number, score) pairs from lines that begin with a number, or from text in braces.
+def _parse_score_lines(reply: str) -> list[_Pair]:
+    """Parse pairs of candidate number and score from lines that begin with a number, or from braces.
 
     Braces are the form of HyperRAG, figure 7a.
     """
@@ -172,14 +172,14 @@ def _parse_lines(reply: str) -> list[_Pair]:
     return [(number, score) for number, text in items if (score := _find_score(text))]
 
 
-def _find_score(text: str) -> str:
-    """Return the score in a line about a candidate: after "score", or the last decimal or number."""
-    numbers = _LABELLED.findall(text) or _EXACT_NUMBERS.findall(text) or _LAST_NUMBER.findall(text)
+def _find_score(line: str) -> str:
+    """Return the score in a line about a candidate as text: after "score", or the last decimal or number."""
+    numbers = _LABELLED.findall(line) or _EXACT_NUMBERS.findall(line) or _LAST_NUMBER.findall(line)
     return str(numbers[-1]) if numbers else ""
 
 
-def _parse_positions(reply: str) -> list[_Pair]:
-    """Parse (number, score) pairs from a reply that is only a list of scores, in the order of the candidates."""
+def _parse_score_list(reply: str) -> list[_Pair]:
+    """Parse pairs of candidate number and score from a reply that lists only scores, in the candidates' order."""
     scores = _EXACT_NUMBERS.findall(reply)
     return list(enumerate(scores, start=1)) if len(scores) > 1 else []
 
@@ -187,13 +187,15 @@ def _parse_positions(reply: str) -> list[_Pair]:
 # Repair
 
 
-def _get_number_of_name(raw: object, numbers: Mapping[str, int]) -> object:
-    """Return the candidate's number if ``raw`` is a name in the dictionary ``numbers``; any other value unchanged."""
-    return numbers.get(" ".join(raw.split()).casefold(), raw) if isinstance(raw, str) else raw
+def _replace_name(candidate: object, numbers_by_name: Mapping[str, int]) -> object:
+    """Return the number of a candidate that the reply names; a candidate number is returned unchanged."""
+    if not isinstance(candidate, str):
+        return candidate
+    return numbers_by_name.get(" ".join(candidate.split()).casefold(), candidate)
 
 
-def _renumber(pairs: Sequence[_Pair], candidate_count: int, repairs: set[Repair]) -> Sequence[_Pair]:
-    """Return the pairs with candidate numbers from 1, also if the reply counts candidates from 0."""
+def _number_from_one(pairs: Sequence[_Pair], candidate_count: int, repairs: set[Repair]) -> Sequence[_Pair]:
+    """Return (number, score) pairs with candidate numbers from 1, even if the reply counts candidates from 0."""
     numbers = [_parse_number(raw) for raw, _ in pairs]
     if set(numbers) != set(range(candidate_count)):
         return pairs
@@ -202,7 +204,7 @@ def _renumber(pairs: Sequence[_Pair], candidate_count: int, repairs: set[Repair]
 
 
 def _collect_valid_scores(pairs: Iterable[_Pair], candidate_count: int, repairs: set[Repair]) -> dict[int, float]:
-    """Return the valid scores by candidate number, and add each error in ``pairs`` to the set ``repairs``."""
+    """Return the valid scores, keyed by candidate number; add each error in ``pairs`` to the set ``repairs``."""
     valid: dict[int, float] = {}
     for raw_number, raw_score in pairs:
         number, score = _parse_number(raw_number), _parse_score(raw_score)
@@ -231,16 +233,16 @@ def _scale_to_shares(valid: Mapping[int, float], candidate_count: int, repairs: 
     return CandidateScores(normalize_shares(scores), frozenset(repairs))
 
 
-def _clip_scores(valid: Mapping[int, float], candidate_count: int, repairs: set[Repair]) -> CandidateScores:
+def _scale_to_unit_range(scores: Mapping[int, float], candidate_count: int, repairs: set[Repair]) -> CandidateScores:
     """Return scores in [0, 1]: scores on a scale up to 10 or 100 are divided, missing scores are 0."""
-    if min(valid.values()) < 0:
+    if min(scores.values()) < 0:
         repairs.add(Repair.NEGATIVE)
-    highest = max(valid.values())
+    highest = max(scores.values())
     whole = 1.0 if highest <= 1 else 10.0 if highest <= 10 else 100.0
     if whole > 1:
         repairs.add(Repair.ABOVE_ONE)
     return CandidateScores(
-        tuple(min(1.0, max(0.0, valid.get(number, 0.0) / whole)) for number in range(1, candidate_count + 1)),
+        tuple(min(1.0, max(0.0, scores.get(number, 0.0) / whole)) for number in range(1, candidate_count + 1)),
         frozenset(repairs),
     )
 
@@ -252,20 +254,20 @@ def _parse_number(raw: object) -> int | None:
     return raw if isinstance(raw, int) and not isinstance(raw, bool) else None
 
 
-def _parse_score(raw: object) -> tuple[float, bool] | None:
-    """Parse a finite score and whether it was a percentage; None if ``raw`` is no score."""
-    fraction = _FRACTION.fullmatch(raw) if isinstance(raw, str) else None
+def _parse_score(value: object) -> tuple[float, bool] | None:
+    """Return a finite score and whether it was a percentage; None if ``value`` is no score."""
+    fraction = _FRACTION.fullmatch(value) if isinstance(value, str) else None
     if fraction:
         whole = int(fraction[2])
         return (float(fraction[1].replace(",", ".")) / whole, False) if whole else None
-    match = _SCORE.fullmatch(raw) if isinstance(raw, str) else None
+    match = _SCORE.fullmatch(value) if isinstance(value, str) else None
     if match:
         score, percentage = float(match[1].replace(",", ".")), bool(match[2])
         return (score / 100 if percentage else score, percentage) if math.isfinite(score) else None
-    if isinstance(raw, bool) or not isinstance(raw, int | float):
+    if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:
-        return (float(raw), False) if math.isfinite(raw) else None
+        return (float(value), False) if math.isfinite(value) else None
     except OverflowError:  # an integer of hundreds of digits
         return None
 

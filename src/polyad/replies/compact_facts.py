@@ -43,10 +43,10 @@ _NAMES = build_array_schema(STRING)
 
 
 def build_compact_schema(*, has_dates: bool = False, relation: Schema | None = None) -> Schema:
-    """Return the JSON schema of extracted facts that a language model's reply in the ``compact`` style must match.
+    """Return the JSON schema for the facts that a language model extracts in the ``compact`` style.
 
     Args:
-        has_dates: Whether facts have the dates between which they hold.
+        has_dates: Whether facts have dates of validity.
         relation: Schema of the relation of a fact; None for facts without relations.
     """
     relations = {"relation": relation} if relation else {}
@@ -69,7 +69,7 @@ _MAX_BARS = 16
 
 
 def parse_compact_facts(reply: str, max_records: int | None = None) -> Extraction:
-    """Parse a language model's extracted facts in the ``compact`` JSON style; repair malformed or truncated JSON.
+    """Return the facts in a language model's reply in the ``compact`` JSON style, even if the JSON is malformed.
 
     Every complete fact and every complete line of the entity table is returned, even if the JSON around them is broken.
     A name that is missing from the table has no description. An entity that no fact lists joins the facts that mention
@@ -88,7 +88,7 @@ def parse_compact_facts(reply: str, max_records: int | None = None) -> Extractio
 
 
 def parse_json_facts(reply: str, max_records: int | None = None) -> tuple[list[ExtractedFact], Counter[str]]:
-    """Parse the extracted facts in a JSON reply; return the facts, and the number of repairs of each kind.
+    """Return the facts in a JSON reply, and how often each kind of repair was necessary.
 
     See :func:`parse_compact_facts`.
     """
@@ -98,9 +98,9 @@ def parse_json_facts(reply: str, max_records: int | None = None) -> tuple[list[E
     check_record_count(max_records, len(records.facts) + len(records.entities) + names, reply)
     notes = records.notes
     notes[THOUGHTS] += data != reply.strip()
-    table = _build_table(records)
+    table = _build_entity_table(records)
     facts = [fact for record in records.facts if (fact := _parse_fact(record, table, notes))]
-    if not records.is_readable or (not facts and _is_lossy(records)):
+    if not records.is_readable or (not facts and _may_miss_facts(records)):
         raise UnreadableReplyError(reply, '{"facts": [{"text": ...}, ...], "entities": [...]}')
     return scale_scores(attach_unlisted_entities(facts, table, notes), notes), notes
 
@@ -108,11 +108,8 @@ def parse_json_facts(reply: str, max_records: int | None = None) -> tuple[list[E
 # From records to facts
 
 
-def _build_table(records: Records) -> dict[str, ExtractedEntity]:
-    """Parse the entity records of a reply into a dictionary, keyed by normalised name.
-
-    The key is :func:`get_identity`.
-    """
+def _build_entity_table(records: Records) -> dict[str, ExtractedEntity]:
+    """Return the entities that a reply describes, keyed by normalised name (:func:`get_identity`)."""
     names = (name for record in records.facts for name in _get_entity_entries(record) if isinstance(name, str))
     identities = {get_identity(collapse_whitespace(name)) for name in names if not _BAR.search(name)} - {""}
     entries = (_split_table_line(item, identities) if isinstance(item, str) else item for item in records.entities)
@@ -122,17 +119,17 @@ def _build_table(records: Records) -> dict[str, ExtractedEntity]:
     return table
 
 
-def _parse_entity(record: object, notes: Counter[str]) -> ExtractedEntity | None:
-    """Parse an entity from a list of fields, an object or a name; None if it has no name."""
+def _parse_entity(record: object, problem_counts: Counter[str]) -> ExtractedEntity | None:
+    """Return the entity in a JSON list of fields, a JSON object or a name; None, counted, if it has no name."""
     if isinstance(record, list) and record:
         rest = [str(item) if isinstance(item, float) else clean_value(item) for item in record[1:]]
-        return build_entity([clean_value(record[0]), *rest], notes)
+        return build_entity([clean_value(record[0]), *rest], problem_counts)
     keyed = normalize_keys(record) if isinstance(record, dict) else {"name": record}
     name = clean_value(get_first(keyed, NAME))
     if not name:
-        notes["entity without a name"] += 1
+        problem_counts["entity without a name"] += 1
         return None
-    score = ENTITY_SCORES.parse(get_first(keyed, _IMPORTANCE), notes)
+    score = ENTITY_SCORES.parse(get_first(keyed, _IMPORTANCE), problem_counts)
     return ExtractedEntity(
         name, clean_value(get_first(keyed, _TYPE)), clean_value(get_first(keyed, _DESCRIPTION)), score
     )
@@ -151,62 +148,64 @@ def _parse_fact(record: object, table: Mapping[str, ExtractedEntity], notes: Cou
     return ExtractedFact(text, score, tuple(entities), *_parse_validity(keyed, notes), relation)
 
 
-def _parse_validity(keyed: Mapping[str, object], notes: Counter[str]) -> tuple[str, str]:
-    """Parse the start and end date of a fact's validity; empty strings for invalid dates."""
+def _parse_validity(fact: Mapping[str, object], problem_counts: Counter[str]) -> tuple[str, str]:
+    """Return the start and end date of a fact's validity; two empty strings, counted, for invalid dates."""
     try:
-        interval = parse_interval({name: keyed.get(name.replace("_", "")) for name in VALIDITY_KEYS})
+        interval = parse_interval({name: fact.get(name.replace("_", "")) for name in VALIDITY_KEYS})
     except SettingError:
-        notes["dates of facts that cannot be read left out"] += 1
+        problem_counts["dates of facts that cannot be read left out"] += 1
         return "", ""
     return format_time(interval.start), format_time(interval.end)
 
 
-def _is_lossy(records: Records) -> bool:
-    """Return whether parsing may have missed facts of a reply: broken JSON, or texts under unexpected keys."""
+def _may_miss_facts(records: Records) -> bool:
+    """Return whether a reply may contain facts that were not parsed: broken JSON, or texts under unexpected keys."""
     if records.is_broken and not records.is_list:
         return True
     dicts = [record for record in records.facts if isinstance(record, dict)]
     return any(value for record in dicts for value in record.values() if not isinstance(value, int | float))
 
 
-def _get_entity_entries(fact: object) -> list[object]:
-    """Return the unparsed list of entities in the JSON record of a fact."""
-    members = get_first(normalize_keys(fact), _MEMBERS) if isinstance(fact, dict) else None
+def _get_entity_entries(fact_record: object) -> list[object]:
+    """Return the unparsed list of entities in the JSON record of a fact; empty if the record has none."""
+    members = get_first(normalize_keys(fact_record), _MEMBERS) if isinstance(fact_record, dict) else None
     return members if isinstance(members, list) else [] if members is None else [members]
 
 
-def _parse_member(member: object, table: Mapping[str, ExtractedEntity], notes: Counter[str]) -> ExtractedEntity | None:
-    """Parse one entity of a fact; its type and description come from ``table``, the parsed entities of the reply."""
+def _parse_member(
+    member: object, table: Mapping[str, ExtractedEntity], problem_counts: Counter[str]
+) -> ExtractedEntity | None:
+    """Return an entity of a fact, with type and description from ``table``, the entities that the reply describes."""
     name = clean_value(member)
     if name and get_identity(name) in table:
         return replace(table[get_identity(name)], name=name)
     written = _BAR.split(member) if isinstance(member, str) and _BAR.search(member) else member
     if isinstance(written, dict | list):
-        inline = _parse_entity(written, notes)
+        inline = _parse_entity(written, problem_counts)
         entry = table.get(get_identity(inline.name)) if inline else None
         return merge_entities([inline, entry])[0] if inline and entry else inline
     if not name:
-        notes["entity without a name"] += 1
+        problem_counts["entity without a name"] += 1
         return None
-    notes["name missing from the table"] += 1
+    problem_counts["name missing from the table"] += 1
     return ExtractedEntity(name)
 
 
-def _split_table_line(line: str, listed: Collection[str]) -> list[str]:
-    """Split a line of the reply's entity list into name, type, description and score; bars separate them.
+def _split_table_line(line: str, fact_names: Collection[str]) -> list[str]:
+    """Split a line of a reply's entity list at its bars into name, type, description and score.
 
-    Fields end at bars with spaces around them, unless only a name that ends at another bar is listed by a fact.
+    A bar separates fields if it has spaces around it, or if the text before it is a name that a fact lists.
 
     Args:
         line: The line.
-        listed: Identities of the names that the facts list.
+        fact_names: Identities of the names that the facts list.
     """
     line = collapse_whitespace(line)
     spaced = _BAR.split(line)
-    if get_identity(spaced[0].strip()) not in listed:
+    if get_identity(spaced[0].strip()) not in fact_names:
         for bar in reversed(list(islice(re.finditer(r"\|", line), _MAX_BARS))):
             name, rest = line[: bar.start()].strip(), line[bar.end() :]
-            if name and get_identity(name) in listed:
+            if name and get_identity(name) in fact_names:
                 return [name, *(_BAR.split(rest) if _BAR.search(rest) else rest.split("|"))]
     return spaced
 
@@ -219,7 +218,7 @@ NAME = ("name", "entity", "entityname")
 
 
 def get_first(record: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
-    """Return the value of the first of ``keys`` that a JSON object has; None if the object has none of them."""
+    """Return the value of the first key in ``keys`` that a JSON object has; None if it has none of the keys."""
     return next((record[key] for key in keys if key in record), None)
 
 
@@ -256,7 +255,7 @@ class Records:
 
     @property
     def quality(self) -> tuple[int, int, bool]:
-        """A sort key by which a better parse of a reply is higher: more facts, more entities, valid JSON."""
+        """A sort key that is higher for a better parse of a reply: more facts, more entities, valid JSON."""
         return len(self.facts), len(self.entities), not self.is_broken
 
     def add(self, value: object) -> None:
@@ -265,10 +264,10 @@ class Records:
         waiting: list[tuple[object, _Role]] = [(value, "")]
         while waiting:
             item, role = waiting.pop()
-            waiting += reversed(self._add_item(item, role))
+            waiting += reversed(self._add_or_open(item, role))
 
-    def _add_item(self, item: object, role: _Role) -> list[tuple[object, _Role]]:
-        """Add one JSON item if it is a record; otherwise return the items nested in it, each with its role."""
+    def _add_or_open(self, item: object, role: _Role) -> list[tuple[object, _Role]]:
+        """Add a JSON item that is a record; return an empty list, or the (item, role) pairs nested in another item."""
         if role in _ELEMENTS:
             (self.facts if role == "fact" else self.entities).append(item)
         elif isinstance(item, list):
@@ -282,7 +281,7 @@ class Records:
         return []
 
     def _list_table_items(self, table: Mapping[str, Any], role: _Role) -> list[tuple[object, _Role]]:
-        """Return the (item, role) pairs in a JSON object whose keys are entity names or fact numbers."""
+        """Return (item, role) pairs of a JSON object whose keys are entity names or fact numbers."""
         self.is_list = True
         if role == "facts":
             return [(_build_fact_entry(key, value), "fact") for key, value in table.items()]
@@ -308,7 +307,7 @@ _FIELD_NAMES = frozenset((*TEXT, *NAME, "facts", "entities", "type", "descriptio
 
 
 def _is_table(item: Mapping[str, Any], role: _Role) -> bool:
-    """Return whether a JSON object contains many records, keyed by name or number, rather than being one record."""
+    """Return whether a JSON object holds many records, keyed by name or number, rather than being one record."""
     if role not in _ELEMENT or not _FIELD_NAMES.isdisjoint(normalize_keys(item)):
         return False
     if role == "entities":
@@ -317,7 +316,7 @@ def _is_table(item: Mapping[str, Any], role: _Role) -> bool:
 
 
 def _is_group(value: object) -> bool:
-    """Return whether a value in a reply's entity table is a group of entities under a heading, such as "people"."""
+    """Return whether a value in a reply's entity table is a list of entities under a heading, such as "people"."""
     return isinstance(value, list) and not any(isinstance(field, int | float) for field in value)
 
 
@@ -331,7 +330,7 @@ def _build_entity_entry(name: str, value: object) -> object:
 
 
 def _build_fact_entry(key: str, value: object) -> object:
-    """Build a fact record from a key-value pair whose key is the fact's text or number."""
+    """Return a fact record for a JSON key-value pair whose key is the fact's text or number."""
     if isinstance(value, Mapping):
         return value if get_first(normalize_keys(value), TEXT) else {**value, "text": key}
     if key.strip().isdecimal():
@@ -357,7 +356,7 @@ def find_records(text: str) -> Records:
 
 
 def _parse_records(text: str) -> Records:
-    """Return all fact and entity records in a text whose JSON may be incomplete."""
+    """Return the fact and entity records in a text whose JSON may be incomplete."""
     records = Records()
     for value in find_json_values(text, _START):
         if value is NOT_JSON:

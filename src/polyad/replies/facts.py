@@ -24,7 +24,7 @@ THOUGHTS = "thoughts in front of a reply left out"
 
 @dataclass(frozen=True, slots=True)
 class ExtractedEntity:
-    """An entity in an extracted fact, with the language model's type, description and score.
+    """An entity of a fact, as a language model named, classified, described and scored it.
 
     Attributes:
         name: The name in the reply's spelling, on one line. Not checked against the passage.
@@ -74,10 +74,10 @@ class Extraction:
 
 
 def clean_value(value: object) -> str:
-    r"""Return a string on one line, or an integer as a string; an empty string for any other value.
+    r"""Return a string without line breaks, or an integer as a string; an empty string for any other value.
 
-    This is the door for what JSON and its escapes can spell. Whole numbers are names of years and models. A text with
-    half of a surrogate pair, which a broken escape leaves behind, cannot be stored and counts as none.
+    All strings from JSON pass through this function. Whole numbers are names of years and models. A text with an
+    unpaired surrogate, which a broken escape leaves behind, cannot be stored and counts as missing.
 
     >>> clean_value(" Ada\n Lovelace "), clean_value(1815), clean_value(None), clean_value("\ud83d")
     ('Ada Lovelace', '1815', '', '')
@@ -89,33 +89,33 @@ def clean_value(value: object) -> str:
     return sanitize_line(value)
 
 
-def build_entity(fields: Sequence[str], notes: Counter[str]) -> ExtractedEntity | None:
-    """Build an entity from the fields name, type, description and score; only the name is required.
+def build_entity(fields: Sequence[str], problem_counts: Counter[str]) -> ExtractedEntity | None:
+    """Return an entity from the text fields name, type, description and score; None if the name is missing.
 
     Args:
         fields: The fields of a record.
-        notes: Counts problems.
+        problem_counts: Number of problems of each kind, updated by the call.
     """
     name = clean_value(fields[0])
     if not name:
-        notes["entity without a name"] += 1
+        problem_counts["entity without a name"] += 1
         return None
     rest = list(fields[1:])
     scores = [place for place, text in enumerate(rest) if is_score(text)]
     place = scores[-1] if scores else 2
-    score = ENTITY_SCORES.parse(rest.pop(place) if place < len(rest) else None, notes)
-    notes["field too many"] += max(0, len(rest) - 2)
+    score = ENTITY_SCORES.parse(rest.pop(place) if place < len(rest) else None, problem_counts)
+    problem_counts["field too many"] += max(0, len(rest) - 2)
     kind, description, *_ = *map(clean_value, rest), "", ""
     return ExtractedEntity(name, kind, description, score)
 
 
 def get_identity(name: str) -> str:
-    """Return a key that is the same for all spellings of an entity's name."""
+    """Return a key that is equal for all spellings of an entity's name: the entity key, or the name in lower case."""
     return build_entity_key(name) or name.casefold()
 
 
 def merge_entities(entities: Iterable[ExtractedEntity]) -> tuple[ExtractedEntity, ...]:
-    """Merge entities with the same identity (normalised name), with all descriptions and the highest score."""
+    """Merge entities whose names are spellings of each other, with all descriptions and the highest score."""
     groups: dict[str, list[ExtractedEntity]] = {}
     for entity in entities:
         groups.setdefault(get_identity(entity.name), []).append(entity)
@@ -123,7 +123,7 @@ def merge_entities(entities: Iterable[ExtractedEntity]) -> tuple[ExtractedEntity
 
 
 def _merge_spellings(duplicates: Sequence[ExtractedEntity]) -> ExtractedEntity:
-    """Merge records of the same entity into one record with all their descriptions."""
+    """Return one entity for several records of the same entity, with all their descriptions."""
     if len(duplicates) == 1:
         return duplicates[0]
     descriptions = dict.fromkeys(
@@ -138,18 +138,20 @@ def _merge_spellings(duplicates: Sequence[ExtractedEntity]) -> ExtractedEntity:
     )
 
 
-def build_extraction(facts: Iterable[ExtractedFact], notes: Counter[str]) -> Extraction:
+def build_extraction(facts: Iterable[ExtractedFact], problem_counts: Counter[str]) -> Extraction:
     """Build the extraction of a passage; equal facts, and equal entities of a fact, are merged."""
     groups: dict[str, list[ExtractedFact]] = {}
     for fact in facts:
         entities = merge_entities(fact.entities)
-        notes["entity named twice in a fact"] += len(fact.entities) - len(entities)
-        notes["fact given twice"] += fact.text in groups
+        problem_counts["entity named twice in a fact"] += len(fact.entities) - len(entities)
+        problem_counts["fact given twice"] += fact.text in groups
         groups.setdefault(fact.text, []).append(replace(fact, entities=entities))
     distinct = tuple(
         duplicates[0] if len(duplicates) == 1 else _merge_facts(duplicates) for duplicates in groups.values()
     )
-    return Extraction(distinct, {reason: notes[reason] for reason in sorted(notes) if notes[reason]})
+    return Extraction(
+        distinct, {reason: problem_counts[reason] for reason in sorted(problem_counts) if problem_counts[reason]}
+    )
 
 
 def _merge_facts(duplicates: Sequence[ExtractedFact]) -> ExtractedFact:
@@ -165,14 +167,14 @@ def _get_highest(scores: Iterable[float | None]) -> float | None:
     return max((score for score in scores if score is not None), default=None)
 
 
-def scale_scores(facts: Sequence[ExtractedFact], notes: Counter[str]) -> list[ExtractedFact]:
-    """Return the facts with scores in the requested range; scores between 0 and 1 are scaled up."""
+def scale_scores(facts: Sequence[ExtractedFact], problem_counts: Counter[str]) -> list[ExtractedFact]:
+    """Return the facts with scores in the requested ranges; fractions between 0 and 1 are scaled up."""
     of_facts = [fact.score for fact in facts]
     of_entities = [entity.score for fact in facts for entity in fact.entities]
     factors = []
     for scores, others, scale in ((of_facts, of_entities, FACT_SCORES), (of_entities, of_facts, ENTITY_SCORES)):
         is_share = are_fractions(scores, others)
-        notes["scores from 0 to 1 taken as shares"] += is_share
+        problem_counts["scores from 0 to 1 taken as shares"] += is_share
         factors.append(scale.highest if is_share else 1.0)
     return [
         replace(
@@ -186,15 +188,15 @@ def scale_scores(facts: Sequence[ExtractedFact], notes: Counter[str]) -> list[Ex
     ]
 
 
-def check_record_count(max_records: int | None, records: int, reply: str) -> None:
-    """Raise UnreadableReplyError if a reply has more than ``max_records`` records, a sign of endless repetition."""
-    if max_records is not None and records > max_records:
+def check_record_count(max_records: int | None, record_count: int, reply: str) -> None:
+    """Raise UnreadableReplyError if a reply has over ``max_records`` records, a sign of endless repetition."""
+    if max_records is not None and record_count > max_records:
         raise UnreadableReplyError(reply, f"at most {max_records:,} facts, entities and names in facts (max_records)")
 
 
-def merge_extractions(first: Extraction, addition: Extraction) -> Extraction:
-    """Merge the facts from two replies for the same passage."""
-    return build_extraction([*first.facts, *addition.facts], Counter(first.notes) + Counter(addition.notes))
+def merge_extractions(first: Extraction, second: Extraction) -> Extraction:
+    """Return the facts of two replies for the same passage as one extraction."""
+    return build_extraction([*first.facts, *second.facts], Counter(first.notes) + Counter(second.notes))
 
 
 _WORD = re.compile(rf"[^\W{UNSPACED}]+|[{UNSPACED}]")
@@ -202,17 +204,17 @@ _PAIR = re.compile(rf"(?=([{UNSPACED}]{{2}}))")
 
 
 def attach_unlisted_entities(
-    facts: Sequence[ExtractedFact], table: Mapping[str, ExtractedEntity], notes: Counter[str]
+    facts: Sequence[ExtractedFact], described_entities: Mapping[str, ExtractedEntity], problem_counts: Counter[str]
 ) -> list[ExtractedFact]:
-    """Add each entity of ``table`` (a reply's entity list) that no fact lists to the facts that contain its name.
+    """Return the facts; each described entity that no fact lists joins the facts whose text contains its name.
 
     Args:
-        facts: With the entities that each lists.
-        table: All entities, by :func:`polyad.replies.facts.get_identity`.
-        notes: Counts what is joined, and what no fact mentions.
+        facts: Facts with their listed entities.
+        described_entities: Entities in the reply's entity list, by :func:`polyad.replies.facts.get_identity`.
+        problem_counts: Number of problems of each kind, updated by the call.
     """
     listed = {get_identity(entity.name) for fact in facts for entity in fact.entities}
-    unlisted = [entity for key, entity in table.items() if key not in listed]
+    unlisted = [entity for key, entity in described_entities.items() if key not in listed]
     places = _index_words(facts) if unlisted else {}
     joined: dict[int, list[ExtractedEntity]] = defaultdict(list)
     for entity in unlisted:
@@ -221,14 +223,14 @@ def attach_unlisted_entities(
             for place in _find_candidate_facts(entity.name, places)
             if find_name_spans(entity.name, facts[place].text)
         ]
-        notes["entity joined to the facts that mention it" if mentioning else "entity in no fact"] += 1
+        problem_counts["entity joined to the facts that mention it" if mentioning else "entity in no fact"] += 1
         for place in mentioning:
             joined[place].append(entity)
     return [replace(fact, entities=(*fact.entities, *joined[place])) for place, fact in enumerate(facts)]
 
 
 def _index_words(facts: Sequence[ExtractedFact]) -> Mapping[str, set[int]]:
-    """Build an inverted index from each word to the indices of the facts that contain the word."""
+    """Return an inverted index of the facts: for each word, the indices of the facts that contain the word."""
     places: dict[str, set[int]] = defaultdict(set)
     for place, fact in enumerate(facts):
         for word in _split_words(fact.text):
@@ -236,12 +238,12 @@ def _index_words(facts: Sequence[ExtractedFact]) -> Mapping[str, set[int]]:
     return places
 
 
-def _find_candidate_facts(name: str, places: Mapping[str, set[int]]) -> Iterable[int]:
-    """Return the indices of the facts that contain every word of a name; ``places`` is the inverted index."""
-    postings = [places.get(word, set()) for word in _split_words(name)]
+def _find_candidate_facts(name: str, fact_indices: Mapping[str, set[int]]) -> Iterable[int]:
+    """Return the indices of the facts that contain every word of a name; ``fact_indices`` is keyed by word."""
+    postings = [fact_indices.get(word, set()) for word in _split_words(name)]
     return sorted(set.intersection(*sorted(postings, key=len))) if postings else ()
 
 
 def _split_words(text: str) -> set[str]:
-    """Return the case-folded words of a text; for scripts without spaces, all characters and pairs of characters."""
+    """Return the words of a text in lower case; in scripts without spaces, each character and each pair."""
     return {word.casefold() for word in (*_WORD.findall(text), *_PAIR.findall(text))}

@@ -31,9 +31,9 @@ def find_json_values(text: str, opening: re.Pattern[str] = _OPENING, *, nested: 
     """Yield the JSON values in a text, and :data:`NOT_JSON` for each bracket that begins no valid JSON.
 
     Args:
-        text: With anything between the values.
-        opening: Where to look for values: it ends with the first character of one.
-        nested: Yield the values inside a value after it too.
+        text: JSON values with any other text around them.
+        opening: Pattern of the beginning of a value; its match ends with the value's first character.
+        nested: Also yield the values nested inside a value, after that value.
     """
     decoder = json.JSONDecoder(strict=False)
     position, patience = 0, _PATIENCE
@@ -59,9 +59,9 @@ def find_first_json(reply: str) -> Any:
 
 
 def find_list(reply: str, key: str) -> list[Any] | None:
-    """Return the list under ``key`` in a JSON reply, or the first list without a key; None if there is none.
+    """Return the list under ``key`` in a JSON reply, or the first list without a key; None without a list.
 
-    The object that has the key may stand inside others, in any case, and not quite be JSON.
+    The key may be nested, in upper or lower case, and the JSON may have errors that :func:`repair_json` repairs.
 
     >>> find_list('{"entities": ["Ada"]}', "entities"), find_list('["Ada"]', "entities")
     (['Ada'], ['Ada'])
@@ -97,13 +97,13 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float)
 
 
-def normalize_keys(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a dictionary with normalised keys: "Key_Score" becomes "keyscore"."""
-    return {_BETWEEN_WORDS.sub("", key).casefold(): value for key, value in record.items()}
+def normalize_keys(json_object: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a JSON object with its keys in lower case, without spaces, "-" and "_": "Key_Score" is "keyscore"."""
+    return {_BETWEEN_WORDS.sub("", key).casefold(): value for key, value in json_object.items()}
 
 
 def collect_distinct_strings(items: list[Any]) -> list[str]:
-    """Return the distinct non-blank strings of a list; an object in the list counts as its first string.
+    """Return the distinct non-blank strings in a list; a JSON object in the list counts as its first string.
 
     >>> collect_distinct_strings([" Ada ", "", 1815, "Ada", {"name": "Babbage", "type": "person"}])
     ['Ada', 'Babbage']
@@ -149,7 +149,7 @@ _CLOSING = {"{": "}", "[": "]"}
 
 
 def close_cut_json(text: str) -> str:
-    """Repair truncated JSON: drop the incomplete last value and add closing brackets.
+    """Repair truncated JSON in a text: drop the incomplete last value and add closing brackets.
 
     >>> close_cut_json('Here: [{"a": "b"}, {"a": "c", "d": "e'), close_cut_json('{"a": ["b", "c')
     ('[{"a": "b"}, {"a": "c"}]', '{"a": ["b"]}')
@@ -174,14 +174,14 @@ def close_cut_json(text: str) -> str:
 
 
 def repair_json(text: str, start: re.Pattern[str] = VALUE_START) -> str:
-    """Repair JSON with typical errors of language models, such as missing quotes, comments and trailing commas.
+    """Return the JSON in a text without typical errors of language models, such as missing quotes and comments.
 
-    Quotes that do not end a string, and backslashes that begin no escape, are escaped. So are opening brackets inside a
-    string, lest one be taken for the beginning of a value. Python's way to write a value becomes JSON's.
+    Quotation marks inside a string, backslashes that begin no escape, and opening brackets inside a string are escaped.
+    Trailing commas are removed, and a Python literal is converted to JSON.
 
     Args:
-        text: With anything around the JSON.
-        start: Where the JSON begins.
+        text: JSON with any other text around it.
+        start: Pattern of the beginning of the JSON.
 
     >>> repair_json('{"a": ["b",] /* all */}'), repair_json("So: {'a': None}")
     ('{"a": ["b"] }', '{"a": null}')
@@ -191,7 +191,7 @@ def repair_json(text: str, start: re.Pattern[str] = VALUE_START) -> str:
 
 
 def _convert_python(text: str) -> str:
-    """Convert a Python literal in a text, such as ``{'a': None}``, to JSON; empty if there is none."""
+    """Return the Python literal in a text, such as ``{'a': None}``, as JSON; an empty string if there is none."""
     written = _PYTHON.match(text)
     if written is None:
         return ""

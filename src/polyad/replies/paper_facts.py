@@ -76,7 +76,7 @@ _QUOTE_PAIRS = {'"': '"', "'": "'", "“": "”", "«": "»"}
 
 
 def parse_paper_facts(reply: str, max_records: int | None = None, *, relations: bool = False) -> Extraction:
-    """Parse facts in HyperGraphRAG's format, such as ``("entity"<|>"Ada"<|>"person")``, even if malformed.
+    """Return the facts in HyperGraphRAG's format, such as ``("entity"<|>"Ada"<|>"person")``, even if malformed.
 
     An entity belongs to the nearest fragment before it. Entities before all fragments, or after all, belong to the
     fragments that mention them.
@@ -107,7 +107,7 @@ _EXPECTED = '("hyper-relation"<|>text<|>score)'
 
 
 def _parse_as_json(reply: str, max_records: int | None) -> Extraction:
-    """Parse the facts of a reply that is JSON although the prompt requests HyperGraphRAG's records."""
+    """Return the facts in a reply that is JSON, although the prompt requested HyperGraphRAG's format."""
     try:
         facts, notes = parse_json_facts(reply, max_records)
     except UnreadableReplyError as error:
@@ -122,7 +122,7 @@ def _parse_as_json(reply: str, max_records: int | None) -> Extraction:
 
 
 class _Record(NamedTuple):
-    """A record ``("kind"<|>field<|>field)`` of a reply in HyperGraphRAG's format; states a fact or an entity."""
+    """One fact or entity of a reply in HyperGraphRAG's format: ``("kind"<|>field<|>field)``."""
 
     kind: str
     fields: list[str]
@@ -130,7 +130,7 @@ class _Record(NamedTuple):
 
 
 class _RecordCollector:
-    """Builds facts from the records of a reply, in order; an entity record belongs to the preceding fact record."""
+    """Collects the fact and entity records of a reply; an entity record belongs to the preceding fact record."""
 
     def __init__(self, notes: Counter[str], *, relations: bool = False) -> None:
         self._notes = notes
@@ -145,7 +145,7 @@ class _RecordCollector:
         return bool(self._facts)
 
     def add(self, record: _Record) -> None:
-        """Add the next record of the reply, a fact or an entity."""
+        """Add the next fact or entity record of the reply."""
         self._notes["record cut off at the end of the reply"] += record.is_cut
         if not record.fields and record.is_cut:
             return
@@ -162,11 +162,11 @@ class _RecordCollector:
         if len(facts) == 1:
             facts = [replace(facts[0], entities=(*self._first, *facts[0].entities))]
         elif facts:
-            facts = self._attach_listed(facts)
+            facts = self._attach_list(facts)
         return build_extraction(scale_scores(facts, self._notes), self._notes)
 
-    def _attach_listed(self, facts: list[ExtractedFact]) -> list[ExtractedFact]:
-        """Add entities that a reply lists before or after all facts to the facts whose text contains their names."""
+    def _attach_list(self, facts: list[ExtractedFact]) -> list[ExtractedFact]:
+        """Return the facts with the entities that the reply lists before or after all facts and their texts name."""
         listed = list(self._first)
         if not any(fact.entities for fact in facts[:-1]):
             listed += facts[-1].entities
@@ -213,7 +213,7 @@ def _is_score_like(field: str) -> bool:
 
 
 def _find_records(text: str) -> Iterator[_Record]:
-    """Yield the records ``("kind"<|>field<|>field)`` in a reply; each states a fact or an entity."""
+    """Yield the records ``("kind"<|>field<|>field)`` of facts and entities in a reply."""
     heads = [head for head in _HEAD.finditer(text) if _is_record_start(head)]
     ends = [head.start() for head in heads[1:]] + [len(text)] * bool(heads)
     for head, end in zip(heads, ends, strict=True):
@@ -226,12 +226,12 @@ def _find_records(text: str) -> Iterator[_Record]:
             yield _Record("", [], False)
 
 
-def _is_record_start(head: re.Match[str]) -> bool:
+def _is_record_start(match: re.Match[str]) -> bool:
     """Return whether a match such as ``("entity"`` begins a record, rather than being text inside a field."""
-    before = head.string[max(0, head.start() - 40) : head.start()]
-    if _normalize_kind(head["kind"]) not in _FIELDS:
-        return bool(head["bracket"] and head["quote"] and _AFTER_RECORD.search(before))
-    return head["bracket"] is not None or bool(_BEGINNING.search(before) and not _AFTER_DELIMITER.search(before))
+    before = match.string[max(0, match.start() - 40) : match.start()]
+    if _normalize_kind(match["kind"]) not in _FIELDS:
+        return bool(match["bracket"] and match["quote"] and _AFTER_RECORD.search(before))
+    return match["bracket"] is not None or bool(_BEGINNING.search(before) and not _AFTER_DELIMITER.search(before))
 
 
 def _normalize_kind(written: str) -> str:
@@ -249,7 +249,7 @@ def _parse_record(kind: str, body: str, *, is_last: bool) -> _Record:
 
 
 def _split_last_field(text: str) -> tuple[str, bool]:
-    """Split the last field of a fact record from the text behind it; also return whether ``)`` closes the record."""
+    """Return the last field of a record without the text behind it, and whether ``)`` closes the record."""
     first, bracket, _ = text.partition(")")
     if bracket and is_score(first):
         return first, True

@@ -13,12 +13,12 @@ BOOLEAN: Schema = {"type": "boolean"}
 
 
 def build_array_schema(items: Schema) -> Schema:
-    """Return the JSON schema of an array of any length, whose items have the schema ``items``."""
+    """Return the JSON schema of an array of any length whose items have the schema ``items``."""
     return {"type": "array", "items": items}
 
 
 def build_object_schema(**properties: Schema) -> Schema:
-    """Return the JSON schema of an object that has exactly the properties ``properties``, in their order.
+    """Return the JSON schema of an object with exactly these ``properties``, a schema for each key.
 
     >>> build_object_schema(clues=build_array_schema(STRING))["required"]
     ['clues']

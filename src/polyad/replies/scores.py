@@ -40,7 +40,7 @@ _PUNCTUATION = " \t\n\"'“”*()[].,;:"
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """A range of scores, above 0 and up to ``highest``, that a prompt requests.
+    """The range of scores that a prompt requests: above 0 and up to ``highest``.
 
     Attributes:
         highest: The best score.
@@ -50,20 +50,20 @@ class Scale:
     highest: float
     lowest: float
 
-    def parse(self, value: object, notes: Counter[str]) -> float | None:
-        """Parse a score such as 8, "~8", "8/10", "80%" or "high"; None if the text contains none.
+    def parse(self, value: object, problem_counts: Counter[str]) -> float | None:
+        """Return the number in a score such as 8, "~8", "8/10", "80%" or "high"; None if there is no number.
 
         The result may be outside the scale, or a fraction, which :func:`polyad.replies.facts.scale_scores` corrects by
         all scores of the reply.
         """
         if value is None or value == "":
-            notes["score missing"] += 1
+            problem_counts["score missing"] += 1
             return None
-        number = self._parse_text(value, notes) if isinstance(value, str) else _convert_to_float(value)
+        number = self._parse_text(value, problem_counts) if isinstance(value, str) else _convert_to_float(value)
         if math.isnan(number):
-            notes["score that is not a number"] += 1
+            problem_counts["score that is not a number"] += 1
             return None
-        notes["score out of range"] += not 0 <= number <= self.highest
+        problem_counts["score out of range"] += not 0 <= number <= self.highest
         return number
 
     def _parse_text(self, text: str, notes: Counter[str]) -> float:
@@ -82,11 +82,11 @@ class Scale:
         return number / whole * self.highest
 
     def clip(self, score: float | None, factor: float = 1.0) -> float | None:
-        """Multiply a score by ``factor`` and clip the product to the scale's range; return None for None."""
+        """Return a score times ``factor``, clipped to the range of the scale; None for a missing score."""
         return None if score is None else min(max(score * factor, self.lowest), self.highest)
 
     def compute_default(self, scores: Iterable[float | None]) -> float:
-        """Return the default for missing scores: the median of ``scores``, or the middle of the scale."""
+        """Return the score that replaces missing scores: the median of ``scores``, or half of ``highest`` if empty."""
         present = [score for score in scores if score is not None]
         return median(present) if present else self.highest / 2
 
@@ -96,7 +96,7 @@ ENTITY_SCORES = Scale(100.0, 1.0)
 
 
 def are_fractions(scores: Iterable[float | None], other_scores: Iterable[float | None] = ()) -> bool:
-    """Return whether ``scores`` are fractions of 1 although the prompt requests a larger scale, such as 1 to 10.
+    """Return whether ``scores`` are fractions of 1, although the prompt requests a larger scale such as 1 to 10.
 
     Args:
         scores: Scores of one kind.
@@ -109,7 +109,6 @@ def are_fractions(scores: Iterable[float | None], other_scores: Iterable[float |
 
 
 def _convert_to_float(value: object) -> float:
-    """Return a number as float; NaN for any other value, including booleans."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return math.nan
     try:
@@ -119,5 +118,5 @@ def _convert_to_float(value: object) -> float:
 
 
 def is_score(text: str) -> bool:
-    """Return whether a text consists of a score only, such as "8/10"."""
+    """Return whether a text consists only of a score, such as "8/10"."""
     return _SCORE.fullmatch(text) is not None

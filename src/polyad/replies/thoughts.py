@@ -52,7 +52,7 @@ _MAX_DRAFTS = 20
 
 
 class ThoughtFilter:
-    """Removes thoughts (text in ``<think>`` tags) from a streamed reply, piece by piece.
+    """Removes thoughts (text in ``<think>`` tags) from a reply that arrives piece by piece.
 
     The pieces may end anywhere, even inside a tag. Text before a closing tag that was never opened cannot be taken back
     once it was returned; :func:`remove_thoughts`, which sees the whole reply, removes that text too.
@@ -64,7 +64,7 @@ class ThoughtFilter:
         self._started = False
 
     def feed(self, piece: str) -> str:
-        """Add the next piece of a streamed reply, and return the new text that is surely outside ``<think>`` tags."""
+        """Add the next piece of a streamed reply, and return the new text outside thoughts, without parts of tags."""
         self._held += piece
         output: list[str] = []
         position = 0
@@ -79,7 +79,7 @@ class ThoughtFilter:
         return self._strip_start("".join(output))
 
     def finish(self) -> str:
-        """Return the last characters of the text outside ``<think>`` tags at the end of the stream."""
+        """Return the last characters outside thoughts after the last piece of the reply."""
         rest = "" if self._thinking else self._held
         self._held = ""
         return self._strip_start(rest)
@@ -93,7 +93,7 @@ class ThoughtFilter:
 
 
 def remove_thoughts(text: str) -> str:
-    """Return ``text`` without thoughts (text in ``<think>`` tags), stripped.
+    """Return ``text`` without thoughts (text in ``<think>`` tags) and without outer white space.
 
     >>> remove_thoughts("<think>Paris? Lyon?</think> Lyon. <think>Sure")
     'Lyon.'
@@ -113,7 +113,7 @@ def extract_thoughts(text: str) -> str:
 
 
 def remove_leading_thoughts(reply: str) -> str:
-    r"""Return a reply without the reasoning that precedes its data (JSON or records).
+    r"""Return a reply without the thoughts (reasoning) before the data that it ends with (JSON or records).
 
     Data begins with a brace, a bracket, a code fence or a record's ``("``. From there on, tags are part of the data,
     except for a closing tag that was never opened, between data and other data: the text before it was a draft. A
@@ -130,7 +130,7 @@ def remove_leading_thoughts(reply: str) -> str:
 
 
 def extract_leading_thoughts(reply: str) -> str:
-    """Return the reasoning that precedes the data (JSON or records) of a reply.
+    """Return the thoughts (reasoning) that a reply contains before its data (JSON or records).
 
     >>> extract_leading_thoughts('<think>[]?</think> {"text": "Between <think> and </think>."}')
     '[]?'
@@ -139,7 +139,7 @@ def extract_leading_thoughts(reply: str) -> str:
 
 
 def _split_reply(reply: str, pattern: re.Pattern[str]) -> tuple[str, str]:
-    """Split a reply into its text and its thoughts (text in ``<think>`` tags).
+    """Return a pair: a reply without thoughts, and its thoughts (text in ``<think>`` tags).
 
     Args:
         reply: The reply.
@@ -164,7 +164,7 @@ def _split_reply(reply: str, pattern: re.Pattern[str]) -> tuple[str, str]:
 
 
 def _find_end_of_draft(reply: str, start: int) -> re.Match[str] | None:
-    """Return the first ``</think>`` tag after ``start`` that ends a model's draft: it precedes the final JSON."""
+    """Return the first ``</think>`` tag after ``start`` that separates a discarded draft from the final JSON."""
     quotes = 0
     for tag in _TAG_BEFORE_DATA.finditer(reply, start):
         quotes += reply.count('"', start, tag.start()) - reply.count('\\"', start, tag.start())
@@ -174,13 +174,13 @@ def _find_end_of_draft(reply: str, start: int) -> re.Match[str] | None:
     return None
 
 
-def count_unfinished(text: str, tags: Sequence[str]) -> int:
-    """Return how many characters at the end of ``text`` may begin one of the tags, such as ``<thi``.
+def count_unfinished(reply: str, tags: Sequence[str]) -> int:
+    """Return how many characters at the end of a streamed reply may begin one of the ``tags``, such as ``<thi``.
 
     >>> count_unfinished("Lyon. <thi", ["<think>"]), count_unfinished("2 < 3", ["<think>"])
     (4, 0)
     """
-    end = text[-max(map(len, tags)) :].lower()
+    end = reply[-max(map(len, tags)) :].lower()
     for place, character in enumerate(end):
         if character in "<[" and any(tag.startswith(end[place:]) for tag in tags):
             return len(end) - place

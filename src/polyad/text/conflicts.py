@@ -21,7 +21,7 @@ MIN_SINGLE_SHARE: Final = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """A contradiction between facts: different values of one role of a subject (main entity) at the same time.
+    """Contradictory facts: one role of the same subject (main entity) has different values at the same time.
 
     Attributes:
         relation: The relation of the facts.
@@ -36,7 +36,7 @@ class Conflict:
     values: tuple[tuple[str, tuple[Hyperedge, ...]], ...]
 
     def describe(self) -> str:
-        """Describe the contradiction in one sentence.
+        """Return one sentence with the relation, the subject, the role and its contradictory values.
 
         >>> Conflict("born", "Ada Lee", "year", (("1990", ()), ("1991", ()))).describe()
         "born: 'Ada Lee' has year 1990 and 1991"
@@ -46,7 +46,7 @@ class Conflict:
 
 
 def find_conflicts(facts: Iterable[Hyperedge], min_single_share: float = MIN_SINGLE_SHARE) -> list[Conflict]:
-    """Return contradictions among facts, sorted by relation, subject (main entity) and role.
+    """Return the contradictions among ``facts``, sorted by relation, subject (main entity) and role.
 
     The subject of a fact is its first argument; names of entities in extracted facts are compared by their keys. A fact
     does not conflict with another that shares a value with it in the role. A role in which most subjects have several
@@ -79,7 +79,7 @@ def find_conflicts(facts: Iterable[Hyperedge], min_single_share: float = MIN_SIN
 
 
 def _is_equal(argument: Argument, fact: Hyperedge, other_argument: Argument, other_fact: Hyperedge) -> bool:
-    """Return whether the arguments of two facts state the same value, also in another unit or spelling."""
+    """Return whether the arguments of two facts state the same value, even if unit or spelling differ."""
     text = f"{argument.value} {argument.unit}".strip()
     if is_satisfied(Condition(other_argument.role, "=", text), other_argument):
         return True
@@ -88,16 +88,16 @@ def _is_equal(argument: Argument, fact: Hyperedge, other_argument: Argument, oth
 
 
 def _build_key(argument: Argument, fact: Hyperedge) -> str:
-    """Return the form of a value in which equal values are equal: the entity's key, or the normalised literal."""
+    """Return the normalised form of an argument's value: the entity key of a name, or the number, date or text."""
     key = build_name_key(argument.value) if fact.kind is HyperedgeKind.FACT else ""
     key = key or (build_argument_key(argument.value) if argument.type == "entity" else "")
     return key or normalize_value(argument.value)
 
 
-def _group_by_value(values: Sequence[tuple[Argument, Hyperedge]]) -> list[tuple[str, tuple[Hyperedge, ...]]]:
-    """Group facts by the value of one role; 1 g and 1000 mg are the same value."""
+def _group_by_value(stated_values: Sequence[tuple[Argument, Hyperedge]]) -> list[tuple[str, tuple[Hyperedge, ...]]]:
+    """Return each distinct value of one role as text, with the facts that state it; 1 g and 1000 mg are one value."""
     groups: list[tuple[Argument, list[Hyperedge]]] = []
-    for argument, fact in values:
+    for argument, fact in stated_values:
         group = next((facts for first, facts in groups if _is_equal(argument, fact, first, facts[0])), None)
         if group is None:
             groups.append((argument, [fact]))
@@ -106,16 +106,16 @@ def _group_by_value(values: Sequence[tuple[Argument, Hyperedge]]) -> list[tuple[
     return [(format_argument_value(argument), tuple(facts)) for argument, facts in groups]
 
 
-def _overlap(group: Sequence[tuple[str, Sequence[Hyperedge]]]) -> bool:
-    """Return whether two facts with different values have overlapping validity periods."""
+def _overlap(facts_by_value: Sequence[tuple[str, Sequence[Hyperedge]]]) -> bool:
+    """Return whether any two facts with different values have overlapping validity periods."""
     values: defaultdict[str, set[str]] = defaultdict(set)
-    for value, facts in group:
+    for value, facts in facts_by_value:
         for fact in facts:
             values[fact.id].add(value)
-    intervals = {fact.id: parse_bounds(fact.valid_from, fact.valid_to) for _, facts in group for fact in facts}
+    intervals = {fact.id: parse_bounds(fact.valid_from, fact.valid_to) for _, facts in facts_by_value for fact in facts}
     return any(
         values[one.id].isdisjoint(values[other.id]) and _is_overlap(intervals[one.id], intervals[other.id])
-        for (_, some), (_, others) in combinations(group, 2)
+        for (_, some), (_, others) in combinations(facts_by_value, 2)
         for one in some
         for other in others
     )

@@ -21,7 +21,7 @@ def hash_question(text: str) -> str:
 
 
 def hash_questions(texts: Iterable[str]) -> tuple[str, ...]:
-    """Return the sorted, distinct hashes of questions.
+    """Return the sorted hashes of question texts without duplicates; each has 16 hexadecimal digits.
 
     Model weights list their training questions in this form.
     """
@@ -29,5 +29,5 @@ def hash_questions(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def is_question_hash(value: object) -> bool:
-    """Return whether a string has the form of a question hash: 16 hexadecimal digits."""
+    """Return whether ``value`` is a string of 16 hexadecimal digits, as :func:`hash_question` returns."""
     return isinstance(value, str) and _DIGEST.fullmatch(value) is not None

@@ -12,7 +12,7 @@ _CAPITAL_WITHIN = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 def format_fact(relation: str, arguments: Sequence[Argument]) -> str:
-    """Format a fact as one line: the relation, then each role (argument name) with its value.
+    """Format a fact as one line: the relation, a colon, then each role (argument name) with its value.
 
     >>> format_fact("awardReceived", [Argument("winner", "Q7", names=("Ines Moreau",)), Argument("in_year", "1702")])
     'award received: winner Ines Moreau, in year 1702'
@@ -21,7 +21,7 @@ def format_fact(relation: str, arguments: Sequence[Argument]) -> str:
 
 
 def format_arguments(arguments: Iterable[Argument]) -> str:
-    """Format the arguments of a fact as text: ``role: value`` pairs separated by commas."""
+    """Return the arguments of a fact as one line, such as "winner Ines Moreau, in year 1702"."""
     return ", ".join(f"{_split_name(argument.role)} {format_argument_value(argument)}" for argument in arguments)
 
 
@@ -38,7 +38,7 @@ def format_argument_value(argument: Argument) -> str:
 
 
 def _split_name(name: str) -> str:
-    """Split an identifier into words: ``dateOfBirth`` and ``date_of_birth`` become "date of birth"."""
+    """Return an identifier as separate words: ``dateOfBirth`` and ``date_of_birth`` become "date of birth"."""
     words = []
     for word in name.replace("_", " ").split():
         first, *rest = _CAPITAL_WITHIN.split(word)

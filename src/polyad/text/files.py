@@ -34,7 +34,7 @@ def read_file(path: Path, max_bytes: int = _MAX_BYTES) -> bytes:
 
 
 def open_file(path: Path) -> BufferedReader:
-    """Open a regular file for reading in binary. Pipes and devices, which may never end, are refused.
+    """Open a regular file for reading in binary mode; raise OSError for pipes and devices, which may never end.
 
     Raises:
         OSError: the file cannot be read, or is no regular file.
@@ -47,7 +47,9 @@ def open_file(path: Path) -> BufferedReader:
 
 
 def write_atomically(path: Path, contents: bytes | str) -> None:
-    """Write a file so that a crash leaves either the old or the new contents; a string is encoded as UTF-8.
+    """Write ``contents`` to a file so that a crash leaves either the old or the new contents.
+
+    A string is encoded as UTF-8.
 
     If ``path`` is a symbolic link, its target is replaced.
 
@@ -83,12 +85,12 @@ def open_atomically(path: Path) -> Iterator[BufferedWriter]:
 
 
 def read_package_file(package: str, name: str) -> str:
-    """Return the stripped text of a file inside a Python package, such as a prompt."""
+    """Return the text of the file ``name`` in a Python package, such as a prompt, without outer white space."""
     return importlib.resources.files(package).joinpath(name).read_text(encoding="utf-8").strip()
 
 
 def list_package_files(package: str, pattern: str) -> tuple[str, ...]:
-    """Return the sorted names, without suffix, of files in a Python package that match a glob pattern."""
+    """Return the sorted names, without suffix, of the files in a Python package that match a glob pattern."""
     with importlib.resources.as_file(importlib.resources.files(package)) as folder:
         return tuple(sorted(path.stem for path in folder.glob(pattern)))
 
@@ -107,7 +109,7 @@ def make_file_name(name: str) -> str:
 
 
 def get_source_file(source: str) -> str:
-    """Return the file path in a document's source, without the line or row number behind it.
+    """Return the file path in a document's source, without a line or row number at its end.
 
     >>> get_source_file("docs/records.jsonl:12"), get_source_file("docs/a.md")
     ('docs/records.jsonl', 'docs/a.md')

@@ -47,7 +47,7 @@ _EXAMPLE: Final = 'year >= 2020 and author in ("Ada", "Bo") and not path like "d
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A filter that compares one metadata field with values, such as ``year >= 2020``."""
+    """A filter that compares one field of a document or hyperedge with values, such as ``year >= 2020``."""
 
     field: str
     operator: FilterOperator
@@ -56,21 +56,21 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class AllOf:
-    """A filter that selects a document if all its sub-filters do (``and``)."""
+    """A filter that selects a document if all filters in ``parts`` select it (``and``)."""
 
     parts: tuple[Filter, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
-    """A filter that selects a document if at least one of its sub-filters does (``or``)."""
+    """A filter that selects a document if at least one filter in ``parts`` selects it (``or``)."""
 
     parts: tuple[Filter, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """A filter that selects a document if its sub-filter does not."""
+    """A filter that selects a document if the filter ``part`` does not select it (``not``)."""
 
     part: Filter
 
@@ -101,7 +101,7 @@ Not(part=Comparison(field='author', operator='=', values=('Ada',)))))
 
 
 def to_filter(where: Where, known_at: Time = None) -> Filter | None:
-    """Convert the text or JSON of a metadata filter into a filter; a filter or None is returned unchanged.
+    """Return a metadata filter from an expression such as ``"year >= 2020"``, from JSON or from a filter object.
 
     Args:
         where: A filter, its text or its JSON; None for none.
@@ -125,7 +125,7 @@ def to_filter(where: Where, known_at: Time = None) -> Filter | None:
 
 
 def format_filter(filter: Filter) -> str:
-    """Format a metadata filter as text that :func:`parse_filter` can parse."""
+    """Return a metadata filter as text, such as ``year >= 2020``, which :func:`parse_filter` can parse."""
     match filter:
         case Comparison(field, "in", values):
             return f"{_format_field(field)} in ({', '.join(map(_format_value, values))})"
@@ -156,17 +156,17 @@ def filter_to_json(filter: Filter) -> dict[str, Any]:
             return {"or": list(map(filter_to_json, parts))}
 
 
-def filter_from_json(tree: object, depth: int = 0) -> Filter:
-    """Parse a metadata filter from the JSON that :func:`filter_to_json` returns.
+def filter_from_json(value: object, depth: int = 0) -> Filter:
+    """Build a metadata filter from the JSON of :func:`filter_to_json`; ``depth`` is the nesting level of ``value``.
 
     Raises:
         FilterError: The JSON is not a filter.
     """
     if depth > _MAX_DEPTH:
         raise FilterError(f"the filter is nested more than {_MAX_DEPTH} levels deep")
-    if depth == 0 and (length := len(json.dumps(tree, default=str))) > _MAX_JSON_LENGTH:
+    if depth == 0 and (length := len(json.dumps(value, default=str))) > _MAX_JSON_LENGTH:
         raise FilterError(f"the filter has {length:,} characters of JSON; expected at most {_MAX_JSON_LENGTH:,}")
-    match tree:
+    match value:
         case {"field": str(field), "operator": str(operator), "values": list(values)} if _is_comparison(
             operator, values
         ):
@@ -178,7 +178,7 @@ def filter_from_json(tree: object, depth: int = 0) -> Filter:
         case {"or": [_, *_] as parts}:
             return AnyOf(tuple(filter_from_json(part, depth + 1) for part in parts))
     raise FilterError(
-        f'a filter is {json.dumps(tree, default=str)[:80]}; expected {{"field", "operator", "values"}}, '
+        f'a filter is {json.dumps(value, default=str)[:80]}; expected {{"field", "operator", "values"}}, '
         '{"and": [...]}, {"or": [...]} or {"not": {...}}'
     )
 
@@ -195,7 +195,7 @@ def collect_fields(filter: Filter) -> set[str]:
 
 
 def list_document_fields(id: str, document: Document | Origin) -> dict[str, MetadataValue]:
-    """Return the fields of a document that a filter can compare: metadata, id, title, source and URL.
+    """Return the fields of a document that a filter can compare: metadata, and ``id``, title, source and URL.
 
     A stored document has the time when the index learnt it, too.
     """
@@ -206,26 +206,26 @@ def list_document_fields(id: str, document: Document | Origin) -> dict[str, Meta
 
 
 def list_hyperedge_fields(kind: str, roles: Sequence[str]) -> dict[str, MetadataValue]:
-    """Return the fields of a hyperedge that a filter can compare: its kind and roles."""
+    """Return the fields of a hyperedge that a filter can compare: ``hyperedge.kind`` and ``hyperedge.role``."""
     fields: dict[str, MetadataValue] = {"hyperedge.kind": kind}
     return fields | ({"hyperedge.role": tuple(roles)} if roles else {})
 
 
-def is_selected(filter: Filter, record: Mapping[str, MetadataValue]) -> bool:
-    """Return whether a document with the metadata fields ``record`` satisfies a filter.
+def is_selected(filter: Filter, fields: Mapping[str, MetadataValue]) -> bool:
+    """Return whether a document with these metadata ``fields`` satisfies a filter.
 
     >>> is_selected(parse_filter("modified <= 2024"), {"modified": "2024-05-31T10:00:00+00:00"})
     True
     """
     match filter:
         case Comparison():
-            return compare_field(filter, record.get(filter.field))
+            return compare_field(filter, fields.get(filter.field))
         case Not(part):
-            return not is_selected(part, record)
+            return not is_selected(part, fields)
         case AllOf(parts):
-            return all(is_selected(part, record) for part in parts)
+            return all(is_selected(part, fields) for part in parts)
         case AnyOf(parts):
-            return any(is_selected(part, record) for part in parts)
+            return any(is_selected(part, fields) for part in parts)
 
 
 def compare_field(comparison: Comparison, field: MetadataValue | None) -> bool:
@@ -249,7 +249,7 @@ def _is_equal(item: FilterValue, value: FilterValue) -> bool:
         return _format_scalar(item) == _format_scalar(value)
     if isinstance(item, str) and isinstance(value, str):
         return normalize_value(item) == normalize_value(value)
-    return _compare(item, value, lambda mine, other: mine.low == other.low)
+    return _compare_ordered(item, value, lambda mine, other: mine.low == other.low)
 
 
 def _is_like(item: FilterValue, value: FilterValue) -> bool:
@@ -261,8 +261,8 @@ def _compile_pattern(pattern: str) -> re.Pattern[str]:
     return re.compile(translate(re.sub(r"\[", "[[]", pattern)))
 
 
-def _compare(item: FilterValue, value: FilterValue, is_satisfied: Callable[[Extent, Extent], bool]) -> bool:
-    """Compare two values as numbers, or else as dates; False if they are neither. ``is_satisfied`` is the operator."""
+def _compare_ordered(item: FilterValue, value: FilterValue, is_satisfied: Callable[[Extent, Extent], bool]) -> bool:
+    """Return whether ``is_satisfied`` holds for two values, compared as numbers or dates; False for other values."""
     if isinstance(item, bool) or isinstance(value, bool):
         return False
     for parse in (_parse_plain_number, parse_date):
@@ -281,10 +281,14 @@ _COMPARE: dict[str, Callable[[FilterValue, FilterValue], bool]] = {
     "=": _is_equal,
     "in": _is_equal,
     "like": _is_like,
-    "<": lambda item, value: _compare(item, value, lambda mine, other: mine.low < other.low),
-    "<=": lambda item, value: _compare(item, value, lambda mine, other: mine.low < other.end or mine.low == other.low),
-    ">": lambda item, value: _compare(item, value, lambda mine, other: mine.low >= other.end and mine.low > other.low),
-    ">=": lambda item, value: _compare(item, value, lambda mine, other: mine.low >= other.low),
+    "<": lambda item, value: _compare_ordered(item, value, lambda mine, other: mine.low < other.low),
+    "<=": lambda item, value: _compare_ordered(
+        item, value, lambda mine, other: mine.low < other.end or mine.low == other.low
+    ),
+    ">": lambda item, value: _compare_ordered(
+        item, value, lambda mine, other: mine.low >= other.end and mine.low > other.low
+    ),
+    ">=": lambda item, value: _compare_ordered(item, value, lambda mine, other: mine.low >= other.low),
 }
 
 
@@ -313,7 +317,7 @@ class _Token:
 
 
 class _Parser:
-    """A recursive-descent parser for the text of a filter."""
+    """A recursive-descent parser of a metadata filter in text form, such as ``year >= 2020``."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -344,7 +348,7 @@ class _Parser:
         return self._tokens[self._next]
 
     def _accept(self, *tokens: str) -> str:
-        """Consume and return the next token if it is one of ``tokens``; otherwise return an empty string."""
+        """Consume and return the next token of the filter if it is one of ``tokens``; otherwise return ""."""
         token = self._token
         if token.kind not in ("operator", "keyword") or token.text not in tokens:
             return ""
@@ -424,7 +428,7 @@ class _Parser:
 
 
 def _is_comparison(operator: str, values: Sequence[object]) -> bool:
-    """Return whether a comparison is valid: a supported operator, with the right number and types of values."""
+    """Return whether JSON values form a valid comparison: a supported operator, with the right number of values."""
     count_fits = {"exists": not values, "in": bool(values)}.get(operator, len(values) == 1)
     return (
         operator in get_args(FilterOperator) and count_fits and all(isinstance(value, FilterValue) for value in values)

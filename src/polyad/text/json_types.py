@@ -30,7 +30,7 @@ _SIZE = re.compile("[0-9]{1,15}")
 
 
 class FieldError(ValueError):
-    """Raised if a field of a JSON file has a value of the wrong type.
+    """An error for a field of a JSON file whose value has the wrong type.
 
     Attributes:
         expected: Expected type or values.
@@ -44,7 +44,7 @@ class FieldError(ValueError):
 
 
 def parse_value(value: Any, type_: Any, place: str = "") -> Any:
-    """Convert a JSON value to a Python type, such as a dataclass, and check the types of all fields.
+    """Convert the JSON ``value`` to the Python type ``type_``, such as a dataclass, and check all field types.
 
     A dataclass and a typed dictionary are read from an object without other keys, a tuple and a frozenset from an
     array, a mapping from an object, a vector from base64 of little-endian float32.
@@ -86,7 +86,7 @@ def parse_value(value: Any, type_: Any, place: str = "") -> Any:
 
 
 def format_value(value: Any) -> Any:
-    """Convert a Python value to JSON, from which :func:`parse_value` builds an equal value.
+    """Convert a Python value to JSON; :func:`parse_value` converts the JSON back to an equal value.
 
     >>> format_value(np.ones(2, dtype=np.float32))
     'AACAPwAAgD8='
@@ -167,9 +167,9 @@ def _get_fields(kind: Any) -> tuple[Mapping[str, Any], frozenset[str]]:
     return get_type_hints(kind), frozenset(name for name, optional in has_default.items() if not optional)
 
 
-def is_number(value: object, kind: Any = int | float) -> bool:
-    """Return whether a JSON value is a finite number of moderate size."""
-    return isinstance(value, kind) and not isinstance(value, bool) and abs(value) <= _MAX_NUMBER
+def is_number(value: object, number_type: Any = int | float) -> bool:
+    """Return whether a JSON value is a finite number of ``number_type``, not larger than 1e15."""
+    return isinstance(value, number_type) and not isinstance(value, bool) and abs(value) <= _MAX_NUMBER
 
 
 _SCALARS: Mapping[Any, tuple[Callable[[Any], bool], str]] = {

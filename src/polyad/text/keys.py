@@ -60,7 +60,7 @@ _DECIMAL_POINT_MARK = "\ue000"
 
 
 class _CleanupTable(dict[int, str | None]):
-    """A ``str.translate`` table that removes or replaces characters by Unicode category, for entity keys."""
+    """A ``str.translate`` table for entity keys: replaces punctuation by spaces and removes invisible characters."""
 
     def __missing__(self, code: int) -> str | None:
         replacement = _get_replacement(chr(code))
@@ -85,7 +85,7 @@ _CLEANUP.update({ord(letter): letter for letter in "%#+°"})
 
 @lru_cache(maxsize=1 << 16)
 def build_entity_key(name: str) -> str:
-    """Return the normalised form of an entity's name, shared by all its spellings; empty if ``name`` is no name.
+    """Return the entity key of a name (normalised form that all its spellings share); empty if it is no name.
 
     Idempotent, so a key may be passed where a name is expected. An acronym that is spelt like a function word keeps its
     capitals, to be told from it.
@@ -106,7 +106,7 @@ def build_entity_key(name: str) -> str:
 
 @lru_cache(maxsize=1 << 12)
 def build_name_key(name: str) -> str:
-    """Return the normalised form of a text that is certainly a name, even if it looks like a number or "the".
+    """Return the entity key (normalised form) of a text that is certainly a name, even "24" or "It".
 
     A title, a type or a capital inside a sentence says so; see :func:`is_inside_sentence`. A key may be passed too.
 
@@ -132,7 +132,7 @@ def build_argument_key(value: str) -> str:
 
 
 def is_inside_sentence(text: str, start: int) -> bool:
-    """Return whether ``text`` has a capital letter at ``start`` inside a sentence, as in names.
+    """Return whether the character at ``start`` is a capital letter that does not begin a sentence, as in names.
 
     >>> is_inside_sentence("He saw Up twice. It was good.", 7), is_inside_sentence("He saw Up twice. It was good.", 17)
     (True, False)
@@ -145,7 +145,7 @@ def _build_key(name: str) -> str:
 
 
 def _normalize_spelling(name: str) -> tuple[str, str]:
-    """Return the normalised form of a name with its articles ("the"), and the cleaned name."""
+    """Return a pair: the name in normalised spelling, and the name without a suffix such as "(film)"."""
     text = name if name.isascii() else unicodedata.normalize("NFKC", limit_marks(name.replace(_DECIMAL_POINT_MARK, "")))
     if "(" in text:
         text = _remove_disambiguators(text)
@@ -193,7 +193,7 @@ def _join_initials(initials: re.Match[str]) -> str:
 
 
 def _remove_articles(key: str) -> str:
-    """Return the key without leading articles, unless too little would remain: "The Who" stays."""
+    """Return an entity key without leading articles, unless too little would remain: "the who" stays."""
     words = key.split(" ")
     first, last = 0, len(words) - 1
     while first < last and words[first] in ("the", "a", "an"):
@@ -219,16 +219,16 @@ def _is_ideograph(character: str) -> bool:
     return unicodedata.name(character, "").startswith("CJK UNIFIED")
 
 
-def build_labelled_key(key: str, label: str) -> str:
-    """Return an entity key that includes the entity's type, to separate entities with the same name.
+def build_labelled_key(key: str, entity_type: str) -> str:
+    """Return an entity key with the entity's type appended, to separate entities of the same name.
 
     It is spelt as a name of an entity given as data would be, and as no name in running text is.
 
     >>> build_labelled_key("washington", "Location"), build_labelled_key("washington", "")
     ('washington (location)', 'washington')
     """
-    label = " ".join(label.casefold().split())
-    return f"{key} ({label})" if key and label else key
+    entity_type = " ".join(entity_type.casefold().split())
+    return f"{key} ({entity_type})" if key and entity_type else key
 
 
 CAPITALISED = frozenset(
@@ -257,7 +257,7 @@ _NON_NAME_TYPES = frozenset(
 
 
 def find_mention_key(mention: Mention, text: str) -> str:
-    """Return the entity key (normalised name) of a mention; an empty string if the mention is no name."""
+    """Return the entity key (normalised name) of a mention in ``text``; empty if the mention is no name."""
     key = build_entity_key(mention.name)
     if key or mention.start < 0:
         return key
@@ -267,7 +267,7 @@ def find_mention_key(mention: Mention, text: str) -> str:
 
 
 def find_named_key(name: str, kind: str, title: str, text: str, spans: list[tuple[int, int]]) -> str:
-    """Return the entity key of a name in a model's reply; empty if the passage ``text`` shows that it is no name.
+    """Return the entity key of a name in a model's reply; empty if the passage shows that it is no name.
 
     Args:
         name: The name in the model's spelling.
@@ -305,7 +305,7 @@ _EVERYDAY_WORDS = COMMON_WORDS | FUNCTION_WORDS | GENERIC_WORDS | FORMS_OF_ADDRE
 
 
 class _Token(NamedTuple):
-    """A word of a text in two normalised forms: the form inside an entity key, and the form at the key's end.
+    """A word of a text in two normalised forms: for the inside of an entity key, and for its end.
 
     Attributes:
         start, end: Span of the word.
@@ -329,21 +329,25 @@ class EntityNameMatcher:
     are function words but for one ("came out").
 
     Args:
-        find_known: Returns which of the entity keys exist; called once with all keys of a text.
+        find_existing_keys: Returns which of the entity keys exist; called once with all keys of a text.
     """
 
-    def __init__(self, find_known: Callable[[Iterable[str]], Container[str]]) -> None:
-        self._find_known = find_known
+    def __init__(self, find_existing_keys: Callable[[Iterable[str]], Container[str]]) -> None:
+        self._find_existing_keys = find_existing_keys
 
     def find(self, text: str) -> list[Mention]:
-        """Return mentions of the matcher's entity names in ``text``, without overlap; the longest name wins."""
+        """Return all mentions of entity names in ``text``, without overlap; the longest name wins."""
         words = list(_split_words(text))
         windows = [_build_keys(text, words[start : start + _MAX_NAME_WORDS]) for start in range(len(words))]
-        existing = self._find_known({v for keys in windows for key in keys for v in _get_key_variants(key) if v})
+        existing = self._find_existing_keys(
+            {v for keys in windows for key in keys for v in _get_key_variants(key) if v}
+        )
         mentions: list[Mention] = []
         position = 0
         while position < len(words):
-            length = self._match(text, words[position : position + _MAX_NAME_WORDS], windows[position], existing)
+            length = self._count_name_words(
+                text, words[position : position + _MAX_NAME_WORDS], windows[position], existing
+            )
             if length:
                 matched = _skip_article(text, words[position : position + length])
                 start = matched[0].start
@@ -352,42 +356,46 @@ class EntityNameMatcher:
             position += max(1, length)
         return mentions
 
-    def _match(self, text: str, window: list[_Token], keys: Sequence[str], existing: Container[str]) -> int:
-        """Return how many words at the start of the window form the longest entity name; 0 if they form none."""
-        for length in range(len(window), 0, -1):
+    def _count_name_words(self, text: str, words: list[_Token], keys: Sequence[str], existing: Container[str]) -> int:
+        """Return how many of the next ``words`` form the longest entity name; 0 if they form none.
+
+        ``keys`` are the entity keys of the first word, of the first two words, and so on; ``existing`` those of the
+        index.
+        """
+        for length in range(len(words), 0, -1):
             if not any(key in existing for key in _get_key_variants(keys[length - 1])):
                 continue
-            key = build_entity_key(text[window[0].start : window[length - 1].end])
-            is_known = key in existing or (bool(key) and key in self._find_known([key]))
-            if is_known and _is_name_here(text, _skip_article(text, window[:length])):
+            key = build_entity_key(text[words[0].start : words[length - 1].end])
+            is_known = key in existing or (bool(key) and key in self._find_existing_keys([key]))
+            if is_known and _is_name_here(text, _skip_article(text, words[:length])):
                 return length
         return 0
 
 
-def _build_keys(text: str, window: Sequence[_Token]) -> list[str]:
-    """Return the possible entity keys at the start of a window of words: of one word, of two words, and so on."""
+def _build_keys(text: str, words: Sequence[_Token]) -> list[str]:
+    """Return the entity key (normalised name) of the first word, of the first two words, and so on, up to all."""
     keys = []
     joined = ""
     irregular = False
-    for word in window:
+    for word in words:
         irregular = irregular or word.irregular
-        keys.append(build_entity_key(text[window[0].start : word.end]) if irregular else joined + word.last)
+        keys.append(build_entity_key(text[words[0].start : word.end]) if irregular else joined + word.last)
         joined += word.inner + " "
     return keys
 
 
 def _get_key_variants(key: str) -> list[str]:
-    """Return a list of the key and, if the key begins with an article, the key without the article."""
+    """Return the entity key and, if it begins with an article, also the key without the article."""
     return [key, key.partition(" ")[2]] if key.startswith(_ARTICLE_STARTS) else [key]
 
 
-def _skip_article(text: str, words: list[_Token]) -> list[_Token]:
+def _skip_article(text: str, name: list[_Token]) -> list[_Token]:
     """Return the words of a name without a leading article, unless the article belongs to the name."""
-    first, end = words[0], words[-1].end
-    if len(words) == 1 or first.inner not in _ARTICLES:
-        return words
-    without = build_entity_key(text[words[1].start : end])
-    return words[1:] if without == build_entity_key(text[first.start : end]) else words
+    first, end = name[0], name[-1].end
+    if len(name) == 1 or first.inner not in _ARTICLES:
+        return name
+    without = build_entity_key(text[name[1].start : end])
+    return name[1:] if without == build_entity_key(text[first.start : end]) else name
 
 
 def _split_words(text: str) -> Iterator[_Token]:
@@ -401,19 +409,19 @@ def _split_words(text: str) -> Iterator[_Token]:
         yield _Token(match.start(), match.end(), inner, last, len(inner) == 1 or not inner.isalpha() or word.isupper())
 
 
-def _is_name_here(text: str, words: list[_Token]) -> bool:
-    """Return whether words that spell an entity's name are used as the name, not as ordinary words ("it").
+def _is_name_here(text: str, name: list[_Token]) -> bool:
+    """Return whether the words ``name`` in ``text`` are used as an entity's name, not as ordinary words ("it").
 
-    Otherwise they are everyday English, or the end and the beginning of two clauses.
+    Ordinary words are everyday English, or the end and the beginning of two clauses.
     """
-    if any(text[word.start].isupper() or text[word.start].isdigit() for word in words[1:]):
-        first = text[words[0].start]
-        return first.isupper() or first.isdigit() or not _crosses_punctuation(text, words)
-    if len(words) > 1:
-        content = sum(word.last not in FUNCTION_WORDS for word in words)
-        is_term = content == len(words) or content >= _MIN_CONTENT_WORDS
-        return is_term and not _crosses_punctuation(text, words)
-    word = words[0]
+    if any(text[word.start].isupper() or text[word.start].isdigit() for word in name[1:]):
+        first = text[name[0].start]
+        return first.isupper() or first.isdigit() or not _crosses_punctuation(text, name)
+    if len(name) > 1:
+        content = sum(word.last not in FUNCTION_WORDS for word in name)
+        is_term = content == len(name) or content >= _MIN_CONTENT_WORDS
+        return is_term and not _crosses_punctuation(text, name)
+    word = name[0]
     if word.last not in _EVERYDAY_WORDS:
         return True
     return text[word.start].isupper() and not _SENTENCE_START.search(text, max(0, word.start - 4), word.start)

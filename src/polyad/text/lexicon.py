@@ -35,7 +35,7 @@ FUNCTION_WORDS = frozenset(
 
 
 def _list_capitals() -> str:
-    """Return all capital letters of Unicode's first plane as ranges for a regex character class."""
+    """Return all capital letters up to U+FFFF as ranges such as ``A-Z``, for a character class of a regex."""
     with_capitals = (*range(0x2E80), *range(0xA640, 0xAC00), *range(0xFE70, 0x10000))  # not Chinese, Korean, ...
     codes = [code for code in with_capitals if chr(code).istitle() or chr(code).isupper()]
     ranges: list[list[int]] = []

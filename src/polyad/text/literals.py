@@ -77,7 +77,7 @@ TYPES = get_args(ArgumentType)
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """The numeric range of a fact's value that is no entity: a number, or the seconds in which a date lies.
+    """The range of numbers, or of seconds, that a number, date or boolean in a fact stands for.
 
     Attributes:
         low: The beginning of the range.
@@ -91,7 +91,7 @@ class Extent:
 
 
 def infer_type(value: str) -> ArgumentType:
-    """Return the likely type of an argument's value: number, date, boolean, text, or entity for a possible name.
+    """Return the likely type of an argument's text: number, date, boolean, string, or entity for a possible name.
 
     >>> [infer_type(value) for value in ("-250", "5 mg", "12 Monkeys", "2015-03", "Yes", "AB-", "007", "Us", "")]
     ['number', 'number', 'entity', 'date', 'boolean', 'entity', 'entity', 'entity', 'string']
@@ -108,7 +108,7 @@ def infer_type(value: str) -> ArgumentType:
 
 
 def parse_number(value: str, unit: str = "") -> Extent | None:
-    """Parse a number with an optional unit, such as "3.5 mg"; None if the value is no number.
+    """Parse a number with a unit, such as "3.5 mg"; ``unit`` is the default unit. None if it is no number.
 
     >>> parse_number("1,200.50 mg/dl")
     Extent(low=Decimal('1200.50'), end=Decimal('1200.50'), unit='mg/dl')
@@ -122,7 +122,7 @@ def parse_number(value: str, unit: str = "") -> Extent | None:
 
 
 def parse_date(value: str) -> Extent | None:
-    """Parse an ISO 8601 year, month, day, minute or second as a period; None if the value is no date.
+    """Parse an ISO 8601 year, month, day, minute or second as a range of seconds; None if it is no date.
 
     A time without a zone is in UTC. Years are those of the common era, with four digits.
     """
@@ -164,13 +164,13 @@ def get_extent(argument: Argument) -> Extent | None:
 
 
 def parse_condition(text: str) -> Condition:
-    """Parse a condition such as ``role=value`` or ``role>=value``.
+    """Parse a condition on an argument of a fact, such as ``role=value`` or ``year >= 1990``.
 
     >>> parse_condition("winner=Ines Moreau"), parse_condition("year >= 1990")
     (Condition(role='winner', operator='=', value='Ines Moreau'), Condition(role='year', operator='>=', value='1990'))
 
     Raises:
-        ConfigurationError: It is none, or compares the order of what has none.
+        ConfigurationError: ``text`` is no condition, or compares the order of values other than numbers and dates.
     """
     match = _CONDITION.fullmatch(text.strip())
     operators = ", ".join(get_args(Operator))
@@ -186,7 +186,7 @@ def parse_condition(text: str) -> Condition:
 
 
 def convert_unit(extent: Extent, unit: str) -> Extent | None:
-    """Convert a numeric range to another unit, exactly; None if impossible. A missing unit fits any unit.
+    """Convert a numeric range to another unit, exactly; None if impossible. A range without unit is unchanged.
 
     Only units are converted that differ by a decimal prefix: a minute or a pound is in none but its own.
 
@@ -202,19 +202,19 @@ def convert_unit(extent: Extent, unit: str) -> Extent | None:
 
 
 def list_convertible_units(unit: str) -> list[str]:
-    """Return all units to which ``unit`` can be converted, including itself."""
+    """Return all units to which ``unit`` can be converted, including ``unit``."""
     if unit not in _SCALES:
         return [unit]
     return [other for other, (base, _) in _SCALES.items() if base == _SCALES[unit][0]]
 
 
 def parse_condition_extent(condition: Condition, type: ArgumentType) -> Extent | None:
-    """Return the numeric range of a condition's value read as ``type``; None if the value has another type."""
+    """Return the numeric range of a condition's value, read as ``type``; None if it is no such value."""
     return get_extent(Argument(condition.role, condition.value, type))
 
 
 def parse_condition_year(condition: Condition) -> int | None:
-    """Return the year of a condition such as ``born > 1990-05-01``; None if its value is no such date.
+    """Return the year in a condition on dates, such as ``born > 1990-05-01``; None for other conditions.
 
     Numbers of four digits are compared with this year.
     """
@@ -291,13 +291,13 @@ def _is_equal(condition: Condition, argument: Argument) -> bool:
     return mine is not None and other is not None and mine.low == other.low and mine.end == other.end
 
 
-def _convert_to_common_unit(mine: Extent | None, condition: Extent | None) -> tuple[Extent | None, Extent | None]:
-    """Return both numeric ranges in the unit of the first; the second is None if its unit is not convertible."""
-    return mine, None if mine is None or condition is None else convert_unit(condition, mine.unit)
+def _convert_to_common_unit(first: Extent | None, second: Extent | None) -> tuple[Extent | None, Extent | None]:
+    """Return two numeric ranges, both in the unit of ``first``; ``second`` becomes None if it cannot be converted."""
+    return first, None if first is None or second is None else convert_unit(second, first.unit)
 
 
 def _shift(value: Decimal, power: int) -> Decimal:
-    """Multiply a decimal number by ten to the ``power``, without rounding."""
+    """Return a decimal number times ten to the ``power``, without rounding."""
     sign, digits, exponent = value.as_tuple()
     assert isinstance(exponent, int), "a literal is finite"
     return Decimal((sign, digits, exponent + power))

@@ -22,9 +22,9 @@ _IS_UNSPACED = re.compile(f"[{UNSPACED}]")
 
 
 def find_name_spans(name: str, text: str) -> list[tuple[int, int]]:
-    """Return the spans at which a name occurs in ``text``: in its exact case or, failing that, in any case.
+    """Return all spans of a name in ``text`` in its exact case or, if there are none, its spans in any case.
 
-    A name in capitals alone may be an acronym, which in another case is another word: it has its own case only.
+    A name in capitals, such as "US", may be an acronym, so it is only searched for in capitals.
 
     >>> find_name_spans("Polish", "polish Polish"), find_name_spans("Us", "told us"), find_name_spans("US", "told us")
     ([(7, 13)], [(5, 7)], [])
@@ -33,11 +33,11 @@ def find_name_spans(name: str, text: str) -> list[tuple[int, int]]:
 
 
 def find_occurrences(name: str, text: str, *, ignore_case: bool = False) -> list[tuple[int, int]]:
-    """Return the disjoint spans at which ``name`` occurs in ``text`` as whole words, in order.
+    """Return the spans of the whole-word occurrences of ``name`` in ``text``, in order and without overlap.
 
-    There is a bound wherever one of the neighbours is of a script that is written without spaces, but none between a
-    letter and the signs above and below it. What is longer than 1,000 characters is not looked for: in a text of
-    nothing but repetitions the time is their product.
+    Beside a character of a script without spaces, such as Chinese, a word may begin or end anywhere, but not between a
+    letter and its marks. A name of more than 1,000 characters is not searched for, because in a repetitive text the
+    time would grow with the product of both lengths.
 
     >>> find_occurrences("Rome", "Rome, Romeo and Rome")
     [(0, 4), (16, 20)]

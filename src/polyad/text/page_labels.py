@@ -24,13 +24,13 @@ _LABEL = re.compile(r"(.*?)(\d{1,9}|(?<![^\W_])(?:[ivxlcdm]{1,15}|[IVXLCDM]{1,15
 _RUN = re.compile(r"(\d{1,9}): ?(.*)", re.DOTALL)
 
 
-def format_runs(labels: Sequence[str]) -> tuple[str, ...]:
-    """Format page labels compactly: the first page number and label of each run of consecutive labels.
+def format_runs(page_labels: Sequence[str]) -> tuple[str, ...]:
+    """Return one string for each run of consecutive page labels: the run's first page number and label.
 
     >>> format_runs(["Cover", "i", "ii", "iii", "1", "2"])
     ('1: Cover', '2: i', '5: 1')
     """
-    short_labels = [label if len(label) <= _MAX_LABEL else "" for label in map(str.strip, labels)]
+    short_labels = [label if len(label) <= _MAX_LABEL else "" for label in map(str.strip, page_labels)]
     runs: list[str] = []
     if not any(short_labels):
         return ()
@@ -43,7 +43,7 @@ def format_runs(labels: Sequence[str]) -> tuple[str, ...]:
 
 
 def find_page_label(metadata: Mapping[str, MetadataValue], page: int | None) -> str | None:
-    """Return the label of a page (counted from 1) from the document's metadata; None if it is not labelled.
+    """Return the label of a page (numbered from 1) in a document's metadata; None if the page has no label.
 
     >>> find_page_label({"page_labels": ("1: Cover", "2: i", "5: 1")}, 4)
     'iii'
@@ -56,30 +56,30 @@ def find_page_label(metadata: Mapping[str, MetadataValue], page: int | None) -> 
     return add_to_label(starts.get(start, ""), page - start) or None
 
 
-def add_to_label(label: str, count: int) -> str:
-    """Return the page label ``count`` pages after ``label``: "iv" plus 2 is "vi".
+def add_to_label(label: str, page_count: int) -> str:
+    """Return the page label ``page_count`` pages after ``label``: two pages after "iv" is "vi".
 
     >>> add_to_label("A-9", 1), add_to_label("xii", 2), add_to_label("Cover", 0), add_to_label("Cover", 1)
     ('A-10', 'xiv', 'Cover', '')
     """
     match = _LABEL.fullmatch(label)
-    if not count or not match:
-        return "" if count else label
+    if not page_count or not match:
+        return "" if page_count else label
     prefix, number = match.groups()
     if number.isdecimal():
-        return f"{prefix}{int(number) + count:0{len(number) if number.startswith('0') else 1}}"
-    following = _format_roman(parse_roman(number.lower()) + count)
+        return f"{prefix}{int(number) + page_count:0{len(number) if number.startswith('0') else 1}}"
+    following = _format_roman(parse_roman(number.lower()) + page_count)
     return prefix + (following.upper() if number.isupper() else following)
 
 
 def parse_roman(numeral: str) -> int:
-    """Return the integer of a Roman numeral in lower case."""
+    """Return the integer value of a lower-case Roman numeral, such as 4 for "iv"."""
     values = [_VALUES[letter] for letter in numeral]
     return sum(-value if value < after else value for value, after in pairwise([*values, 0]))
 
 
 def _format_roman(value: int) -> str:
-    """Format a positive integer as a Roman numeral in lower case."""
+    """Return a positive integer as a lower-case Roman numeral, such as "iv" for 4."""
     numeral = ""
     for letters, unit in _NUMERALS.items():
         count, value = divmod(value, unit)

@@ -25,7 +25,7 @@ _MAX_CHARACTERS = 200_000
 
 
 class Prompts:
-    """The prompts for language models: built-in prompts, some of them replaced by files of the user.
+    """A collection of all prompts for language models: polyad's prompts, some of them replaced by the user's files.
 
     Args:
         directory: Files ``NAME.md`` in it replace the prompts of these names; None for polyad's own.
@@ -38,14 +38,14 @@ class Prompts:
         self._overrides = _read_overrides(Path(directory)) if directory else {}
 
     def get_text(self, name: str, /, **values: object) -> str:
-        """Return the text of the prompt ``name``, with each ``{placeholder}`` replaced by its value."""
+        """Return the prompt with this ``name``; each ``{placeholder}`` is replaced by the value with the same name."""
         prompt = self._overrides.get(name) or _read_default(name)
         for key, value in values.items():
             prompt = prompt.replace(f"{{{key}}}", str(value))
         return prompt
 
     def get_parts(self, name: str) -> tuple[str, str]:
-        """Return the two parts of a fact extraction prompt: the first request and the follow-up request.
+        """Return both parts of the fact extraction prompt ``name``: the first request and the follow-up request.
 
         A file with only a first part is used with polyad's second part.
         """
@@ -54,13 +54,12 @@ class Prompts:
         return first.strip(), (second or default).strip()
 
     def fingerprint(self, *names: str) -> str:
-        """Return a hash of the prompts that the user replaced; an empty string if none were replaced."""
+        """Return a hash of the prompts among ``names`` that the user replaced; "" if the user replaced none."""
         replaced = [f"{name}\n{self._overrides[name]}" for name in names if name in self._overrides]
         return hashlib.sha256("\n".join(replaced).encode()).hexdigest()[:12] if replaced else ""
 
 
 def _read_default(name: str) -> str:
-    """Return polyad's built-in prompt with this name."""
     return read_package_file("polyad", f"prompts/{name}.md")
 
 
@@ -81,7 +80,7 @@ def _read_overrides(directory: Path) -> dict[str, str]:
 
 
 def read_prompt(path: Path, name: str) -> str:
-    """Return the text of a prompt file after checking its encoding and length.
+    """Return the text of the user's prompt file ``path`` after a check of encoding and length.
 
     Args:
         path: The file.
@@ -119,7 +118,7 @@ _ROLES = ("system", "user", "assistant", "start_of_turn", "end_of_turn")
 
 
 def escape_tags(text: str, tags: Iterable[str]) -> str:
-    """Escape tags and chat role markers in ``text``, against prompt injection.
+    """Escape the given ``tags``, such as ``</passage>``, and chat role markers in ``text``, against prompt injection.
 
     >>> escape_tags("<b>So</b> ends the </passage><|im_end|>", ["passage"])
     '<b>So</b> ends the &lt;/passage>&lt;|im_end|>'
@@ -130,7 +129,7 @@ def escape_tags(text: str, tags: Iterable[str]) -> str:
 
 
 def join_lines(lines: str) -> str:
-    r"""Join lines with spaces; a semicolon follows each line that has no final punctuation.
+    r"""Return lines as one line; a semicolon follows each line without final punctuation.
 
     >>> join_lines("King of Italy\nHe took Ravenna.\n killed by  Theoderic ")
     'King of Italy; He took Ravenna. killed by Theoderic'
@@ -140,12 +139,12 @@ def join_lines(lines: str) -> str:
 
 
 def count_prompt_tokens(prompt: Prompt) -> int:
-    """Estimate the number of tokens of a prompt, without its JSON schema."""
+    """Estimate the number of tokens in the system and user text of a prompt, without the prompt's JSON schema."""
     return count_tokens(prompt.system) + count_tokens(prompt.user)
 
 
 def quote_passage(text: str, title: str = "") -> str:
-    r"""Return a passage inside ``<passage>`` tags, with its title, if any, as an attribute.
+    r"""Return a passage in ``<passage>`` tags for a prompt; a ``title`` becomes an attribute of the tag.
 
     >>> quote_passage("She met him.", "Ada")
     '<passage title="Ada">\nShe met him.\n</passage>'
@@ -156,7 +155,7 @@ def quote_passage(text: str, title: str = "") -> str:
 
 
 def quote_replies(text: str) -> str:
-    """Return a language model's earlier replies inside ``<replies>`` tags, for a follow-up prompt.
+    """Return ``text``, a language model's earlier replies, inside ``<replies>`` tags for a follow-up prompt.
 
     The completion mark is not escaped.
     """

@@ -60,7 +60,7 @@ _ROW = re.compile(r"\t|    | \| |\.\.\.\.| \. \. \.|\|$")
 
 
 class _Line(NamedTuple):
-    """A line of text, split into its margin (indentation and quotation marks ``>``) and its content.
+    """A line of text, divided into a margin (indentation and quotation marks ``>``) and the text after the margin.
 
     Attributes:
         start: Offset of the line in the text, margin included.
@@ -80,8 +80,8 @@ class _Line(NamedTuple):
 def find_paragraphs(text: str) -> list[int]:
     r"""Return the character offset at which each paragraph of ``text`` begins, in order.
 
-    A line that was ended short of the margin ends a paragraph too, so a row of a table, a heading and a line of a list
-    are paragraphs. Each offset is of the beginning of a line. Time is linear in the length of the text.
+    A line that is much shorter than the width of its lines also ends a paragraph, so a table row, a heading and a list
+    item are paragraphs. Each offset is the beginning of a line. Time is linear in the length of the text.
 
     >>> find_paragraphs("A line that is wrapped since it is full\nends here.\n\n• One.\n• Two.")
     [0, 52, 59]
@@ -96,15 +96,15 @@ def _find_paragraphs(text: str, *, joins_clauses: bool) -> list[int]:
         if line.text:
             run.append(line)
         else:
-            starts.extend(_find_starts(run, joins_clauses))
+            starts.extend(_find_paragraph_starts(run, joins_clauses))
             run = []
     return starts
 
 
 def find_lines(text: str) -> list[int]:
-    r"""Return the character offsets at which lines of ``text`` begin, except lines that continue a wrapped line.
+    r"""Return the character offsets at which the lines of ``text`` begin, without continuations of a wrapped line.
 
-    Unlike :func:`find_paragraphs`, a line that is ended short of the margin ends here even if a sentence may continue:
+    Unlike in :func:`find_paragraphs`, a short line always ends, even if the next line may continue the sentence:
     commands and items of a list often begin with a small letter.
 
     >>> find_lines("cd /media\nmkdir cdrom0"), find_paragraphs("cd /media\nmkdir cdrom0")
@@ -118,7 +118,7 @@ _FENCE = re.compile(r"^[^\S\n]*(`{3,}|~{3,})([^`\n]*)$", re.MULTILINE)
 
 
 def is_fence(line: str) -> bool:
-    """Return whether a line is the first or last line of a Markdown code block."""
+    """Return whether a line is the first or last line of a Markdown code block, such as three backticks."""
     return _FENCE.fullmatch(line) is not None
 
 
@@ -144,9 +144,9 @@ def find_code_blocks(text: str) -> list[Span]:
     return blocks if start is None else [*blocks, Span(start, len(text))]
 
 
-def _follows_blank(text: str, fence: re.Match[str]) -> bool:
-    """Return whether a code fence is the first line of a text or follows a blank line; then it can open a block."""
-    before = text[: fence.start()]
+def _follows_blank(text: str, code_fence: re.Match[str]) -> bool:
+    """Return whether a code fence can begin a code block: at the start of ``text`` or after a blank line."""
+    before = text[: code_fence.start()]
     return not before.strip() or before.rstrip(" \t").endswith("\n\n")
 
 
@@ -172,18 +172,18 @@ def _split_lines(text: str) -> Iterator[_Line]:
         start += len(line)
 
 
-def _find_starts(run: Sequence[_Line], joins_clauses: bool) -> Iterator[int]:
-    """Yield the offsets at which paragraphs begin in ``run``, consecutive lines without blank lines.
+def _find_paragraph_starts(lines: Sequence[_Line], joins_clauses: bool) -> Iterator[int]:
+    """Yield the offsets at which paragraphs begin in ``lines``, consecutive lines without blank lines.
 
-    With ``joins_clauses``, a line that begins with a small letter continues the sentence of the line before.
+    With ``joins_clauses``, a line that begins with a small letter continues the sentence of the previous line.
     """
-    if not run:
+    if not lines:
         return
-    width = max(_MIN_WIDTH, *(line.indent + len(line.text) for line in run))
-    base = min(line.indent for line in run)
-    yield run[0].start
-    sign = run[0].text[:2]  # of the list that the paragraph is an item of, if it is one
-    for before, line in pairwise(run):
+    width = max(_MIN_WIDTH, *(line.indent + len(line.text) for line in lines))
+    base = min(line.indent for line in lines)
+    yield lines[0].start
+    sign = lines[0].text[:2]  # the bullet or number, if the paragraph is an item of a list
+    for before, line in pairwise(lines):
         opening = OPENING.match(line.text) is not None
         if (
             _STARTS_PARAGRAPH.match(line.text)
@@ -195,24 +195,24 @@ def _find_starts(run: Sequence[_Line], joins_clauses: bool) -> Iterator[int]:
 
 
 def _ends_sentence(line: str) -> bool:
-    """Return whether a line ends with the end of a sentence or clause."""
+    """Return whether the last characters of ``line`` end a sentence or clause, such as a full stop or "and"."""
     return _SENTENCE_END.search(line[-20:]) is not None
 
 
-def _is_short(before: _Line, line: _Line, width: int) -> bool:
-    """Return whether the line ``before`` had space for the first word of ``line``: its break was not a wrap."""
-    word = line.text.split(maxsplit=1)[0]
-    return before.indent + len(before.text) + 1 + len(word) <= _FULL_SHARE * width
+def _is_short(line: _Line, next_line: _Line, width: int) -> bool:
+    """Return whether ``line`` had space for the next line's first word within ``width``, so it was not wrapped."""
+    word = next_line.text.split(maxsplit=1)[0]
+    return line.indent + len(line.text) + 1 + len(word) <= _FULL_SHARE * width
 
 
-def _is_deliberate_break(before: _Line, line: _Line, width: int, base: int, joins_clauses: bool) -> bool:
-    """Return whether the break between two lines was intended, rather than a wrap at the line width."""
-    if before.depth != line.depth or before.row or _HEADING.match(before.text):
+def _is_deliberate_break(line: _Line, next_line: _Line, width: int, min_indent: int, joins_clauses: bool) -> bool:
+    """Return whether the break between two lines ends a paragraph, rather than being a wrap at ``width`` columns."""
+    if line.depth != next_line.depth or line.row or _HEADING.match(line.text):
         return True
-    if line.indent > base and before.indent != line.indent and _ends_sentence(before.text):
+    if next_line.indent > min_indent and line.indent != next_line.indent and _ends_sentence(line.text):
         return True
-    goes_on = joins_clauses and line.text[0].islower() and before.indent == line.indent
-    return not goes_on and (line.row or (not before.text.endswith(",") and _is_short(before, line, width)))
+    goes_on = joins_clauses and next_line.text[0].islower() and line.indent == next_line.indent
+    return not goes_on and (next_line.row or (not line.text.endswith(",") and _is_short(line, next_line, width)))
 
 
 HEADING_SEPARATOR = " / "
@@ -228,7 +228,7 @@ _ELLIPSIS = "..."
 
 
 def join_headings(paths: Iterable[Iterable[str]]) -> str:
-    """Join several heading paths into one: shared headings first, then the other headings of each path.
+    """Join heading paths, such as ``["Pump manual", "Safety"]``: shared headings first, then the other headings.
 
     If a path is the beginning of the next path, only the longer path is used.
 
@@ -267,16 +267,16 @@ _PAGE = re.compile(r"[^\S\n]*\w{1,6}[^\S\n]*$", re.MULTILINE)
 took quadratic time."""
 
 
-def _match_after(abbreviations: str) -> str:
-    """Return a regex lookbehind for a full stop after one of the abbreviations."""
+def _build_lookbehind(abbreviations: str) -> str:
+    """Return a regex that matches after a full stop of one of the ``abbreviations``, separated by spaces."""
     return "|".join(rf"(?<=\b{word}\.)" for word in abbreviations.split())
 
 
 _ABBREVIATION = re.compile(
     r"\.(?=\s)(?:"
-    rf"(?:{_match_after('fig figs vol vols p pp ch chs chap sec secs sect eq eqs para paras')})(?=\s+[\dIVXLC])"
-    rf"|(?:{_match_after('no nos art arts tab tabs cl reg app')})(?=\s+\d)"
-    rf"|{_match_after('conf dept lieut mons proc ste tel trans univ')})",
+    rf"(?:{_build_lookbehind('fig figs vol vols p pp ch chs chap sec secs sect eq eqs para paras')})(?=\s+[\dIVXLC])"
+    rf"|(?:{_build_lookbehind('no nos art arts tab tabs cl reg app')})(?=\s+\d)"
+    rf"|{_build_lookbehind('conf dept lieut mons proc ste tel trans univ')})",
     re.IGNORECASE,
 )
 """Full stops of abbreviations that sentencex does not know, where they end no sentence: before a number, or anywhere.
@@ -311,7 +311,7 @@ _CUTS = (
 
 
 def split_sentences(text: str, language: str) -> list[Span]:
-    """Return the character spans of the sentences in ``text``, in order.
+    """Return the character spans of the sentences in ``text``, in order; ``language`` is an ISO 639 code.
 
     The spans are disjoint and cover all but white space. No sentence continues across the beginning of a paragraph; see
     :func:`polyad.text.sentences.find_paragraphs`. A sentence of more than 200 words is cut at a semicolon, dash, line
@@ -324,7 +324,7 @@ def split_sentences(text: str, language: str) -> list[Span]:
     cuts = [0]
     for start, end in pairwise([*find_paragraphs(text), len(text)]):
         cuts.extend(
-            start + place for place in _find_ends(text[start:end], language.lower())
+            start + place for place in _find_sentence_ends(text[start:end], language.lower())
         )  # sentencex knows lower-case codes only
     cuts[1 if len(cuts) == 1 else -1 :] = [len(text)]
     whole = (trim_span(text, start, end) for start, end in pairwise(cuts))
@@ -332,7 +332,7 @@ def split_sentences(text: str, language: str) -> list[Span]:
 
 
 def trim_span(text: str, start: int, end: int) -> Span | None:
-    """Return the span without white space at its ends; None if the span is blank."""
+    """Return the span from ``start`` to ``end`` without white space at its ends; None if ``text`` is blank there."""
     part = text[start:end]
     stripped = part.lstrip()
     if not stripped:
@@ -341,15 +341,15 @@ def trim_span(text: str, start: int, end: int) -> Span | None:
     return Span(start, start + len(stripped.rstrip()))
 
 
-def _find_ends(paragraph: str, language: str) -> Iterator[int]:
-    """Yield the offset at which each sentence of a paragraph ends.
+def _find_sentence_ends(paragraph: str, language: str) -> Iterator[int]:
+    """Yield the offset at which each sentence of ``paragraph`` ends; ``language`` is an ISO 639 code.
 
     A piece without a word belongs to the sentence before it. In a text that begins sentences with capitals, no sentence
     ends before a lower-case letter.
     """
     copy = _mask_misleading(paragraph)
     end, first = 0, ""
-    for start, piece in _split_pieces(copy, language):
+    for start, piece in _split_masked(copy, language):
         holds_words = any(map(str.isalnum, piece))
         if end and holds_words and not (first.isupper() and piece.lstrip()[0].islower()):
             yield end
@@ -362,31 +362,31 @@ def _find_ends(paragraph: str, language: str) -> Iterator[int]:
         yield end or len(copy.rstrip())
 
 
-def _split_pieces(copy: str, language: str) -> Iterator[tuple[int, str]]:
-    """Yield (offset, piece) for each piece of a text; the library sentencex finds the ends of the pieces."""
+def _split_masked(text: str, language: str) -> Iterator[tuple[int, str]]:
+    """Yield pairs of offset and piece for each sentence that the library sentencex finds in ``text``."""
     start = done = 0
-    while start < len(copy):
-        window = copy[start : start + _WINDOW_CHARACTERS]
+    while start < len(text):
+        window = text[start : start + _WINDOW_CHARACTERS]
         pieces = _split_window(window, language)
-        if start + len(window) < len(copy):
+        if start + len(window) < len(text):
             if len(pieces) == 1:  # no sentence ends here; half is repeated, so that no end falls between two windows
                 start += _find_middle(window)
                 continue
             pieces.pop()  # the window cut this piece off, so the next window begins with it
         for piece in pieces:
             start += len(piece)
-            yield done, copy[done:start]
+            yield done, text[done:start]
             done = start
 
 
 def _find_middle(window: str) -> int:
-    """Return the offset of a word's end near the middle of a text window."""
+    """Return the offset of a word's end near the middle of the text ``window``."""
     middle = len(window) // 2
     return max(window.rfind(" ", middle // 2, middle), 0) or middle
 
 
 def _mask_misleading(paragraph: str) -> str:
-    """Replace characters that mislead the sentence splitter, such as quotation marks and dot leaders, by blanks."""
+    """Return ``paragraph`` with characters that mislead the sentence splitter, such as dot leaders, blanked out."""
     copy = _QUOTED_LINE.sub(_blank_out, paragraph)
     copy = _DOTS.sub(_blank_leaders, copy)
     copy = _LONG_QUOTATION.sub(" ", copy)
@@ -408,7 +408,7 @@ def _remove_signs(match: re.Match[str]) -> str:
 
 
 def _split_window(window: str, language: str) -> list[str]:
-    """Split a text window with the library sentencex; return one piece if sentencex fails or alters the text.
+    """Return the sentences in a short text as the library sentencex finds them; the whole text if sentencex fails.
 
     A list mark at the beginning would make one sentence of the whole window, so the library does not see it.
     """
@@ -423,7 +423,7 @@ def _split_window(window: str, language: str) -> list[str]:
 
 
 def _split_overlong(text: str, sentence: Span) -> Iterator[Span]:
-    """Yield a sentence or, if it is too long, its parts."""
+    """Yield the span of a sentence or, if it has over 240 tokens, the spans of its parts."""
     if sentence.end - sentence.start <= _MAX_TOKENS:
         yield sentence
         return
@@ -444,7 +444,7 @@ def _split_overlong(text: str, sentence: Span) -> Iterator[Span]:
 
 
 def _find_cut(text: str, start: int, end: int) -> int | None:
-    """Return the best offset to divide an overlong sentence; None if there is none."""
+    """Return the best offset from ``start`` to ``end`` to cut an overlong sentence; None if there is none."""
     for boundary in _CUTS:
         places = [match.end() for match in boundary.finditer(text, start, end)]
         if places:

@@ -32,7 +32,7 @@ _TIME = re.compile(
 
 
 class Interval(NamedTuple):
-    """A half-open time interval in seconds since 1970; an infinite bound means no limit."""
+    """A time interval in seconds since 1970, without its end; an infinite bound means no limit."""
 
     start: float = -math.inf
     end: float = math.inf
@@ -49,8 +49,8 @@ class Interval(NamedTuple):
 UNBOUNDED = Interval()
 
 
-def parse_interval(bounds: Mapping[str, object]) -> Interval:
-    """Parse the validity period in metadata with ``valid_from`` and ``valid_to``; a missing date means no limit.
+def parse_interval(metadata: Mapping[str, object]) -> Interval:
+    """Return the validity period in metadata with ``valid_from`` and ``valid_to``; a missing date means no limit.
 
     >>> parse_interval({"valid_from": "1970-01-02", "valid_to": "9999"})
     Interval(start=86400.0, end=inf)
@@ -58,7 +58,7 @@ def parse_interval(bounds: Mapping[str, object]) -> Interval:
     Raises:
         SettingError: A value is no date, or the interval is empty.
     """
-    values = {key: bounds.get(key) for key in VALIDITY_KEYS}
+    values = {key: metadata.get(key) for key in VALIDITY_KEYS}
     periods = {key: parse_period(key, value) for key, value in values.items() if value not in (None, "")}
     interval = Interval(
         periods[VALID_FROM].start if VALID_FROM in periods else -math.inf,
@@ -70,12 +70,12 @@ def parse_interval(bounds: Mapping[str, object]) -> Interval:
 
 
 def parse_bounds(valid_from: str, valid_to: str) -> Interval:
-    """Parse two dates into a validity period; an empty date means no limit."""
+    """Return the validity period between two dates as an Interval; an empty date means no limit."""
     return parse_interval({VALID_FROM: valid_from, VALID_TO: valid_to}) if valid_from or valid_to else UNBOUNDED
 
 
 def parse_period(name: str, value: object) -> Interval:
-    """Parse a date into a time interval: the whole year, month or day; length 0 for an exact time.
+    """Return a date as a time interval: the whole year, month or day; length 0 for an exact time.
 
     Args:
         name: Name of the value, for the error message.
@@ -100,7 +100,7 @@ def parse_period(name: str, value: object) -> Interval:
 
 
 def format_time(seconds: float) -> str:
-    """Format seconds since 1970 as a date for :func:`parse_period`; an empty string for an infinite time.
+    """Format seconds since 1970 as ISO 8601 date and time in UTC; an empty string for an infinite time.
 
     >>> format_time(86400.0), format_time(float("inf"))
     ('1970-01-02T00:00:00Z', '')
@@ -111,7 +111,7 @@ def format_time(seconds: float) -> str:
 
 
 def describe_validity(interval: Interval, now: float) -> str:
-    """Return a phrase such as "held until 2020-01-01" for a document or fact; empty if valid at ``now``.
+    """Return a phrase such as "held until 2020-01-01" for a validity period; empty if it contains ``now``.
 
     >>> describe_validity(parse_interval({"valid_from": "2012", "valid_to": "2019-06"}), now=2e9)
     'held from 2012-01-01 until 2019-07-01'

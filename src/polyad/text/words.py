@@ -37,7 +37,7 @@ def collapse_whitespace(text: str) -> str:
 
 
 def normalize_value(value: str) -> str:
-    r"""Normalise a value for comparison in searches: single spaces, composed letters (Unicode NFC).
+    r"""Return a text in the form in which values are compared: single spaces, composed letters (Unicode NFC).
 
     >>> normalize_value(" Port\n Lisle "), normalize_value("e\u0301") == "\u00e9"
     ('Port Lisle', True)
@@ -46,7 +46,7 @@ def normalize_value(value: str) -> str:
 
 
 def sanitize(text: str) -> str:
-    r"""Remove control characters, text direction marks and invalid Unicode (unpaired surrogates) from ``text``.
+    r"""Return ``text`` without control characters, text direction marks and unpaired surrogates (invalid Unicode).
 
     Such characters control a terminal or show letters in another order. Each character is treated alone, so a text may
     be cleaned in pieces.
@@ -58,7 +58,7 @@ def sanitize(text: str) -> str:
 
 
 def sanitize_line(text: str) -> str:
-    r"""Remove control characters from ``text`` and join its lines with single spaces.
+    r"""Return ``text`` on one line, without control characters and with single spaces.
 
     >>> sanitize_line("Ada\r\n \x1b[1mLovelace\u202e ")
     'Ada [1mLovelace'
@@ -81,16 +81,17 @@ def replace_surrogates(text: str) -> str:
     return text
 
 
-def shorten_at_word(text: str, limit: int) -> str:
-    """Return text shortened at the end of a word to ``limit`` characters, followed by an ellipsis.
+def shorten_at_word(text: str, max_characters: int) -> str:
+    """Return ``text``, cut after a word within ``max_characters`` and followed by "…" if it is longer.
 
     >>> shorten_at_word("King of Italy from 476", 15)
     'King of Italy …'
     """
-    if len(text) <= limit:
+    if len(text) <= max_characters:
         return text
-    end = text.rfind(" ", 0, limit + 1)
-    return text[: end if end > limit // 2 else limit].rstrip() + " …"  # some scripts have no blanks to cut at
+    end = text.rfind(" ", 0, max_characters + 1)
+    end = end if end > max_characters // 2 else max_characters  # some scripts have no blanks to cut at
+    return text[:end].rstrip() + " …"
 
 
 TOKEN = re.compile(r"[a-zA-Z\u00c0-\u024f]{1,8}|[0-9]{1,4}|\S")
@@ -98,7 +99,9 @@ TOKEN = re.compile(r"[a-zA-Z\u00c0-\u024f]{1,8}|[0-9]{1,4}|\S")
 
 
 def count_tokens(text: str) -> int:
-    """Estimate the number of tokens of ``text``. The estimate of joined texts is never above the sum of theirs.
+    """Estimate the number of tokens of ``text`` without a tokenizer.
+
+    The estimate of joined texts is never above the sum of their estimates.
 
     Against the WordPiece tokenizer of all-MiniLM-L6-v2 the estimate is off by -4, 0 and +2 % in total on the
     2WikiMultiHopQA, HotpotQA and MuSiQue passages (6 to 7 % for the average passage), by -1 % on Chinese prose and by
@@ -123,12 +126,12 @@ _TERM = rf"(?=\w)[{_WITHOUT_SPACES}]|[^\W{_WITHOUT_SPACES}]+"
 
 @cache
 def _compile(pattern: str) -> re.Pattern[str]:
-    """Return the compiled regex of ``pattern``, compiled on first use because this takes milliseconds."""
+    """Return a compiled regex, cached by ``pattern``, because compiling at import would take milliseconds."""
     return re.compile(pattern)
 
 
 def count_words(text: str) -> int:
-    r"""Return the number of words in a text. In scripts without spaces, each character is a word.
+    r"""Return the number of words in a text; in scripts without spaces, each character is a word.
 
     >>> count_words("Who funded the trial?"), count_words("\u6771\u4eac tower")
     (4, 3)
@@ -154,7 +157,7 @@ def normalize_words(text: str) -> list[str]:
 
 
 def is_capitalized_name(text: str) -> bool:
-    """Return whether all words except short ones begin with a capital, as in names.
+    """Return whether all words of more than three letters begin with a capital, as in "University of Leeds".
 
     True for text in scripts without capitals.
 
@@ -167,7 +170,7 @@ def is_capitalized_name(text: str) -> bool:
 
 
 def format_count(number: int, noun: str) -> str:
-    """Format a number with a noun in singular or plural: "1 page", "2 pages".
+    """Return a number with a noun in singular or plural: "1 page", "2 pages".
 
     >>> format_count(1, "hyperedge"), format_count(2000, "hyperedge"), format_count(0, "entity")
     ('1 hyperedge', '2,000 hyperedges', '0 entities')
@@ -203,13 +206,13 @@ _STOP_WORDS = frozenset(
 
 
 def extract_terms_and_codes(text: str) -> tuple[list[str], list[str]]:
-    """Return the search terms (word stems) and the codes, such as "P-17", of a text."""
+    """Return two lists for a text: its search terms (word stems), and its codes, such as "P-17"."""
     folded = _fold(text)
     return _stem_words(folded), _join_codes(folded)
 
 
 def extract_terms(text: str) -> list[str]:
-    r"""Return the search terms of a text: the stems of its words, in order.
+    r"""Return the search terms of a text: the stem of each word, in order.
 
     >>> extract_terms("Caf\u00e9s were noticed by WATCHMEN.")
     ['cafe', 'were', 'notic', 'by', 'watchmen']
@@ -218,7 +221,7 @@ def extract_terms(text: str) -> list[str]:
 
 
 def extract_codes(text: str) -> list[str]:
-    """Return the codes in a text, such as "P-17" or "3.2", each as one search term.
+    """Return the codes in a text, such as "P-17" or "3.2", each as one search term such as "p 17".
 
     >>> extract_codes("P-17 and/or chapter 3.2, in Smith-Jones(1999)")
     ['p 17', '3 2', 'smith jones']
@@ -227,7 +230,7 @@ def extract_codes(text: str) -> list[str]:
 
 
 def extract_query_terms(question: str) -> list[str]:
-    """Return the distinct word stems of a question, without stop words unless all words are stop words."""
+    """Return the distinct word stems of a question without stop words; with stop words if there are no others."""
     words = dict.fromkeys(_TERM_WORD.findall(_fold(question)))
     telling = [word for word in words if word not in _STOP_WORDS] or list(words)
     return list(dict.fromkeys(map(stem_word, telling)))
@@ -258,19 +261,19 @@ def _fold(text: str) -> str:
     lower = text.lower()
     if lower.isascii():
         return lower
-    plain = unicodedata.normalize("NFKD", lower).translate(_list_marks())
+    plain = unicodedata.normalize("NFKD", lower).translate(_build_accent_table())
     # Composed again: NFKD takes hangul apart, and kana from their voicing marks.
     return split_ideographs(unicodedata.normalize("NFC", plain))
 
 
 @cache
-def _list_marks() -> dict[int, None]:
-    """Return the Unicode accents that search terms ignore, as a table for ``str.translate``."""
+def _build_accent_table() -> dict[int, None]:
+    """Return a table for ``str.translate`` that deletes the Unicode accents that search terms ignore."""
     return {code: None for code in _MARK_CODES if unicodedata.combining(chr(code)) and code not in _VOICING}
 
 
 def _find_codes(text: str) -> Iterator[str]:
-    """Yield the codes in a text, such as "P-17": words joined by a mark and with a digit."""
+    """Yield the codes in a text, such as "P-17": words joined by a hyphen, dot or slash, with a digit."""
     for run in _RUN.findall(text):
         last_digit = max(match.start() for match in _DIGIT.finditer(run))
         yield from (match[0] for match in _JOINED.finditer(run) if match.start() <= last_digit)
@@ -285,7 +288,7 @@ _local = threading.local()
 
 @cache
 def stem_word(word: str) -> str:
-    """Return the Porter stem of a lower-case word; long or non-ASCII words are unchanged."""
+    """Return the Porter stem of a lower-case word; a long or non-ASCII word is returned unchanged."""
     if len(word) > _MAX_STEMMED or not word.isascii():
         return word
     if not hasattr(_local, "stemmer"):
