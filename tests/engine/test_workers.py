@@ -273,9 +273,9 @@ def test_a_worker_whose_lease_expired_stores_nothing(url: str, tmp_path: Path) -
         late.name, worker.name = "late", "worker"
         jobs = queue.take(["embed"], "late", 0.0, 3)
         [job] = queue.take(["embed"], "worker", 60.0, 3)
-        late._process(jobs)
+        late._process_jobs(jobs)
         assert contents(url) == []
-        worker._process([job])
+        worker._process_jobs([job])
         assert len(contents(url)) == 1
         assert queue.count() == {"done": 1}
 

@@ -37,14 +37,14 @@ import time
 from polyad.cli import main
 from polyad.indexing import indexer
 
-put = indexer.Indexer._put
+put = indexer.Indexer._store_documents
 
 def pause(*arguments):
     time.sleep(0.2)
     return put(*arguments)
 
 indexer.BATCH_CHARACTERS = 1000
-indexer.Indexer._put = pause
+indexer.Indexer._store_documents = pause
 main()
 """
 """Serves with small batches, each of which takes long enough to be interrupted."""

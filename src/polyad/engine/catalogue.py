@@ -138,7 +138,7 @@ class Catalogue:
         return [passage for passage in passages if passage.document_id in selected]
 
     def entities(self, where: Where = None, as_of: Time = None) -> list[Entity]:
-        """Return all entities, sorted by key (normalised name); with a filter or date, only from matching hyperedges.
+        """Return all entities, sorted by key; with a filter or date, only entities of hyperedges that match both.
 
         Then names, types and descriptions are aggregated from the matching hyperedges.
         """
@@ -158,7 +158,7 @@ class Catalogue:
         edges = get_all(self._store, Hyperedge)
         if where is None and as_of is None:
             return edges
-        selected = set(self._select([edge.id for edge in edges], where, as_of))
+        selected = set(self._select_hyperedges([edge.id for edge in edges], where, as_of))
         return [edge for edge in edges if edge.id in selected]
 
     def incidences(self, hyperedge_ids: Sequence[str]) -> dict[str, list[Incidence]]:
@@ -231,7 +231,7 @@ class Catalogue:
         return compute_grounded_share(hyperedge.text, source)
 
     def entity(self, name: str) -> tuple[Entity, list[str]]:
-        """Return an entity, by key or name, with the ids of its hyperedges; raise NotFoundError without such an entity.
+        """Return (entity with this key or name, ids of its hyperedges); raise NotFoundError if there is none.
 
         An alias selects its entity. An entity of facts that were supplied as data has an exact name, or an id. A name
         beside an id selects the entity if no other entity has the same name.
@@ -247,7 +247,7 @@ class Catalogue:
         return get_all(self._store, Entity, [key])[0], ids
 
     def neighbourhood(self, name: str, limit: int) -> Neighbourhood:
-        """Return an entity, its neighbours with the most hyperedges, and the hyperedges that connect them.
+        """Return an entity, its neighbours, and the ``limit`` hyperedges with the best connected neighbours.
 
         Args:
             name: Name or key of the entity.
@@ -307,7 +307,7 @@ class Catalogue:
         if not names:
             raise ConfigurationError("no entity is named; expected at least one name")
         postings = [set(self.entity(name)[1]) for name in names]
-        ids = self._select(sorted(set.intersection(*postings)), where, as_of)
+        ids = self._select_hyperedges(sorted(set.intersection(*postings)), where, as_of)
         return get_all(self._store, Hyperedge, ids)
 
     def _select_documents(self, ids: Iterable[str], where: Where, as_of: Time) -> set[str]:
@@ -316,7 +316,7 @@ class Catalogue:
         selection.require_fields()
         return selection.select_documents(ids)
 
-    def _select(self, hyperedge_ids: Sequence[str], where: Where, as_of: Time) -> list[str]:
+    def _select_hyperedges(self, hyperedge_ids: Sequence[str], where: Where, as_of: Time) -> list[str]:
         """Return the ids of the hyperedges that are valid at a date and whose documents satisfy a filter."""
         selection = DocumentSelection(self._store, where, as_of)
         ids = selection.select_hyperedges(hyperedge_ids)
@@ -334,9 +334,10 @@ class Catalogue:
         where: Where = None,
         as_of: Time = None,
     ) -> list[RoleBinding]:
-        """Return the facts whose arguments satisfy conditions such as ``{"giver": "Alice"}`` or ``["year>=1990"]``.
+        """Return the values of ``requested_roles`` (argument names) in each fact that satisfies ``conditions``.
 
-        See :func:`polyad.retrieval.roles.answer_roles`. ``where`` filters by document, ``as_of`` by time.
+        Conditions are, for example, ``{"giver": "Alice"}`` or ``["year>=1990"]``; see
+        :func:`polyad.retrieval.roles.answer_roles`. ``where`` filters by document, ``as_of`` by time.
         """
         return answer_roles(
             self._store,
@@ -344,7 +345,7 @@ class Catalogue:
             requested_roles,
             relation=relation,
             limit=limit,
-            select=lambda ids: self._select(ids, where, as_of),
+            select=lambda ids: self._select_hyperedges(ids, where, as_of),
         )
 
     def conflicts(self, where: Where = None, as_of: Time = None) -> list[Conflict]:
@@ -356,7 +357,7 @@ class Catalogue:
         """
         with self._store.read_transaction() as transaction:
             ids = transaction.find_tuples("", ())
-            facts = transaction.get(Hyperedge, self._select(ids, where, as_of)).values()
+            facts = transaction.get(Hyperedge, self._select_hyperedges(ids, where, as_of)).values()
         return find_conflicts(facts)
 
     def relations(self) -> dict[str, int]:

@@ -28,7 +28,7 @@ def change_settings(settings: Settings, changes: Mapping[str, Value]) -> Setting
 
 
 def change_sections(sections: Mapping[str, Any], changes: Mapping[str, Value]) -> dict[str, Any]:
-    """Return copies of the sections of settings that ``changes`` modify; other sections are omitted.
+    """Return copies of the settings sections that ``changes`` (values by ``section.key``) modify, with new values.
 
     Args:
         sections: Settings of each section by its name.
@@ -126,7 +126,7 @@ def apply_preset(preset: str, settings: Settings) -> Settings:
 
 
 def check_setting(name: str, value: Any, type_: Any) -> Value:
-    """Check that a value has the type of its setting and return the value; integers become floats if required.
+    """Return the value of the setting ``name`` if it has the setting's type; convert an integer to a float if required.
 
     Args:
         name: Name of the setting, for messages.

@@ -105,7 +105,7 @@ class Components:
         return extractor.with_prompts(self.prompts) if isinstance(extractor, PromptedExtractor) else extractor
 
     def get_settings(self, name: str, section: type[SectionT]) -> SectionT:
-        """Return the settings of a plug-in: its section in ``polyad.toml``, or ``section()`` if nothing is set.
+        """Return the plug-in's settings in ``polyad.toml``; the defaults of the class ``section`` if none are set.
 
         Args:
             name: Name of the plug-in's entry point, which is also the name of the section.

@@ -96,7 +96,7 @@ class Corrections:
         recorder = HistoryRecorder("retract", now or datetime.now(UTC))
         retraction = Retraction(reason, recorder.time)
         if hyperedge:
-            retraction = self._select_fact(hyperedge, entity, role, retraction)
+            retraction = self._limit_to_fact(hyperedge, entity, role, retraction)
         elif entity:
             retraction = replace(retraction, entity=self._catalogue.entity(entity)[0].key, role=role)
         else:
@@ -118,7 +118,9 @@ class Corrections:
         now: datetime | None = None,
         is_trial: bool = False,
     ) -> CorrectionReport:
-        """Undo the retraction that :meth:`retract` made with the same arguments.
+        """Undo a retraction: make a fact, an entity of facts, or all facts of selected documents valid again.
+
+        The arguments are the same as in the call of :meth:`retract`.
 
         Raises:
             NotFoundError: Nothing was retracted with these selectors.
@@ -140,21 +142,21 @@ class Corrections:
             is_trial=is_trial,
         )
 
-    def _select_fact(self, id: str, entity: str, role: str, retraction: Retraction) -> Retraction:
-        """Return ``retraction``, limited to the fact with this id.
+    def _limit_to_fact(self, hyperedge_id: str, entity: str, role: str, retraction: Retraction) -> Retraction:
+        """Return ``retraction``, limited to one fact or, if ``entity`` is not empty, to this member of the fact.
 
         The fact is identified by its content, because its id may change when the document is indexed again.
         """
-        [stored] = get_all(self._store, IndexedHyperedge, [id])
+        [stored] = get_all(self._store, IndexedHyperedge, [hyperedge_id])
         [passage] = get_all(self._store, Passage, [stored.hyperedge.passage_id])
         originals = load_originals(self._store, [passage.document_id]).get(passage.document_id, ())
-        built = {edge.hyperedge.id: edge for item in originals for edge in item.hyperedges}.get(id, stored)
+        built = {edge.hyperedge.id: edge for item in originals for edge in item.hyperedges}.get(hyperedge_id, stored)
         edge, key = stored.hyperedge, ""
         if entity:
             key = self._catalogue.entity(entity)[0].key
             if not any(part.entity_key == key and has_role(part, stored.hyperedge, role) for part in stored.incidences):
                 names = ", ".join(sorted({repr(part.name) for part in stored.incidences}))
-                raise NotFoundError(f"{entity!r} is no member of {id!r}; expected one of {names}")
+                raise NotFoundError(f"{entity!r} is no member of {hyperedge_id!r}; expected one of {names}")
         return replace(
             retraction,
             document_id=passage.document_id,
@@ -185,7 +187,7 @@ class Corrections:
     def _find_retractions(self, hyperedge: str, entity: str, role: str, where: Where) -> set[str]:
         """Return the keys of the stored retractions that :meth:`retract` added with the same arguments."""
         retractions = Statements.load(self._store).retractions
-        keys = _list_keys(entity)
+        keys = _list_entity_keys(entity)
         if hyperedge:
             document_id = hyperedge.rpartition("#")[0]
             effects = load_effects(self._store, [document_id]).get(document_id)
@@ -239,7 +241,7 @@ class Corrections:
     # Aliases
 
     def add_aliases(self, names: Sequence[tuple[str, str]], now: datetime | None = None) -> CorrectionReport:
-        """Declare names as aliases of entities: all facts of the alias become facts of the entity.
+        """Declare aliases of entities from ``names``, pairs (alias, entity): the entity gets the alias's facts.
 
         Args:
             names: Pairs of an alias and a name of the entity.
@@ -255,9 +257,9 @@ class Corrections:
             key = self._catalogue.entity(target)[0].key
             if not build_name_key(name):
                 raise ConfigurationError(f"the alias is {name!r}; expected a name")
-            if key in _list_keys(name):
+            if key in _list_entity_keys(name):
                 raise ConfigurationError(f"{name!r} is {target!r} already: both have the key {key!r}")
-            added += [(other, Alias(name, key, target, recorder.time)) for other in sorted(_list_keys(name))]
+            added += [(other, Alias(name, key, target, recorder.time)) for other in sorted(_list_entity_keys(name))]
 
         def revise(current: Statements) -> Statements:
             for key, alias in added:
@@ -273,7 +275,7 @@ class Corrections:
         Raises:
             NotFoundError: The name is no alias.
         """
-        keys = _list_keys(name) & Statements.load(self._store).aliases.keys()
+        keys = _list_entity_keys(name) & Statements.load(self._store).aliases.keys()
         if not keys:
             raise NotFoundError(f"{name!r} is no alias; `polyad list aliases` shows all")
 
@@ -329,6 +331,6 @@ def _format_where(where: Where) -> str:
     return format_filter(filter) if filter else ""
 
 
-def _list_keys(name: str) -> set[str]:
-    """Return the entity keys (normalised names) that a name may have, in text and in facts supplied as data."""
+def _list_entity_keys(name: str) -> set[str]:
+    """Return the keys that an entity called ``name`` may have: of names in text, and of names in supplied facts."""
     return {key for key in (build_name_key(name), build_argument_key(name)) if key} if name else set()

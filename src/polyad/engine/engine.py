@@ -372,7 +372,9 @@ class Engine:
         embedder: str | Embedder | None = None,
         settings: Settings | None = None,
     ) -> Engine:
-        """Open the index in ``place``; if missing, create it with the embedder and extractor of an exported index.
+        """Open the index in ``place``; create a missing index with the embedder of the export file ``path``.
+
+        The mention extractor is also that of the exported index.
 
         Args:
             path: File of :meth:`export` in the format ``jsonl``.
@@ -508,7 +510,10 @@ class Engine:
         min_relevance: MinRelevance = 0.0,
         **options: Unpack[SearchArguments],
     ) -> list[Evidence]:
-        """Return the evidence for each question, as :meth:`search` does; all questions are embedded in one batch."""
+        """Return one search result (evidence) per question, as :meth:`search` does for one question.
+
+        All questions are embedded in one batch.
+        """
         if isinstance(questions, str):
             raise ConfigurationError(f"questions is {questions[:60]!r}; expected a list of questions")
         options["as_of"] = options.get("as_of") or datetime.now(UTC)

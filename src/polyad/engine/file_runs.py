@@ -33,24 +33,24 @@ class FileSelection:
     files: frozenset[str] = frozenset()
 
     @classmethod
-    def from_ids(cls, paths: Sequence[Path], sources: Mapping[str, str]) -> FileSelection:
-        """Return the files and document ids to index for a rebuild of ``paths``; without paths, all files of the index.
+    def from_paths_or_ids(cls, paths_or_ids: Sequence[Path], sources: Mapping[str, str]) -> FileSelection:
+        """Return the files to read for a rebuild of some documents; of all indexed files for no argument.
 
         Args:
-            paths: Files, folders and ids of documents.
+            paths_or_ids: Files, folders and ids of documents.
             sources: Source of each document in the index, by document id.
 
         Raises:
             ConfigurationError: A document was not read from a file.
         """
-        if not paths:
+        if not paths_or_ids:
             return cls([Path(file) for file in sorted({get_source_file(each) for each in sources.values() if each})])
-        ids = {str(path) for path in paths if not path.exists() and str(path) in sources}
+        ids = {str(path) for path in paths_or_ids if not path.exists() and str(path) in sources}
         for id in sorted(ids):
             if not sources[id]:
                 raise ConfigurationError(f"the document {id!r} has no file; expected it in index_documents")
         files = frozenset(get_source_file(sources[id]) for id in ids)
-        folders = [path for path in paths if str(path) not in ids]
+        folders = [path for path in paths_or_ids if str(path) not in ids]
         return cls([*folders, *map(Path, sorted(files))], frozenset(ids), files)
 
     def contains(self, item: Document | Failure) -> bool:
@@ -140,11 +140,11 @@ class FileRuns:
                 paths = find_existing_files(self.assignment.list_files(method), paths)
             run = MethodRun(method, FileProgress(progress))
             with closing(reader.read(paths, run.progress.report_file)) as items:
-                run.documents, run.file_count = self._select(items, run), reader.count(paths)
+                run.documents, run.file_count = self._filter_by_method(items, run), reader.count(paths)
                 yield run
 
-    def _select(self, items: Iterable[Document | Failure], run: MethodRun) -> Iterator[Document | Failure]:
-        """Yield the documents and failures that belong to the construction method of ``run``."""
+    def _filter_by_method(self, items: Iterable[Document | Failure], run: MethodRun) -> Iterator[Document | Failure]:
+        """Yield the documents and failures of ``items`` that have the same construction method as ``run``."""
         for item in items:
             has_method = self.is_method_explicit or self.assignment.get_method(item) == run.method
             if has_method and self.selection.contains(item):

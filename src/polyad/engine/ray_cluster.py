@@ -84,13 +84,19 @@ class RayCluster:
         ray.shutdown()
 
     def load_embedder(self, name: str, settings: EncoderSettings | None = None) -> Embedder:
-        """Load an embedder by name on the cluster; see :func:`polyad.engine.loaders.load_embedder`."""
+        """Load an embedder (text to vectors) by name, as copies on the machines of the Ray cluster.
+
+        See :func:`polyad.engine.loaders.load_embedder`. An embedder behind an endpoint stays in this process.
+        """
         if _is_local(name):
             return loaders.load_embedder(name, settings)
         return _RayEmbedder(self._start_actors(partial(loaders.load_embedder, name, settings)))
 
     def load_extractor(self, name: str, language_model: LanguageModel | None) -> MentionExtractor:
-        """Load a mention extractor by name on the cluster; see :func:`polyad.engine.loaders.load_extractor`."""
+        """Load a mention extractor (it finds names in texts) as copies on the machines of the Ray cluster.
+
+        See :func:`polyad.engine.loaders.load_extractor`. The extractors ``llm`` and ``given`` stay in this process.
+        """
         if _is_local(name):
             return loaders.load_extractor(name, language_model)
         return _RayExtractor(self._start_actors(partial(loaders.load_extractor, name, None)))
@@ -203,7 +209,7 @@ class _RayChat(Chat):
         self._actors = _Actors(partial(loaders.load_language_model, settings), 1, options)
 
     def ask(self, bill: Bill, stop: threading.Event | None = None) -> Reply:  # noqa: ARG002  # the actor has no event
-        """Send a prompt to the language model through the Ray actor and return the reply.
+        """Send the prompt of ``bill`` to the language model through the Ray actor and return the reply.
 
         The actor repeats failed requests itself, so the budget is checked before the first request only.
         """

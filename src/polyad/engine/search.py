@@ -121,7 +121,7 @@ class Searcher:
         """
         retriever = retriever or self._default_retriever
         if not isinstance(retriever, str | RetrieverSpec):
-            return _check_retriever(retriever)
+            return _wrap_retriever(retriever)
         if retriever not in self._resolved:
             spec = self.get_spec(retriever)
             with report_failure(RetrieverError, f"building the retriever {retriever!r}"):
@@ -133,7 +133,7 @@ class Searcher:
         retriever = retriever or self._default_retriever
         if isinstance(retriever, str):
             return retrievers[retriever]
-        return retriever if isinstance(retriever, RetrieverSpec) else _check_retriever(retriever).spec
+        return retriever if isinstance(retriever, RetrieverSpec) else _wrap_retriever(retriever).spec
 
     def get_snapshot(self, spec: RetrieverSpec, progress: Progress = silent) -> MappedSnapshot:
         """Return the current snapshot of the index, with entity vectors if the retriever needs them."""
@@ -306,8 +306,8 @@ def _describe(retriever: object) -> str:
     return f"the retriever {getattr(retriever, 'name', type(retriever).__name__)!r}"
 
 
-def _check_retriever(retriever: object) -> ResolvedRetriever:
-    """Check that an object has a method ``retrieve``, and return the object with default requirements.
+def _wrap_retriever(retriever: object) -> ResolvedRetriever:
+    """Return a user's retriever object with a default registry row, after checking its method ``retrieve``.
 
     Raises:
         ConfigurationError: The object has no method ``retrieve``.

@@ -136,7 +136,7 @@ class Importer:
         for batch in self._split_into_batches(read_documents(self._path, self._header)):
             progress(count, self._header.documents, "documents")
             count += len(batch)
-            self._import(batch)
+            self._import_batch(batch)
         return ImportReport(
             **self._counts,
             statements=statements,
@@ -162,18 +162,18 @@ class Importer:
         if batch:
             yield list(batch.values())
 
-    def _import(self, documents: Sequence[IndexedDocument]) -> None:
-        """Store the new and changed documents of an import batch."""
+    def _import_batch(self, documents: Sequence[IndexedDocument]) -> None:
+        """Store the new and changed documents of ``documents``, one batch of the import file."""
         digests = get_digests(self._store, [item.document.id for item in documents])
         changed = [item for item in documents if not item.digest or digests.get(item.document.id) != item.digest]
         updated = sum(item.document.id in digests for item in changed)
-        self._curator.put(*self._embed(changed), recorder=self._recorder)
+        self._curator.put(*self._embed_missing(changed), recorder=self._recorder)
         self._counts["unchanged"] += len(documents) - len(changed)
         self._counts["updated"] += updated
         self._counts["added"] += len(changed) - updated
 
-    def _embed(self, documents: Sequence[IndexedDocument]) -> Sequence[IndexedDocument]:
-        """Return imported documents with vectors of the index's embedder, which embeds texts without such vectors."""
+    def _embed_missing(self, documents: Sequence[IndexedDocument]) -> Sequence[IndexedDocument]:
+        """Return ``documents`` with vectors of the index's embedder, which are computed if the file has none."""
         manifest, header = self._store.manifest, self._header
         has_same_embedder = (header.embedder, header.dimension) == (manifest.embedder, manifest.dimension)
         missing = [item for item in documents if not (has_same_embedder and list_vectors(item)[0].size)]
@@ -243,7 +243,7 @@ def _find_documents(statements: Statements) -> FindDocuments:
 
 
 def create_like(path: Path, place: str | Path, open_store: StoreOpener, embedder: Embedder | None) -> None:
-    """Create an index at ``place`` with the embedder and extractor of an exported file, unless one exists.
+    """Create an index at ``place`` with the embedder and extractor of the export file ``path``, unless one exists.
 
     Args:
         path: The file.

@@ -121,7 +121,7 @@ class Worker:
             while not self._is_stopped.is_set():
                 jobs = self._queue.take(self._kinds, self.name, settings.lease_seconds, settings.max_attempts)
                 if jobs:
-                    self._process(jobs)
+                    self._process_jobs(jobs)
                     count += len(jobs)
                 elif until_idle and not self._queue.count().get("queued"):
                     break
@@ -149,13 +149,13 @@ class Worker:
             self._queue.release(self.name)
             self._finish_recorder()
 
-    def _process(self, jobs: Sequence[Job]) -> None:
+    def _process_jobs(self, jobs: Sequence[Job]) -> None:
         """Process a batch of jobs of the same kind; failed jobs are queued again or marked as failed."""
         lease = self._queue.lease(jobs, self.name, self._settings.max_attempts)
         steps: Mapping[JobKind, Callable[[Sequence[Job], Lease], None]] = {
-            "read": self._read,
-            "extract": self._extract,
-            "embed": self._embed,
+            "read": self._read_files,
+            "extract": self._request_replies,
+            "embed": self._store_documents,
         }
         try:
             steps[jobs[0].kind](jobs, lease)
@@ -168,7 +168,7 @@ class Worker:
             for name in list(lease.open):
                 lease.fail(name, reason)
 
-    def _read(self, jobs: Sequence[Job], lease: Lease) -> None:
+    def _read_files(self, jobs: Sequence[Job], lease: Lease) -> None:
         """Read the files of a batch of jobs, queue one job for each document, and finish the jobs in ``lease``.
 
         A lease reserves jobs for one worker.
@@ -209,7 +209,7 @@ class Worker:
         conflicts = self._queue.add(run, kinds)
         return [Failure(id, format_conflict(source, first_source)) for id, source, first_source in conflicts]
 
-    def _extract(self, jobs: Sequence[Job], lease: Lease) -> None:
+    def _request_replies(self, jobs: Sequence[Job], lease: Lease) -> None:
         """Request the language model's replies for the documents of a batch of jobs, and queue the next step.
 
         The replies are cached for the next step. A failed document is marked in ``lease``.
@@ -219,7 +219,7 @@ class Worker:
             lease.fail(failure.id, failure.reason)
         lease.advance("embed")
 
-    def _embed(self, jobs: Sequence[Job], lease: Lease) -> None:
+    def _store_documents(self, jobs: Sequence[Job], lease: Lease) -> None:
         """Build hyperedges and vectors for the documents of a batch of jobs, store them, and finish the jobs."""
         with self._store.finishing_jobs(lease):
             counts = self._writer.put(_parse_documents(jobs), jobs[0].method, self._get_recorder(jobs[0].run))
@@ -233,7 +233,7 @@ class Worker:
         lease.finish_all({id: {"unchanged": 1} for id in lease.open})
 
     def _get_recorder(self, run: str) -> HistoryRecorder:
-        """Return the recorder that writes this worker's part of an indexing run to the index's history."""
+        """Return the recorder that adds this worker's documents and costs of a run to the index's history."""
         if self._recorder is None or self._recorder[0] != run:
             self._finish_recorder()
             self._recorder = run, HistoryRecorder("index", datetime.now(UTC), lambda: self._components.usage)
@@ -362,7 +362,7 @@ def _parse_documents(jobs: Sequence[Job]) -> list[Document]:
 def _count_outcomes(
     outcomes: Sequence[tuple[str, str, str, Mapping[str, Any]]], failures: Sequence[Failure]
 ) -> IndexCounts:
-    """Return the sum of the counts of all jobs in an indexing run; ``failures`` are files that cannot be read."""
+    """Return the sum of the counts in the ``outcomes`` of all jobs of a run; ``failures`` are unreadable files."""
     counts: Counter[str] = Counter()
     failed = list(failures)
     for _, state, name, outcome in outcomes:

@@ -76,7 +76,7 @@ class Writer:
             report = self._index_files(files, limits, progress, checkpoint, recorder)
         if checkpoint is not None and not report.counts.stop_reason:
             checkpoint.finish()
-        return report if files.selection.ids else self._find_missing(files, report, now, prune=prune)
+        return report if files.selection.ids else self._add_missing_documents(files, report, now, prune=prune)
 
     @contextmanager
     def _record(self, now: datetime) -> Iterator[HistoryRecorder]:
@@ -90,8 +90,8 @@ class Writer:
     def _select_files(
         self, paths: Sequence[Path], method: str, *, force: bool
     ) -> tuple[FileRuns, RebuildCheckpoint | None]:
-        """Return the files to read with the construction method of each document, and the checkpoint of a rebuild."""
-        selection = FileSelection.from_ids(paths, get_sources(self._store)) if force else FileSelection(paths)
+        """Return (files to read with the construction method of each document, checkpoint of a rebuild)."""
+        selection = FileSelection.from_paths_or_ids(paths, get_sources(self._store)) if force else FileSelection(paths)
         assignment = MethodAssignment(method) if method else self._get_assignment()
         settings, open_pool = self._components.settings.read, self._components.loader.open_reading_pool
         files = FileRuns(selection, assignment, settings, open_pool, is_method_explicit=bool(method))
@@ -107,14 +107,14 @@ class Writer:
         checkpoint: RebuildCheckpoint | None,
         recorder: HistoryRecorder,
     ) -> IndexReport:
-        """Index files once per construction method, and return a report; stop early at a cost limit."""
+        """Index files, one construction method after the other, and return a report; stop at a cost limit."""
         report: IndexReport | None = None
         has_one_method = len(files.assignment.methods) == 1
         with closing(files.read(progress)) as runs:
             for run in runs:
                 is_limited = has_one_method or methods[run.method].needs_language_model
                 run_limits = limits if is_limited else Limits()
-                run_report = self._index(
+                run_report = self._index_by_method(
                     run.documents, run.method, run_limits, run.progress, recorder, run.file_count, checkpoint
                 )
                 if report is None:
@@ -127,8 +127,10 @@ class Writer:
             raise AssertionError
         return report
 
-    def _find_missing(self, files: FileRuns, report: IndexReport, now: datetime, *, prune: bool) -> IndexReport:
-        """Return ``report`` with the documents whose files no longer exist; with ``prune``, remove the documents."""
+    def _add_missing_documents(
+        self, files: FileRuns, report: IndexReport, now: datetime, *, prune: bool
+    ) -> IndexReport:
+        """Return ``report`` with the documents whose files are deleted; with ``prune``, remove the documents."""
         missing = MissingDocuments()
         if not report.counts.stop_reason:
             sources = get_sources(self._store, get_source_roots(files.selection.paths))
@@ -197,19 +199,19 @@ class Writer:
     ) -> IndexReport:
         """Index documents in memory, grouped by construction method, and return a report; stop at a cost limit."""
         if method:
-            return self._index(documents, method, limits, progress, recorder)
+            return self._index_by_method(documents, method, limits, progress, recorder)
         assignment = self._get_assignment()
         report: IndexReport | None = None
         for group_method, group in groupby(documents, assignment.get_method):
             is_limited = group_method == assignment.default or methods[group_method].needs_language_model
             group_limits = limits if is_limited else Limits()
-            group_report = self._index(group, group_method, group_limits, progress, recorder)
+            group_report = self._index_by_method(group, group_method, group_limits, progress, recorder)
             report = group_report if report is None else report.merge(group_report, group_report.documents)
             if report.counts.stop_reason:
                 break
-        return report or self._index((), assignment.default, limits, progress, recorder)
+        return report or self._index_by_method((), assignment.default, limits, progress, recorder)
 
-    def _index(
+    def _index_by_method(
         self,
         documents: Iterable[Document | Failure],
         method: str,
@@ -219,7 +221,7 @@ class Writer:
         file_count: int | None = None,
         checkpoint: RebuildCheckpoint | None = None,
     ) -> IndexReport:
-        """Index documents by one construction method, save the snapshot, and return the report."""
+        """Index documents whose hyperedges ``method`` builds, save the snapshot, and return a report."""
         builder = make_builder(method, self._components, limits)
         embedder, usage_before = self._components.embedder, self._components.usage
         start, encode_seconds_before, texts_before = time.perf_counter(), embedder.seconds, embedder.text_count
@@ -258,9 +260,9 @@ class Writer:
         """
         files, checkpoint = self._select_files(_list_paths(paths), method, force=force)
         with closing(files.read(silent)) as runs:
-            return sum((self._estimate(run.documents, run.method, checkpoint) for run in runs), Usage())
+            return sum((self._estimate_by_method(run.documents, run.method, checkpoint) for run in runs), Usage())
 
-    def _estimate(
+    def _estimate_by_method(
         self, documents: Iterable[Document | Failure], method: str, checkpoint: RebuildCheckpoint | None
     ) -> Usage:
         """Estimate the usage of the language model for documents of one construction method."""
@@ -276,7 +278,7 @@ class Writer:
     # Steps of workers, which index documents of the same run side by side
 
     def list_files(self, paths: Sequence[Path], method: str) -> tuple[list[Path | Failure], tuple[str, ...]]:
-        """Return the files below ``paths``, with a failure for each unreadable path, and the skipped files."""
+        """Return (files below ``paths``, or a failure for each unreadable path; files that were skipped)."""
         default = method or self._get_assignment().default
         reader = methods[default].read(self._components.settings.read)
         if not isinstance(reader, FileReader):
@@ -284,7 +286,7 @@ class Writer:
         return list(reader.list_files(paths)), tuple(reader.skipped)
 
     def read_files(self, paths: Sequence[Path], method: str) -> Iterator[tuple[str, Document | Failure]]:
-        """Yield each document of the files, or a Failure, together with its construction method."""
+        """Yield (construction method, document or failure) for each document in the files ``paths``."""
         files, _ = self._select_files(paths, method, force=False)
         # A link that leads out of its folder was refused when the files were listed.
         files.settings = replace(files.settings, follow_links=True)
@@ -322,13 +324,16 @@ class Writer:
     def finish(
         self, paths: Sequence[Path], read_ids: Set[str], report: IndexReport, now: datetime, *, prune: bool
     ) -> IndexReport:
-        """Save the snapshot after workers indexed files; return ``report`` with missing documents and duplicates."""
+        """Save the snapshot after workers indexed ``paths``; return ``report`` with missing documents.
+
+        The report also gets the duplicates among ``read_ids``, the ids of all documents that the workers read.
+        """
         files, _ = self._select_files(paths, report.method, force=False)
         files.read_ids |= read_ids
         duplicates = tuple(sorted(find_duplicates(self._store, sorted(read_ids)).items()))
         counts = replace(report.counts, duplicates=duplicates)
         report = replace(report, method=files.assignment.default, counts=counts)
-        report = replace(self._find_missing(files, report, now, prune=prune), skipped=report.skipped)
+        report = replace(self._add_missing_documents(files, report, now, prune=prune), skipped=report.skipped)
         self._searcher.min_version = get_version(self._store)
         self._snapshots.save()
         return report
@@ -349,7 +354,6 @@ class Writer:
 
 
 def _find_no_replies(prompts: Sequence[Prompt]) -> list[str | None]:
-    """Return None for each prompt: without a language model, no reply is cached."""
     return [None for _ in prompts]
 
 
