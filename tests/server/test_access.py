@@ -91,6 +91,25 @@ def test_keys_expire_and_can_be_removed(tmp_path: Path) -> None:
             assert search(server, good)[0] == 401, "the expired key is left, so a key is needed"
 
 
+def test_a_stream_ends_when_its_key_is_removed(tmp_path: Path) -> None:
+    with Engine.open(build_index(tmp_path / "kb")) as engine:
+        key = add_key(engine.values, "only", "write", datetime.now(UTC))
+        workspaces = Workspaces(open_index(), [tmp_path / "kb"], runs_jobs=False)
+        with run_app(create_app(workspaces)) as server:
+            headers = {"Authorization": f"Bearer {key}"}
+            body = {"documents": [{"id": "new", "text": "The lake of Tarn is deep."}]}
+            job = server.client.post("/api/v1/documents", json=body, headers=headers).json()["job"]["id"]
+            with server.client.stream("GET", "/api/v1/job/events", params={"id": job}, headers=headers) as response:
+                lines = response.iter_lines()
+                assert next(lines) == "event: job"
+                remove_key(engine.values, "only")
+                time.sleep(1.1)  # until the server reads the keys again
+                workspace = workspaces.find("kb")
+                assert workspace
+                workspace.jobs._end(workspace.jobs.get(job), "failed", "secret")
+                assert "secret" not in "".join(lines)
+
+
 def test_removing_the_last_key_admits_nobody(tmp_path: Path) -> None:
     with Engine.open(build_index(tmp_path / "kb")) as engine:
         key = add_key(engine.values, "only", "read", datetime.now(UTC))

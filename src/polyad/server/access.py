@@ -112,6 +112,13 @@ class Gatekeeper:
         self._record_use(workspace, key, now)
         return Principal(key, workspace, Scope[key.scope.upper()])
 
+    def is_current(self, principal: Principal) -> bool:
+        """Return whether a sender that was authenticated earlier would still be admitted."""
+        keys, key = self._load_keys(), principal.key
+        if key is None:
+            return not self._had_keys
+        return key.id in keys and not key.has_expired(datetime.now(UTC))
+
     def authorize(self, request: Request, workspace: str, scope: Scope) -> Access:
         """Return the permission of a request to use a workspace, or raise an error; every route calls this function.
 

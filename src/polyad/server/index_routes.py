@@ -8,6 +8,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
+from anyio.to_thread import run_sync
 from fastapi import APIRouter, File, Form, Header, Query, Request, UploadFile
 from fastapi.responses import JSONResponse, Response
 from fastapi.sse import format_sse_event
@@ -209,13 +210,17 @@ def read_job(access: Reader, id: Id) -> JSONResponse:
 
 
 @router.get("/job/events", tags=["jobs"], responses=describe_responses(dict[str, Any]))
-def follow_job(access: Reader, id: Id, last_event_id: Annotated[int, Header(ge=0, le=10**12)] = 0) -> Response:
-    """Stream the states of a job after `Last-Event-ID` as server-sent events, until the job ends."""
-    runner = access.workspace.jobs
+def follow_job(
+    request: Request, access: Reader, id: Id, last_event_id: Annotated[int, Header(ge=0, le=10**12)] = 0
+) -> Response:
+    """Stream the states of a job after `Last-Event-ID` as server-sent events, until it ends or the key is removed."""
+    runner, gatekeeper = access.workspace.jobs, request.app.state.gatekeeper
     runner.get(id)
 
     async def list_events() -> AsyncIterator[bytes]:
         async for job in runner.follow(id, last_event_id):
+            if not await run_sync(gatekeeper.is_current, access.principal):
+                return
             yield format_sse_event(event="job", id=str(job.number), data_str=json.dumps(format_job(job)))
 
     return StreamingResponse(list_events(), media_type="text/event-stream", headers={"Cache-Control": "no-cache"})

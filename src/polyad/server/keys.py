@@ -64,8 +64,11 @@ class Key:
 
     def is_valid(self, secret: str, now: datetime) -> bool:
         """Return whether a secret matches the API key and the key has not expired."""
-        is_equal = hmac.compare_digest(self.digest, _digest(secret))
-        return is_equal and not (self.expires and datetime.fromisoformat(self.expires) <= now)
+        return hmac.compare_digest(self.digest, _digest(secret)) and not self.has_expired(now)
+
+    def has_expired(self, now: datetime) -> bool:
+        """Return whether the API key is no longer valid at a time."""
+        return bool(self.expires) and datetime.fromisoformat(self.expires) <= now
 
 
 def _digest(secret: str) -> str:
