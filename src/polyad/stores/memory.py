@@ -131,10 +131,9 @@ class MemoryReadTransaction:
         return protocol.Changes(self.version, removed, documents)
 
     def rows(self, documents: Sequence[int], entities_after: int = 0) -> Iterator[protocol.StoredRows]:
-        """Yield the rows of documents as arrays, in batches, with the keys of entities above ``entities_after``.
+        """Yield the passages, hyperedges and incidences of ``documents`` (primary keys) as arrays, in batches.
 
-        ``documents`` are primary keys. Entity keys are included for entities with a primary key above
-        ``entities_after``.
+        The arrays contain the keys of entities whose primary key is above ``entities_after``.
         """
         passages: list[tuple[int, IndexedPassage]] = []
         edges: list[tuple[int, int, IndexedHyperedge]] = []
@@ -201,7 +200,11 @@ class MemoryReadTransaction:
     def get_together(
         self, ids: Mapping[type[Any], Sequence[str] | Sequence[int]], requests: Sequence[tuple[int, int, int]] = ()
     ) -> tuple[dict[type[Any], dict[Any, Any]], list[list[EntityIncidence]]]:
-        """Return the records listed in ``ids`` by type, and for each request an entity's incidences in a range."""
+        """Return (records of each type with the listed ``ids``, incidences of an entity for each of ``requests``).
+
+        A request is (entity, after, last): primary keys of the entity, of the hyperedge before a range, and of the last
+        hyperedge of the range.
+        """
         records = {record_type: self.get(record_type, requested) for record_type, requested in ids.items()}
         return records, self._read_incidences(requests)
 
@@ -358,7 +361,7 @@ class MemoryStore:
 
     @classmethod
     def open(cls, place: str | Path, manifest: Manifest | None = None, *, replies: Path | None = None) -> MemoryStore:  # noqa: ARG003
-        """Open the in-memory index with the name ``place``, or create it with ``manifest``.
+        """Open the in-memory index with the name ``place``; if there is none, create it with ``manifest``.
 
         Cached replies are always part of the index: ``replies`` is ignored.
         """
@@ -396,7 +399,10 @@ class MemoryStore:
                 self._commit(state, values)
 
     def remove(self, document_ids: Sequence[str], *, values: protocol.Values = protocol.NO_VALUES) -> None:
-        """Delete documents with all their rows; raise NotFoundError, and delete nothing, if an id does not exist."""
+        """Delete documents with all their rows, and store the key-value pairs ``values``, in one transaction.
+
+        Nothing is deleted, and NotFoundError is raised, if an id does not exist.
+        """
         with self._contents.writing:
             state = self._contents.state
             require_ids("document", document_ids, state.numbers)
@@ -471,7 +477,10 @@ class MemoryStore:
         *,
         is_optional: bool = False,  # noqa: ARG002
     ) -> None:
-        """Store key-value pairs; a None value deletes a key, ``values=None`` all keys of the namespace."""
+        """Store the key-value pairs ``values`` in a namespace; a key whose value is None is deleted.
+
+        ``values=None`` deletes all keys of the namespace.
+        """
         with self._contents.updating:
             merged = {**self._contents.values[namespace], **values} if values is not None else {}
             self._contents.values[namespace] = {key: value for key, value in merged.items() if value is not None}

@@ -153,17 +153,17 @@ class PostgresDatabase:
 
     @contextmanager
     def writing(
-        self, manifest: Manifest, *, idle_seconds: int = BUSY_SECONDS
+        self, manifest: Manifest, *, max_idle_seconds: int = BUSY_SECONDS
     ) -> Iterator[tuple[PostgresConnection, int]]:
-        """Wait for other writers, open a write transaction, and yield its connection and the new store version.
+        """Wait for other writers, open a write transaction, and yield (its connection, the new store version).
 
         The transaction is rolled back unless the block ends it with :meth:`commit`.
 
         Args:
             manifest: The manifest of the index when it was opened.
-            idle_seconds: The server ends a transaction whose client sends nothing for this time; 0 for never.
+            max_idle_seconds: The server ends a transaction whose client sends nothing for this time; 0 for never.
         """
-        connection, [(version, *keys), (embedder,)] = self._open_transaction(_BEGIN_WRITE.format(idle=idle_seconds))
+        connection, [(version, *keys), (embedder,)] = self._open_transaction(_BEGIN_WRITE.format(idle=max_idle_seconds))
         try:
             _require_embedder(embedder, manifest)
             yield PostgresConnection(connection, dict(zip(_KEYS, keys, strict=True))), version + 1
@@ -171,12 +171,12 @@ class PostgresDatabase:
             self._release(connection)
 
     def commit(self, connection: PostgresConnection, version: int, token: str) -> None:
-        """Commit a write transaction as the store version ``version`` and notify all readers.
+        """Commit a write transaction, record its new store ``version`` and ``token``, and notify all readers.
 
         Args:
             connection: Connection of the transaction.
             version: The new version of the index.
-            token: Token of the version.
+            token: Random token, by which the version is recognised.
         """
         keys = ", ".join(f"{name} = {key}" for name, key in connection.last_keys.items())
         outdated = version - LOG_LENGTH
@@ -246,7 +246,7 @@ class PostgresDatabase:
     def _open_read_transaction(
         self, queries: Queries, manifest: Manifest
     ) -> tuple[psycopg.Connection[Any], ReadState, list[psycopg.Cursor[Any]]]:
-        """Open a read transaction and run queries in one round trip; return connection, state and cursors."""
+        """Open a read transaction and run queries in one round trip; return (connection, state, cursors)."""
         connection = self._get_connection()
         try:
             with connection.pipeline():
@@ -261,7 +261,7 @@ class PostgresDatabase:
         return connection, ReadState(version, embedder, namespaces), cursors
 
     def _open_transaction(self, statements: str) -> tuple[psycopg.Connection[Any], list[tuple[Any, ...]]]:
-        """Open a transaction with ``statements``; return its connection and the first row of each result."""
+        """Open a transaction with ``statements``; return (connection, first row of each result)."""
         connection = self._get_connection()
         try:
             cursor = connection.execute(statements, prepare=False)

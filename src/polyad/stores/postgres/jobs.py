@@ -165,21 +165,21 @@ class JobQueue:
     def __init__(self, database: PostgresDatabase) -> None:
         self._database = database
 
-    def add(self, run: str, items: Mapping[JobKind, Sequence[QueuedJob]]) -> list[IdConflict]:
-        """Add jobs to the queue for the command ``run``; return an IdConflict for each document whose id is in use.
+    def add(self, run: str, jobs_by_step: Mapping[JobKind, Sequence[QueuedJob]]) -> list[IdConflict]:
+        """Queue jobs of the command ``run``; return an IdConflict for each document whose id is in use.
 
         A document conflicts with another document of the same run that has the same id and other content. A job of an
         earlier run with the same name is replaced; a job of the same run stays.
 
         Args:
             run: Token of the command.
-            items: The jobs by their first step.
+            jobs_by_step: The jobs by their first step.
         """
 
         def update() -> list[IdConflict]:
             conflicts = []
             with self._database.updating() as connection:
-                for kind, jobs in items.items():
+                for kind, jobs in jobs_by_step.items():
                     ids = [_build_id(kind, job.name) for job in jobs]
                     first: dict[bytes, QueuedJob] = {}
                     for id, job in zip(ids, jobs, strict=True):
@@ -295,7 +295,7 @@ class Lease:
             raise LeaseLostError("the lease of a job expired before its end; raise worker.lease_seconds")
 
     def close(self, names: Iterable[str]) -> None:
-        """Remove jobs from ``open`` by name, after the transaction of :meth:`finish` was committed."""
+        """Remove finished jobs from the lease, by name, after the transaction of :meth:`finish` was committed."""
         for name in names:
             if name in self.open:
                 self._stored = self.open.pop(name).number
@@ -336,7 +336,10 @@ class Lease:
 
 
 def describe_stored(documents: Sequence[IndexedDocument], replaced_ids: Set[str]) -> Outcomes:
-    """Return counts by document id: added (or updated, if in ``replaced_ids``), passages and hyperedges."""
+    """Return for each document the number 1 as added or updated document, and numbers of passages and hyperedges.
+
+    The dictionary is keyed by document id. Documents in ``replaced_ids`` are updated, the others added.
+    """
     return {
         item.document.id: {
             "updated" if item.document.id in replaced_ids else "added": 1,
@@ -355,15 +358,17 @@ def _build_id(kind: JobKind, name: str) -> bytes:
     return hashlib.sha256(f"{kind == 'read'}\0{name}".encode()).digest()
 
 
-def _choose_batch(candidates: Sequence[tuple[Any, ...]]) -> list[int]:
-    """Return the primary keys of the first jobs that fit into one batch: same kind, run and construction method.
+def _choose_batch(waiting_jobs: Sequence[tuple[Any, ...]]) -> list[int]:
+    """Return the primary keys of the first waiting jobs that fit into one batch: same kind, run and method.
+
+    ``waiting_jobs`` are rows (primary key, kind, run, method, characters, whether a worker vanished with the job).
 
     A suspect job, whose worker vanished, is taken alone.
     """
     batch: list[int] = []
     characters = 0
-    for number, *group, size, is_suspect in candidates:
-        if batch and (is_suspect or group != list(candidates[0][1:4]) or characters + size > _BATCH_CHARACTERS):
+    for number, *group, size, is_suspect in waiting_jobs:
+        if batch and (is_suspect or group != list(waiting_jobs[0][1:4]) or characters + size > _BATCH_CHARACTERS):
             break
         batch.append(number)
         characters += size

@@ -56,7 +56,9 @@ class PostgresStore:
 
     @classmethod
     def open(cls, url: str, manifest: Manifest | None = None, *, replies: Path | None = None) -> PostgresStore:
-        """Open the index at ``postgresql://USER@HOST:PORT/DATABASE?workspace=NAME``, or create it there.
+        """Open the index at a PostgreSQL address; if there is none, create an index with ``manifest``.
+
+        The form of the address is ``postgresql://USER@HOST:PORT/DATABASE?workspace=NAME``.
 
         Args:
             url: The address; its other parameters are those of libpq, such as ``target_session_attrs``.
@@ -116,7 +118,7 @@ class PostgresStore:
             self._transactions.lease = None
 
     def remove(self, document_ids: Sequence[str], *, values: Values = NO_VALUES) -> None:
-        """Delete documents with all their rows, in one transaction.
+        """Delete documents with all their rows, and store the key-value pairs ``values``, in one transaction.
 
         Raises:
             NotFoundError: a document does not exist; no document is deleted.
@@ -136,7 +138,7 @@ class PostgresStore:
         database = self._database
         with (
             translate_errors(database.address.name),
-            database.writing(self._manifest, idle_seconds=0) as (connection, version),
+            database.writing(self._manifest, max_idle_seconds=0) as (connection, version),
         ):
             version += LOG_LENGTH + 1  # so that no snapshot of the old vectors is advanced
             transaction = PostgresReadTransaction(connection, database, self._manifest, LOG_LENGTH, lambda: version)
@@ -207,7 +209,10 @@ class PostgresStore:
     def put_values(
         self, namespace: str, values: Mapping[str, bytes | None] | None, *, is_optional: bool = False
     ) -> None:
-        """Store key-value pairs; a None value deletes a key, ``values=None`` all keys of the namespace.
+        """Store the key-value pairs ``values`` in a namespace; a key whose value is None is deleted.
+
+        ``values=None`` deletes all keys of the namespace. An optional write is left out if the index cannot be
+        written now, for example because it is read-only.
 
         See :meth:`polyad.protocols.store.ValueStore.put_values`.
         """
@@ -229,7 +234,7 @@ class PostgresStore:
             self._database.retry(update)
 
     def listen(self, seconds: float) -> Generator[None]:
-        """Yield at once, then after each change of the index, and after ``seconds`` without a change."""
+        """Yield whenever the index may have changed: at once, after a change, and after ``seconds`` without one."""
         while True:
             try:
                 with closing(self._database.connect()) as connection:

@@ -261,7 +261,7 @@ class RelationalReadTransaction(ABC):
     def changes(self, since: int | None = None) -> Changes:
         """Return the documents written and deleted after version ``since``; all documents if ``since`` is unknown."""
         if since is None or not self.version - self._log_length <= since <= self.version:
-            return Changes(self.version, (), self._get_documents(), is_complete=True)
+            return Changes(self.version, (), self._get_document_keys(), is_complete=True)
         selections = [Selection(query, None, [since]) for query in _CHANGES]
         removed, documents, tokens = self.connection.select_each(selections)
         return Changes(
@@ -271,7 +271,7 @@ class RelationalReadTransaction(ABC):
             "".join(str(token) for (token,) in tokens),
         )
 
-    def _get_documents(self) -> tuple[int, ...]:
+    def _get_document_keys(self) -> tuple[int, ...]:
         """Return the sorted primary keys of all documents, after checking that no row is missing."""
         query = f"SELECT number, passages FROM document WHERE {format_check('document')} ORDER BY number"
         rows = check_types(self.connection.execute(query), int, int)
@@ -299,11 +299,11 @@ class RelationalReadTransaction(ABC):
 
     @report_errors
     def rows(self, documents: Sequence[int], entities_after: int = 0) -> Iterator[StoredRows]:
-        """Yield the rows of documents as arrays, in batches, with the keys of entities above ``entities_after``.
+        """Yield the passages, hyperedges and incidences of ``documents`` (primary keys) as arrays, in batches.
 
         Args:
             documents: Primary keys of the documents, ascending.
-            entities_after: A primary key: the rows contain the entity keys of entities with a greater primary key only.
+            entities_after: The arrays contain the keys of entities whose primary key is above this number.
         """
         sent: set[int] = set()
         for numbers in iterate_batches(documents, _DOCUMENTS_PER_BATCH):
@@ -358,7 +358,10 @@ class RelationalReadTransaction(ABC):
     def get_together(
         self, ids: Mapping[type[Any], Sequence[str] | Sequence[int]], requests: Sequence[tuple[int, int, int]] = ()
     ) -> tuple[dict[type[Any], Records], list[list[EntityIncidence]]]:
-        """Return the records listed in ``ids`` by type, and for each request an entity's incidences in a range.
+        """Return (records of each type with the listed ``ids``, incidences of an entity for each of ``requests``).
+
+        A request is (entity, after, last): primary keys of the entity, of the hyperedge before a range, and of the last
+        hyperedge of the range.
 
         All queries share one round trip.
         """
@@ -454,11 +457,11 @@ class RelationalReadTransaction(ABC):
     def _get_hyperedges(self, ids: Ids) -> Reader:
         column = _get_id_column("hyperedge", ids)
         rows = yield _build_selection(f"{SELECT_HYPEREDGE} WHERE {{}} AND {_HYPEREDGE_CHECK}", column, ids)
-        hyperedges = self._parse_hyperedges(rows)
+        hyperedges = self._build_hyperedges(rows)
         return hyperedges if column == "hyperedge.number" else {edge.id: edge for edge in hyperedges.values()}
 
-    def _parse_hyperedges(self, rows: Iterable[tuple[Any, ...]]) -> dict[int, Hyperedge]:
-        """Return hyperedges by primary key, built from rows of SELECT_HYPEREDGE; also read relations and arguments."""
+    def _build_hyperedges(self, rows: Iterable[tuple[Any, ...]]) -> dict[int, Hyperedge]:
+        """Return hyperedges, with relations and arguments, by primary key; ``rows`` are from SELECT_HYPEREDGE."""
         hyperedges = parse_hyperedges(rows)
         facts = [number for number, edge in hyperedges.items() if edge.kind is not HyperedgeKind.SEMANTIC_UNIT]
         return add_arguments(hyperedges, self.connection.select_in(SELECT_TUPLES, facts))
@@ -473,7 +476,7 @@ class RelationalReadTransaction(ABC):
         """Return the hyperedges whose SQL ``column`` has a value in ``ids`` (None: all), with vectors and members."""
         query = f"{SELECT_HYPEREDGE} WHERE {{}} AND {_HYPEREDGE_CHECK} ORDER BY hyperedge.number"
         rows = yield _build_selection(query, column, ids)
-        hyperedges = self._parse_hyperedges(rows)
+        hyperedges = self._build_hyperedges(rows)
         incidences = defaultdict(list)
         types: tuple[type | tuple[type, ...], ...] = (int, *[str] * 5, NUMBER, int, NUMBER)
         for number, key, name, role, type, description, score, grounded, strength in check_types(
@@ -591,9 +594,6 @@ def _get_id_column(table: str, ids: Ids) -> str:
 
 
 def _compute_strengths(incidences: Sequence[tuple[Any, ...]]) -> list[float]:
-    """Return for each incidence how certainly the passage is about the entity, in [0, 1], or -1 for common words.
-
-    Negative if the mention is written in common words.
-    """
+    """Return how certainly the passage is about the entity of each incidence, in [0, 1]; -1 for common words."""
     is_name = cache(is_capitalized_name)
     return [row[2] if row[2] or is_name(row[3]) else IN_COMMON_WORDS for row in incidences]

@@ -124,7 +124,10 @@ def check_types(rows: Iterable[tuple[Any, ...]], *types: type | tuple[type, ...]
 
 
 def check_count(row_name: str, expected: int, actual: int) -> None:
-    """Raise ValueError unless as many rows (``row_name``) were read as were written: a damaged file lacks rows."""
+    """Raise ValueError if ``actual`` rows were read where ``expected`` were written, as from a damaged file.
+
+    ``row_name`` names the rows in the message.
+    """
     if expected != actual:
         raise ValueError(f"{actual:,} {row_name} where {expected:,} were written")
 
@@ -170,17 +173,19 @@ def parse_hyperedges(rows: Iterable[tuple[Any, ...]]) -> dict[int, Hyperedge]:
     }
 
 
-def add_arguments(hyperedges: Mapping[int, Hyperedge], rows: Iterable[tuple[Any, ...]]) -> dict[int, Hyperedge]:
-    """Return copies of ``hyperedges`` with the relations and arguments in ``rows``, in a dictionary by primary key.
+def add_arguments(
+    hyperedges: Mapping[int, Hyperedge], argument_rows: Iterable[tuple[Any, ...]]
+) -> dict[int, Hyperedge]:
+    """Return ``hyperedges`` by primary key with the relations and arguments in ``argument_rows`` of the database.
 
-    The rows are those of :data:`SELECT_TUPLES`.
+    ``argument_rows`` is the result of the query :data:`SELECT_TUPLES`.
 
     Raises:
         ValueError: rows of a tuple are missing.
     """
     arguments: defaultdict[int, list[Argument]] = defaultdict(list)
     relations: dict[int, tuple[str, int]] = {}
-    for number, relation, count, *argument in rows:
+    for number, relation, count, *argument in argument_rows:
         relations[number] = str(relation), int(count)
         if argument[0] is not None:
             arguments[number].append(parse_argument(argument))

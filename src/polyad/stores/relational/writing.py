@@ -22,47 +22,47 @@ def put(
     connection: WritingConnection,
     documents: Sequence[IndexedDocument],
     values: Values,
-    version: int,
+    new_version: int,
     expected_version: int | None = None,
 ) -> set[str]:
-    """Store documents and key-value pairs, and return the ids of documents that existed and were replaced.
+    """Store documents and the key-value pairs ``values``, and return the ids of the documents that were replaced.
 
     Args:
         connection: The connection.
         documents: The documents.
         values: Values by namespace and key; None deletes a key.
-        version: Version of the transaction.
+        new_version: Version of the transaction.
         expected_version: The version before, as the caller knows it; None for any.
 
     Raises:
         VersionConflictError: The version before is another.
     """
-    if expected_version not in (None, version - 1):
-        raise VersionConflictError(f"version {version - 1} of the index where {expected_version} was expected")
+    if expected_version not in (None, new_version - 1):
+        raise VersionConflictError(f"version {new_version - 1} of the index where {expected_version} was expected")
     replaced = _find_existing(connection, [item.document.id for item in documents])
     existing, pending = set(replaced), list[IndexedDocument]()
     for item in documents:
         if item.document.id in existing:
             # Insert the pending documents first: an entity that they share with the replaced document must survive.
-            insert_documents(connection, pending, version)
+            insert_documents(connection, pending, new_version)
             pending = []
-            connection.delete_documents([item.document.id], version)
+            connection.delete_documents([item.document.id], new_version)
         existing.add(item.document.id)
         pending.append(item)
-    insert_documents(connection, pending, version)
+    insert_documents(connection, pending, new_version)
     _put_values(connection, values)
     return replaced
 
 
-def remove(connection: WritingConnection, document_ids: Sequence[str], values: Values, version: int) -> None:
-    """Delete documents with all their rows, and store or delete key-value pairs in the same transaction.
+def remove(connection: WritingConnection, document_ids: Sequence[str], values: Values, new_version: int) -> None:
+    """Delete documents with all their rows, and store the key-value pairs ``values``, in the same transaction.
 
     Raises:
         NotFoundError: A document does not exist; no document is deleted.
     """
     existing = _find_existing(connection, document_ids)
     require_ids("document", document_ids, existing)
-    connection.delete_documents(sorted(existing), version)
+    connection.delete_documents(sorted(existing), new_version)
     _put_values(connection, values)
 
 
@@ -71,7 +71,7 @@ def replace_vectors(
     transaction: ReadTransaction,
     manifest: Manifest,
     embed: Callable[[Sequence[IndexedDocument]], tuple[Sequence[IndexedDocument], Values]],
-    version: int,
+    new_version: int,
 ) -> None:
     """Recompute the vectors of all documents with ``embed``, and store the new embedder's name in the manifest.
 
@@ -80,13 +80,13 @@ def replace_vectors(
         transaction: Reads in the transaction of the connection.
         manifest: The new manifest.
         embed: Returns documents with new vectors, and values to store.
-        version: Version of the transaction.
+        new_version: Version of the transaction.
     """
     ids = [id for (id,) in connection.execute("SELECT id FROM document ORDER BY number")]
     for batch in iterate_batches(ids, _DOCUMENTS_PER_BATCH):
         documents, values = embed(list(transaction.get(IndexedDocument, batch).values()))
-        connection.delete_documents(batch, version)
-        insert_documents(connection, documents, version)
+        connection.delete_documents(batch, new_version)
+        insert_documents(connection, documents, new_version)
         _put_values(connection, values)
     for namespace in VECTOR_NAMESPACES:
         connection.execute("DELETE FROM value WHERE namespace = ?", [namespace])
@@ -141,15 +141,17 @@ def insert_documents(connection: Connection, documents: Sequence[IndexedDocument
     )
 
 
-def _insert_tuples(connection: Connection, hyperedges: Iterable[tuple[int, Hyperedge]]) -> None:
+def _insert_tuples(connection: Connection, numbered_hyperedges: Iterable[tuple[int, Hyperedge]]) -> None:
     """Insert the relation and the arguments of each hyperedge that has a relation into the database.
 
-    Items are ``(primary key, hyperedge)``.
+    ``numbered_hyperedges`` are pairs (primary key, hyperedge).
     """
-    tuples = [(number, edge) for number, edge in hyperedges if edge.kind is HyperedgeKind.TUPLE or edge.relation]
+    tuples = [
+        (number, edge) for number, edge in numbered_hyperedges if edge.kind is HyperedgeKind.TUPLE or edge.relation
+    ]
     connection.insert_rows("tuple", ((number, edge.relation, len(edge.arguments)) for number, edge in tuples))
     arguments = (
-        (number, place, *_format_argument(argument))
+        (number, place, *_argument_row(argument))
         for number, edge in tuples
         for place, argument in enumerate(edge.arguments)
     )
@@ -174,11 +176,11 @@ def _insert_entities(connection: Connection, documents: Sequence[IndexedDocument
     return existing | new
 
 
-def _document_row(item: IndexedDocument, number: int, version: int) -> tuple[object, ...]:
-    """Return the column values of a document in the table ``document``; ``number`` is the primary key."""
+def _document_row(item: IndexedDocument, primary_key: int, version: int) -> tuple[object, ...]:
+    """Return the column values of a document for the table ``document``, written at store ``version``."""
     document = item.document
     return (
-        *(number, version, document.id, document.title, document.source, document.url),
+        *(primary_key, version, document.id, document.title, document.source, document.url),
         json.dumps(dict(document.metadata)),
         json.dumps([(place.start, place.end, place.page, place.sheet, place.slide) for place in document.places]),
         *(item.digest, item.tokens, item.recorded, len(item.passages)),
@@ -186,29 +188,29 @@ def _document_row(item: IndexedDocument, number: int, version: int) -> tuple[obj
     )
 
 
-def _passage_row(item: IndexedPassage, number: int, document_number: int) -> tuple[object, ...]:
-    """Return the column values of a passage in the table ``passage``; ``number`` is the primary key."""
+def _passage_row(item: IndexedPassage, primary_key: int, document_key: int) -> tuple[object, ...]:
+    """Return the column values of a passage for the table ``passage``; ``document_key`` is a foreign key."""
     passage = item.passage
     return (
-        *(number, document_number, passage.id, passage.title, passage.text, passage.start, passage.end, passage.page),
+        *(primary_key, document_key, passage.id, passage.title, passage.text, passage.start, passage.end, passage.page),
         *(passage.heading, passage.sheet, passage.slide, item.digest),
         *(len(item.hyperedges), format_vector(item.vector)),
     )
 
 
-def _hyperedge_row(item: IndexedHyperedge, number: int, passage_number: int, passage: Passage) -> tuple[object, ...]:
-    """Return the column values of a hyperedge in the table ``hyperedge``; ``number`` is the primary key."""
+def _hyperedge_row(item: IndexedHyperedge, primary_key: int, passage_key: int, passage: Passage) -> tuple[object, ...]:
+    """Return the column values of a hyperedge for the table ``hyperedge``; ``passage_key`` is a foreign key."""
     edge, text = item.hyperedge, passage.text
     is_plain = "\x00" not in text and "\x01" not in text  # SQLite's SUBSTR ends at a NUL, PostgreSQL escapes both
     is_span = is_plain and edge.text == text[edge.start : edge.end]
     return (
-        *(number, passage_number, edge.id, str(edge.kind), None if is_span else edge.text, edge.start, edge.end),
+        *(primary_key, passage_key, edge.id, str(edge.kind), None if is_span else edge.text, edge.start, edge.end),
         *(float(edge.score), edge.valid_from, edge.valid_to, len(item.incidences), format_vector(item.vector)),
     )
 
 
-def _format_argument(argument: Argument) -> tuple[object, ...]:
-    """Return the column values of an argument (role with value) for the table ``argument``."""
+def _argument_row(argument: Argument) -> tuple[object, ...]:
+    """Return the values of a fact's argument for the columns ``role`` to ``end`` of the table ``argument``."""
     value, extent = normalize_value(argument.value), get_extent(argument)
     return (
         *(argument.role, value, None if value == argument.value else argument.value, argument.type, argument.unit),

@@ -154,7 +154,10 @@ class Database:
                 raise
 
     def put_values(self, namespace: str, values: Mapping[str, bytes | None] | None, *, is_optional: bool) -> None:
-        """Store key-value pairs of a namespace; a None value deletes a key, ``values=None`` all keys of the namespace.
+        """Store the key-value pairs ``values`` in a namespace; a key whose value is None is deleted.
+
+        ``values=None`` deletes all keys of the namespace. An optional write is left out if the index cannot be
+        written now, for example because it is read-only.
 
         See :meth:`polyad.protocols.store.ValueStore.put_values`.
         """
@@ -287,7 +290,9 @@ def check_path_length(path: Path, option: str) -> None:
 
 
 def create_tables(path: Path, create: Callable[[SqliteConnection], None], remedy: str = INDEX_REMEDY) -> None:
-    """Call ``create(connection)`` in a transaction if the database file has no tables yet.
+    """Create the tables of a new database file with ``create(connection)``; leave a file with tables unchanged.
+
+    ``remedy`` is the advice to the user in the error message of a damaged file.
 
     Raises:
         StoreError: the file cannot be written, or is not a database.

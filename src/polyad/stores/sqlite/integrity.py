@@ -263,7 +263,7 @@ def check_usage(connection: sqlite3.Connection) -> Iterator[Damage]:
 
 
 def find_index_damage(connection: sqlite3.Connection, schema: str, dimension: int) -> list[Damage]:
-    """Return all damage in the database file of an index, sorted.
+    """Return a sorted list of all damage in an index file: wrong tables, checksums, references, vectors and so on.
 
     Args:
         connection: The file, in a read transaction.
@@ -279,7 +279,7 @@ def find_index_damage(connection: sqlite3.Connection, schema: str, dimension: in
 
 
 def find_value_damage(connection: sqlite3.Connection, schema: str) -> list[Damage]:
-    """Return all damage in a database file of key-value pairs, such as cached replies, sorted."""
+    """Return a sorted list of all damage in a file of key-value pairs whose tables should be as in ``schema``."""
     return _find_damage(connection, partial(check_tables, schema=schema), check_structure, check_values)
 
 
@@ -297,12 +297,12 @@ def _find_damage(connection: sqlite3.Connection, *checks: _Check) -> list[Damage
     return sorted(damage)
 
 
-def repair(connection: sqlite3.Connection, version: int) -> None:
-    """Delete orphaned rows and damaged derived values, and set the store version to at least ``version``.
+def repair(connection: sqlite3.Connection, min_version: int) -> None:
+    """Delete orphaned rows and damaged derived values, and set the store version to at least ``min_version``.
 
     Args:
         connection: The file of an index.
-        version: The version of the index afterwards, which no snapshot can be advanced to.
+        min_version: Lowest version of the index afterwards, which no snapshot can be advanced to.
     """
     repair_values(connection)
     for table, column, parent in _REFERENCES:
@@ -315,7 +315,7 @@ def repair(connection: sqlite3.Connection, version: int) -> None:
     connection.execute("DELETE FROM removal")
     connection.execute("DELETE FROM state")
     last = max(number or 0 for (number,) in connection.execute(_VERSIONS))
-    connection.execute("UPDATE manifest SET value = ? WHERE key = 'version'", [max(version, last)])
+    connection.execute("UPDATE manifest SET value = ? WHERE key = 'version'", [max(min_version, last)])
     seal_manifest(connection)
 
 

@@ -149,7 +149,7 @@ class SqliteStore:
     def open(
         cls, directory: str | Path, manifest: Manifest | None = None, *, replies: Path | None = None
     ) -> SqliteStore:
-        """Open the index in ``directory``, or create it with ``manifest`` if the directory holds none.
+        """Open the index in ``directory``; if there is none, create an index with the properties in ``manifest``.
 
         Args:
             directory: Directory of the index.
@@ -205,7 +205,7 @@ class SqliteStore:
             writing.put(connection, documents, values, version, expected_version)
 
     def remove(self, document_ids: Sequence[str], *, values: Values = NO_VALUES) -> None:
-        """Delete documents with all their rows, in one transaction.
+        """Delete documents with all their rows, and store the key-value pairs ``values``, in one transaction.
 
         Raises:
             NotFoundError: a document does not exist; no document is deleted.
@@ -280,7 +280,10 @@ class SqliteStore:
     def put_values(
         self, namespace: str, values: Mapping[str, bytes | None] | None, *, is_optional: bool = False
     ) -> None:
-        """Store key-value pairs; a None value deletes a key, ``values=None`` all keys of the namespace.
+        """Store the key-value pairs ``values`` in a namespace; a key whose value is None is deleted.
+
+        ``values=None`` deletes all keys of the namespace. An optional write is left out if the index cannot be
+        written now, for example because it is read-only.
 
         See :meth:`polyad.protocols.store.ValueStore.put_values`.
         """
