@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from polyad.errors import ConfigurationError, IndexMismatchError, PolyadError, StoreError, StoreUnavailableError
 from polyad.model import Document, IndexedDocument, IndexedPassage, Usage
 from polyad.protocols.lookups import get_all, get_digests, get_version
-from polyad.protocols.store import Manifest, Store, StoredRows
+from polyad.protocols.store import Changes, Manifest, Store, StoredRows
 from polyad.snapshot.files import SnapshotFiles
 from polyad.snapshot.provider import SnapshotProvider
 from polyad.stores.postgres import open_postgres
@@ -430,6 +430,32 @@ def test_a_follower_sees_what_another_machine_writes_without_asking(
         wait_until(lambda: snapshots.get_current().version == 1)
         other.remove(["a"])
         wait_until(lambda: snapshots.get_current().version == 2)
+    snapshots.close()
+
+
+def test_a_follower_advances_for_searches_and_leaves_changes_without_searches_to_the_next_one(
+    store: PostgresStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("polyad.snapshot.provider.POLL_SECONDS", 30.0)
+    advanced: list[int] = []
+    changes = PostgresReadTransaction.changes
+
+    def note(transaction: PostgresReadTransaction, since: int | None = None) -> Changes:
+        advanced.append(transaction.version)
+        return changes(transaction, since)
+
+    monkeypatch.setattr(PostgresReadTransaction, "changes", note)
+    snapshots = SnapshotProvider(store, 4)
+    snapshots.follow(store)
+    with closing(open_workspace(tmp_path)) as other:
+        wait_until(lambda: snapshots._current_until > 0)
+        for text in ("Anna.", "Bob.", "Carl."):
+            other.put(indexed(text, text))
+        time.sleep(0.5)
+        assert set(advanced) == {0}, "nothing was searched, so three changes are left to the next search"
+        wait_until(lambda: snapshots.get_current().version == 3 and snapshots._is_searched)
+        other.put(indexed("d", "Dora."))
+        wait_until(lambda: advanced[-1] == 4)
     snapshots.close()
 
 

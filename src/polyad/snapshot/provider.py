@@ -90,6 +90,9 @@ class SnapshotProvider:
         self._advancing = threading.Lock()
         self._saving = threading.Lock()
         self._current_until = 0.0
+        self._last_advance = 0.0
+        self._is_searched = False  # a search used the snapshot since it was advanced last
+        self._is_followed = False
         self._is_closed = threading.Event()
         self._parts: list[SnapshotPart] = []
         self._patience = random.uniform(0.5, 1.5)  # one of many followers saves first, and the others load its files
@@ -107,10 +110,16 @@ class SnapshotProvider:
         if snapshot.version < min_version:
             return self._advance_current()
         if time.monotonic() < self._current_until:
+            self._is_searched = True
             return snapshot
         if self._advancing.acquire(blocking=False):
             try:
+                if self._is_followed:  # set before the version is read, since a notice may arrive meanwhile
+                    self._current_until = time.monotonic() + POLL_SECONDS
                 return self._replace_current()
+            except BaseException:
+                self._current_until = 0.0
+                raise
             finally:
                 self._advancing.release()
         return snapshot
@@ -150,15 +159,22 @@ class SnapshotProvider:
     def follow(self, store: NotifyingStore) -> None:
         """Start a thread that updates the snapshot after each change of ``store``, so that searches need not wait.
 
-        A search that is not told of a change in time sees the change after :data:`POLL_SECONDS` at the latest.
+        While changes are more frequent than searches, the next search updates the snapshot, or the thread does after
+        :data:`POLL_SECONDS`. Otherwise processes with few searches would spend their time on every change. A search
+        that is not told of a change in time sees the change after :data:`POLL_SECONDS` at the latest.
         """
+        self._is_followed = True
         threading.Thread(target=self._follow, args=[store], name="polyad-follow", daemon=True).start()
 
     def _follow(self, store: NotifyingStore) -> None:
         with closing(store.listen(POLL_SECONDS)) as changes:
             for _ in changes:
-                if self._is_closed.wait(random.uniform(0, MAX_DELAY)):
+                is_idle = not self._is_searched and time.monotonic() < self._last_advance + POLL_SECONDS
+                if self._is_closed.wait(0 if is_idle else random.uniform(0, MAX_DELAY)):
                     return
+                if is_idle:
+                    self._current_until = 0.0  # the next search reads the version of the store
+                    continue
                 try:
                     self._advance_current()
                     self._save_if_needed(self._patience)
@@ -246,8 +262,10 @@ class SnapshotProvider:
 
     def _replace_current(self) -> MappedSnapshot:
         """Advance the current snapshot to the store's version and return it; the caller holds the lock."""
+        self._is_searched = False
         with self._store.read_transaction() as transaction:
             self._snapshot = self._read_version(transaction, self._snapshot)
+        self._last_advance = time.monotonic()
         return self._snapshot
 
     def _read_version(self, transaction: ReadTransaction, snapshot: MappedSnapshot | None) -> MappedSnapshot:
