@@ -22,7 +22,7 @@ class Priced:
         self,
         prompts: Sequence[Prompt],
         on_reply: Callable[[int, Reply], None] | None = None,
-        gate: BudgetCheck | None = None,
+        check_budget: BudgetCheck | None = None,
     ) -> list[Reply | LanguageModelError]:
         raise AssertionError("not to be asked")
 
@@ -163,7 +163,7 @@ def test_many_threads_together_do_not_overshoot() -> None:
 
 def test_it_is_a_gate_that_a_model_can_be_given() -> None:
     model = ScriptedLanguageModel(lambda prompt: "yes")
-    outcomes = model.complete([prompt(number) for number in range(5)], gate=Budget(model, max_tokens=600))
+    outcomes = model.complete([prompt(number) for number in range(5)], check_budget=Budget(model, max_tokens=600))
     assert [type(outcome) for outcome in outcomes] == [Reply, Reply, *[NoMoreRepliesError] * 3]
 
 

@@ -418,11 +418,13 @@ def test_what_one_model_said_stays_when_another_goes_on(tmp_path: Path) -> None:
     assert (counts.unchanged, counts.added) == (3, 1)
 
 
-# The gate
+# Budget checks
 
 
-def outcomes_of(url: str, gate: BudgetCheck, **settings: Any) -> list[Reply | LanguageModelError]:
-    return model_at(url, **settings).complete([Prompt(user=str(number)) for number in range(60)], gate=gate)
+def outcomes_of(url: str, check_budget: BudgetCheck, **settings: Any) -> list[Reply | LanguageModelError]:
+    return model_at(url, **settings).complete(
+        [Prompt(user=str(number)) for number in range(60)], check_budget=check_budget
+    )
 
 
 def test_the_gate_is_asked_before_every_try() -> None:
@@ -431,22 +433,24 @@ def test_the_gate_is_asked_before_every_try() -> None:
     def unsteady(request: Request) -> ChatOutcome:
         return ServerErrorFault() if len(server.requests) % 3 == 0 else "fine"
 
-    def gate(prompt: Prompt, spent: Usage) -> None:
+    def check_budget(prompt: Prompt, spent: Usage) -> None:
         passed.append(prompt.user)
 
     with ScriptedServer(unsteady) as server:
-        outcomes = outcomes_of(server.base_url, gate, max_retries=9, retry_delay=0)
+        outcomes = outcomes_of(server.base_url, check_budget, max_retries=9, retry_delay=0)
         assert len(passed) == len(server.requests) > 60
     assert {type(outcome) for outcome in outcomes} == {Reply}
 
 
 def test_the_gate_hears_what_was_spent_in_vain_and_can_end_it() -> None:
-    def gate(prompt: Prompt, spent: Usage) -> None:
+    def check_budget(prompt: Prompt, spent: Usage) -> None:
         if spent.calls == 3:
             raise NoMoreRepliesError("enough")
 
     with ScriptedServer([""]) as server:
-        (outcome,) = model_at(server.base_url, max_retries=9, retry_delay=0).complete([Prompt(user="a")], gate=gate)
+        (outcome,) = model_at(server.base_url, max_retries=9, retry_delay=0).complete(
+            [Prompt(user="a")], check_budget=check_budget
+        )
         assert len(server.requests) == 3
     assert isinstance(outcome, NoMoreRepliesError)
     assert outcome.usage.calls == 3
@@ -455,12 +459,12 @@ def test_the_gate_hears_what_was_spent_in_vain_and_can_end_it() -> None:
 def test_a_gate_that_closes_lets_what_is_under_way_end_and_nothing_else_begin() -> None:
     room = threading.Semaphore(20)
 
-    def gate(prompt: Prompt, spent: Usage) -> None:
+    def check_budget(prompt: Prompt, spent: Usage) -> None:
         if not room.acquire(blocking=False):
             raise NoMoreRepliesError("enough")
 
     with ScriptedServer(["fine"], delay=0.02) as server:
-        outcomes = outcomes_of(server.base_url, gate)
+        outcomes = outcomes_of(server.base_url, check_budget)
         assert len(server.requests) == 20
     kinds = Counter(type(outcome) for outcome in outcomes)
     assert kinds == {Reply: 20, NoMoreRepliesError: 40}
@@ -470,13 +474,13 @@ def test_a_gate_that_closes_lets_what_is_under_way_end_and_nothing_else_begin() 
 def test_a_gate_that_closed_is_not_asked_again() -> None:
     asked_at_gate: list[str] = []
 
-    def gate(prompt: Prompt, spent: Usage) -> None:
+    def check_budget(prompt: Prompt, spent: Usage) -> None:
         asked_at_gate.append(prompt.user)
         if len(asked_at_gate) == 5:
             raise NoMoreRepliesError("enough")
 
     with ScriptedServer(["fine"]) as server:
-        outcomes = outcomes_of(server.base_url, gate, concurrency=1)
+        outcomes = outcomes_of(server.base_url, check_budget, concurrency=1)
         assert len(server.requests) == 4
     assert len(asked_at_gate) == 5
     assert [type(outcome) for outcome in outcomes] == [Reply] * 4 + [NoMoreRepliesError] * 56

@@ -99,7 +99,7 @@ def test_what_was_paid_for_before_a_crash_is_kept(replies: SqliteValueFile) -> N
             self,
             prompts: Sequence[Prompt],
             on_outcome: OnOutcome | None = None,
-            gate: BudgetCheck | None = None,
+            check_budget: BudgetCheck | None = None,
         ) -> list[Reply | LanguageModelError]:
             assert on_outcome is not None
             on_outcome(1, Reply("paid", Usage(1, 10, 10, 0.01)))
@@ -206,13 +206,13 @@ def test_a_recalled_reply_can_be_refused_too(replies: SqliteValueFile) -> None:
 
 
 def test_a_closed_gate_lets_nothing_more_be_asked(replies: SqliteValueFile) -> None:
-    def gate(prompt: Prompt, spent: Usage) -> None:
+    def check_budget(prompt: Prompt, spent: Usage) -> None:
         if prompt.user != "a":
             raise NoMoreRepliesError("enough")
 
     inner = ScriptedLanguageModel(shout)
     outcomes = CachedLanguageModel(inner, replies, no_account).complete(
-        [Prompt(user=user) for user in "abc"], gate=gate
+        [Prompt(user=user) for user in "abc"], check_budget=check_budget
     )
     assert texts(outcomes) == ["A"]
     assert [type(outcome) for outcome in outcomes[1:]] == [NoMoreRepliesError] * 2

@@ -92,10 +92,10 @@ class Oracle(ScriptedLanguageModel):
         self.batches: list[list[str]] = []
 
     def complete(
-        self, prompts: Sequence[Prompt], on_outcome: OnOutcome | None = None, gate: BudgetCheck | None = None
+        self, prompts: Sequence[Prompt], on_outcome: OnOutcome | None = None, check_budget: BudgetCheck | None = None
     ) -> list[Reply | LanguageModelError]:
         self.batches.append([kind(prompt.user) for prompt in prompts])
-        return super().complete(prompts, on_outcome, gate)
+        return super().complete(prompts, on_outcome, check_budget)
 
     def say(self, prompt: str) -> ScriptedOutcome:
         if kind(prompt) == "verdict":

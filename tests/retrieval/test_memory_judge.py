@@ -21,10 +21,10 @@ class Batches(ScriptedLanguageModel):
         self.sizes: list[int] = []
 
     def complete(
-        self, prompts: Sequence[Prompt], on_outcome: OnOutcome | None = None, gate: BudgetCheck | None = None
+        self, prompts: Sequence[Prompt], on_outcome: OnOutcome | None = None, check_budget: BudgetCheck | None = None
     ) -> list[Reply | LanguageModelError]:
         self.sizes.append(len(prompts))
-        return super().complete(prompts, on_outcome, gate)
+        return super().complete(prompts, on_outcome, check_budget)
 
 
 def judge_of(model: ScriptedLanguageModel, max_calls: int = 10) -> Judge:

@@ -64,7 +64,7 @@ class CitingAnswerer:
         self._count_tokens = count_tokens
 
     def answer(self, evidence: Evidence, on_text: Callable[[str], None] | None = None) -> Answer:
-        """Answer the question of a search result with citations; ``on_text`` receives the text while it is streamed.
+        """Return an answer with citations to the question in ``evidence``; ``on_text`` receives each piece of text.
 
         Args:
             evidence: The question with its evidence. Without evidence, the model is called only for the retriever
@@ -80,15 +80,15 @@ class CitingAnswerer:
         Raises:
             LanguageModelError: The model failed.
         """
-        answer = self._answer(evidence, on_text)
+        answer = self._answer_from(evidence, on_text)
         edges = (scored.hyperedge for scored in evidence.hyperedges)
         supplied = (edge for edge in edges if edge.kind is HyperedgeKind.TUPLE)  # relations of texts have many values
         conflicts = find_conflicts(supplied, min_single_share=0.0)
         notes = [f"The facts disagree: {conflict.describe()}." for conflict in conflicts]
         return replace(answer, note=" ".join(filter(None, (answer.note, *notes))))
 
-    def _answer(self, evidence: Evidence, on_text: Callable[[str], None] | None) -> Answer:
-        """Answer the question of a search result with citations, but without the note on contradictory facts."""
+    def _answer_from(self, evidence: Evidence, on_text: Callable[[str], None] | None) -> Answer:
+        """Return an answer with citations to the question in ``evidence``, without a note on contradictory facts."""
         if evidence.best_relevance is not None:
             return Answer("", evidence, note=NOT_RELEVANT.format(best=evidence.best_relevance))
         if self._language_model is None:
@@ -135,7 +135,7 @@ class CitingAnswerer:
         return _clean_reply(reply)
 
     def _extract_text(self, reply: Reply) -> str:
-        """Return the answer in a reply, without thoughts and ``<answer>`` tags."""
+        """Return the answer in a language model's reply, without thoughts and ``<answer>`` tags."""
         return (
             extract_tagged_answer(reply.text)
             if self._settings.prompt == "think-answer"
@@ -143,7 +143,7 @@ class CitingAnswerer:
         )
 
     def _build_cited_answer(self, reply: Reply, evidence: Evidence, sources: Mapping[int, CitableSource]) -> Answer:
-        """Build an answer from a reply in sentences; citations of passages that are not in ``sources`` are removed."""
+        """Return an answer for a reply in sentences; citations of passages that are not in ``sources`` are removed."""
         filtered = CitationFilter(frozenset(sources))
         filtered.feed(self._extract_text(reply))
         filtered.finish()
@@ -169,7 +169,7 @@ class CitingAnswerer:
         sources: Mapping[int, CitableSource],
         on_text: Callable[[str], None] | None,
     ) -> Answer:
-        """Build an answer from a reply that lists names; each name cites the ``sources`` that contain the name."""
+        """Return an answer for a reply that lists names; each name cites the ``sources`` that contain the name."""
         text = self._extract_text(reply)
         names = parse_names(text, sources)
         entities = (names or ())[: 1 if self._settings.form == "entity" else None]

@@ -61,7 +61,7 @@ _Place = tuple[str, Location, Origin]
 
 @dataclass(frozen=True, slots=True)
 class CitableSource:
-    """A numbered passage in a prompt, which the answer can cite."""
+    """A numbered passage in a prompt; an answer cites it by this number."""
 
     number: int
     passage_id: str
@@ -70,7 +70,7 @@ class CitableSource:
 
 
 class Numbering:
-    """The citation numbers of the passages in one prompt, assigned on first use.
+    """The citation number of each passage in one prompt; a passage gets its number on first use.
 
     Args:
         passages: Passages of the evidence, best first.
@@ -84,8 +84,8 @@ class Numbering:
             self._numbers.setdefault(scored.passage.id, number)
         self._next = len(passages) + 1
 
-    def number(self, passage_id: str) -> int:
-        """Return the citation number of a passage; a new passage gets the next free number."""
+    def get_number(self, passage_id: str) -> int:
+        """Return the citation number of a passage; a passage without number gets the next free number."""
         if passage_id not in self._numbers:
             self._numbers[passage_id] = self._next
             self._next += 1
@@ -93,7 +93,7 @@ class Numbering:
 
 
 def get_document_id(passage_id: str) -> str:
-    """Return the document id that a passage id begins with.
+    """Return the document id with which a passage id begins: ``notes.md`` for ``notes.md#4``.
 
     See :mod:`polyad.model`.
 
@@ -105,7 +105,7 @@ def get_document_id(passage_id: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CitationMark:
-    """A citation number and the span of its bracket in the answer text."""
+    """A citation in an answer: its number, and the span of its bracket in the answer text."""
 
     number: int
     bracket: Span
@@ -139,7 +139,7 @@ class CitationFilter:
         self._gap: str | None = None  # white space in front of a bracket just removed
 
     def feed(self, piece: str) -> str:
-        """Add the next piece of a streamed answer, and return the text that is now safe to show."""
+        """Add the next piece of a streamed answer, and return the new text without invalid citations."""
         if piece.isspace():
             self._blank.append(piece)
             return ""
@@ -148,7 +148,7 @@ class CitationFilter:
         return self._take(_measure_settled_text(self._held))
 
     def finish(self) -> str:
-        """Return the rest of a streamed answer, without trailing white space."""
+        """Return the last characters of a streamed answer, without trailing white space."""
         return self._take(len(self._held.rstrip()))
 
     def _take(self, length: int) -> str:
@@ -188,7 +188,7 @@ class CitationFilter:
 
 
 class Claims:
-    """Splits an answer into sentences, to find the claim that a citation supports."""
+    """The sentences of an answer, to find the claim that a citation supports."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -196,11 +196,9 @@ class Claims:
         self._trimmed: dict[tuple[int, int], Span] = {}
 
     def find_sentence(self, citation: Span) -> Span:
-        """Return the span of the sentence that contains a citation; ``citation`` is the span of its bracket.
+        """Return the span of the sentence that a citation belongs to; ``citation`` is the span of its bracket.
 
-        A citation after a full stop belongs to the sentence before.
-
-        A line that ends inside the bracket ends no sentence.
+        A citation after a full stop belongs to the sentence before it. A line break inside a bracket ends no sentence.
         """
         start = self._bounds[bisect_right(self._bounds, citation.start, hi=len(self._bounds) - 1) - 1]
         end = self._bounds[bisect_left(self._bounds, citation.end, lo=1)]
@@ -212,7 +210,7 @@ class Claims:
 
 
 def _measure_settled_text(text: str) -> int:
-    """Return the length of the streamed text that is safe to show: all text before an incomplete citation bracket."""
+    """Return the length of the text before a citation bracket that is incomplete at the end of ``text``."""
     opening = max(map(text.rfind, _OPENING))
     is_open = opening >= max(0, len(text) - _LONGEST_PLAIN - 1) and (
         _INSIDE.issuperset(text[opening + 1 :]) or _UNFINISHED.fullmatch(text, opening)
@@ -222,7 +220,7 @@ def _measure_settled_text(text: str) -> int:
 
 
 def _parse_numbers(bracket: str) -> list[int]:
-    """Parse the distinct citation numbers in a bracket; "2-4" gives 2, 3 and 4."""
+    """Return the distinct citation numbers in a bracket; "[2-4]" gives 2, 3 and 4."""
     numbers: dict[int, None] = {}
     for first, last in _RANGE.findall(bracket.partition("\u2020")[0]):
         low, high = sorted((int(first), int(last or first)))
@@ -231,7 +229,7 @@ def _parse_numbers(bracket: str) -> list[int]:
 
 
 def add_locations(answer: Answer, store: Store) -> Answer:
-    """Return the answer with title, location and origin of each cited passage, read from the store."""
+    """Return the answer; each citation also has the title, location and origin of its passage."""
     places = {hit.passage.id: (hit.passage.title, hit.location, hit.origin) for hit in answer.evidence.passages}
     for citation in answer.citations:
         if citation.passage_id not in places and (place := _find_place(citation.passage_id, store)):
@@ -241,7 +239,7 @@ def add_locations(answer: Answer, store: Store) -> Answer:
 
 
 def _find_place(passage_id: str, store: Store) -> _Place | None:
-    """Return title, location and origin of a passage; None if it was deleted from the store."""
+    """Return title, location and origin of a passage from the store; None if the passage was deleted."""
     try:
         (passage,) = get_all(store, Passage, [passage_id])
         (origin,) = get_all(store, Origin, [passage.document_id])

@@ -23,7 +23,7 @@ def rewrite_question(
     language_model: LanguageModel | None,
     prompts: Prompts = DEFAULT_PROMPTS,
 ) -> str:
-    """Let a language model rewrite a follow-up question, such as "And when?", so that it is understandable alone.
+    """Return a follow-up question, such as "And when?", rewritten by a language model to be clear without ``history``.
 
     See :meth:`polyad.Engine.rewrite_question`.
     """

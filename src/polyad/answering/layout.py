@@ -57,24 +57,24 @@ class TokenBudget:
     count_tokens: CountTokens
 
     def fits(self, block: str) -> bool:
-        """Return whether ``block``, appended to the text ``before``, is within the token limit."""
+        """Return whether the text ``before`` and the text ``block`` together are within the token limit."""
         return self.count_tokens((self.before + block).rstrip()) <= self.limit
 
-    def count_fitting(self, item_count: int, format_first: Callable[[int], str]) -> int:
-        """Return how many of ``item_count`` items fit into the limit; ``format_first(n)`` formats the first ``n``."""
-        return bisect_left(range(1, item_count + 1), True, key=lambda count: not self.fits(format_first(count)))
+    def count_fitting(self, item_count: int, format_items: Callable[[int], str]) -> int:
+        """Return how many of ``item_count`` items fit into the limit; ``format_items(n)`` formats the first ``n``."""
+        return bisect_left(range(1, item_count + 1), True, key=lambda count: not self.fits(format_items(count)))
 
 
 @dataclass(frozen=True, slots=True)
 class NumberedHyperedge:
-    """A hyperedge in a prompt, with the citation number of the passage that contains it."""
+    """A hyperedge in a prompt, with the citation number of the passage that contains the hyperedge."""
 
     number: int
     scored: ScoredHyperedge
 
     @property
     def quoted(self) -> str:
-        """The text of the hyperedge in the prompt, with its entities or, for a fact from the user's data, its roles."""
+        """The hyperedge's text in the prompt, with its entities or, for a fact of the user's data, its roles."""
         edge = self.scored.hyperedge
         if edge.arguments:
             return format_line(edge.text if _states_whole_fact(edge) else f"{edge.text} ({_format_statement(edge)})")
@@ -83,39 +83,42 @@ class NumberedHyperedge:
 
 
 def lay_out_hyperedges(
-    hyperedges: Sequence[ScoredHyperedge], shown_in_full: Collection[str], numbering: Numbering, budget: TokenBudget
+    hyperedges: Sequence[ScoredHyperedge],
+    quoted_passage_ids: Collection[str],
+    numbering: Numbering,
+    budget: TokenBudget,
 ) -> tuple[str, tuple[NumberedHyperedge, ...]]:
-    """Format hyperedges as prompt text within the token budget; return the text and the hyperedges in it.
+    """Return the hyperedges that fit into the token budget, as prompt text and as a tuple.
 
     A semantic unit repeats a part of its passage, so it is left out if that passage is quoted. So is a tuple whose
     passage states its relation and roles.
 
     Args:
         hyperedges: The hyperedges, best first.
-        shown_in_full: Ids of the passages that are quoted.
+        quoted_passage_ids: Ids of the passages that are quoted.
         numbering: Numbers the passages of the hyperedges.
         budget: Token limit of the list.
 
     Returns:
         The text, which ends in a blank line unless it is empty, and the hyperedges in it.
     """
-    numbered = list(_number_hyperedges(hyperedges, shown_in_full, numbering))
+    numbered = list(_number_hyperedges(hyperedges, quoted_passage_ids, numbering))
     text, count = _format_block("facts", [f"[{each.number}] {each.quoted}" for each in numbered], budget)
     return text, tuple(numbered[:count])
 
 
 def _number_hyperedges(
-    hyperedges: Sequence[ScoredHyperedge], shown_in_full: Collection[str], numbering: Numbering
+    hyperedges: Sequence[ScoredHyperedge], quoted_passage_ids: Collection[str], numbering: Numbering
 ) -> Iterator[NumberedHyperedge]:
     seen = set()
     for scored in hyperedges:
         edge = scored.hyperedge
         is_of_passage = edge.kind is HyperedgeKind.SEMANTIC_UNIT or _states_whole_fact(edge)
-        repeats = is_of_passage and edge.passage_id in shown_in_full
+        repeats = is_of_passage and edge.passage_id in quoted_passage_ids
         if repeats or edge.id in seen or not edge.text.strip():
             continue
         seen.add(edge.id)
-        number = numbering.number(edge.passage_id)
+        number = numbering.get_number(edge.passage_id)
         if number > numbering.limit:  # it could not be cited
             return
         yield NumberedHyperedge(number, scored)
@@ -126,12 +129,12 @@ def _format_statement(edge: Hyperedge) -> str:
 
 
 def _states_whole_fact(edge: Hyperedge) -> bool:
-    """Return whether the text of a fact from the user's data already contains its relation, roles and values."""
+    """Return whether the text of a fact from the user's data contains the fact's relation, roles and values."""
     return edge.kind is HyperedgeKind.TUPLE and (not edge.arguments or _format_statement(edge) in edge.text)
 
 
 def _format_block(tag: str, lines: Sequence[str], budget: TokenBudget) -> tuple[str, int]:
-    """Format the first lines that fit into the budget inside a tag such as ``<facts>``; return text and line count."""
+    """Return the first lines that fit into the budget inside a tag such as ``<facts>``, and their number."""
 
     def format_first(count: int) -> str:
         return "\n".join([f"<{tag}>", *lines[:count], f"</{tag}>\n\n"]) if count else ""
@@ -141,7 +144,7 @@ def _format_block(tag: str, lines: Sequence[str], budget: TokenBudget) -> tuple[
 
 
 def lay_out_entities(entities: Iterable[Entity], budget: TokenBudget) -> tuple[str, tuple[Entity, ...]]:
-    """Format entities as prompt text within the token budget; return the text and the entities in it.
+    """Return the entities that fit into the token budget, as prompt text and as a tuple.
 
     Entities without an informative type or description are left out.
 
@@ -169,7 +172,7 @@ def _format_entity(entity: Entity) -> str:
 
 @dataclass(frozen=True, slots=True)
 class NumberedPassage:
-    """A passage in a prompt with its citation number.
+    """A passage in a prompt, with its citation number and its text in the prompt.
 
     ``quoted`` is the passage's text in the prompt, and only its beginning if ``cut``.
     """
@@ -181,10 +184,10 @@ class NumberedPassage:
 
 
 def lay_out_passages(passages: Sequence[ScoredPassage], budget: TokenBudget) -> tuple[str, tuple[NumberedPassage, ...]]:
-    """Format numbered passages as prompt text within the token budget; return the text and the passages in it.
+    """Return the passages that fit into the token budget, as prompt text and as a tuple.
 
-    The first passage that does not fit is reduced to its excerpt and is the last. An excerpt that does not fit either
-    is cut at the end of a sentence or word, or left out if too little of it fits.
+    The first passage that does not fit is the last passage of the text, reduced to its excerpt. An excerpt that does
+    not fit either is cut at the end of a sentence or word, or left out if too little fits.
 
     Args:
         passages: The passages, best first.
@@ -216,7 +219,7 @@ def _passage_block(number: int, passage: ScoredPassage, quoted: str) -> str:
 
 
 def _format_attributes(scored: ScoredPassage) -> dict[str, str]:
-    """Format title, heading, page and retracted facts of a passage as attributes of its tag in a prompt."""
+    """Return title, heading, page and retracted facts of a passage as attributes of its tag in a prompt."""
     passage, location = scored.passage, scored.location
     title = passage.title or scored.origin.title
     return {
@@ -233,11 +236,11 @@ def _attribute(text: str) -> str:
     return format_line(text).replace('"', "'")
 
 
-def _cut_passage(before: str, number: int, passage: ScoredPassage, quoted: str, budget: TokenBudget) -> str:
-    """Return the start of a passage's prompt text ``quoted`` that fits into the budget; empty if it is too short."""
+def _cut_passage(before: str, number: int, passage: ScoredPassage, passage_text: str, budget: TokenBudget) -> str:
+    """Return the start of ``passage_text`` that fits into the budget after ``before``; empty if too little fits."""
     for boundary in (_SENTENCE_END, _WORD_END):
-        ends = (match.end() for match in boundary.finditer(quoted) if match.end() >= _SHORTEST_CUT)
-        beginnings = [f"{quoted[:end].rstrip()} …" for end in ends]
+        ends = (match.end() for match in boundary.finditer(passage_text) if match.end() >= _SHORTEST_CUT)
+        beginnings = [f"{passage_text[:end].rstrip()} …" for end in ends]
         blocks = [_passage_block(number, passage, beginning) for beginning in beginnings]
         if count := bisect_left(blocks, True, key=lambda block: not budget.fits(before + block)):
             return beginnings[count - 1]
@@ -245,7 +248,7 @@ def _cut_passage(before: str, number: int, passage: ScoredPassage, quoted: str, 
 
 
 def escape_marks(text: str) -> str:
-    """Escape text that imitates the prompt's tags, citations or chat roles (prompt injection).
+    """Return ``text`` with imitations of the prompt's tags, citations and chat roles escaped (prompt injection).
 
     >>> escape_marks("</passage> [3] said so")
     '&lt;/passage> (3) said so'
@@ -254,5 +257,5 @@ def escape_marks(text: str) -> str:
 
 
 def format_line(text: str) -> str:
-    """Return ``text`` on one line, with text escaped that imitates the prompt's tags and citations."""
+    """Return ``text`` on one line, with imitations of the prompt's tags and citations escaped."""
     return " ".join(escape_marks(text).split())

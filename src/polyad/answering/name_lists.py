@@ -38,7 +38,7 @@ _LETTER = r"[^\W\u2e80-\U0003ffff]"  # of a script that puts blanks between word
 
 
 def parse_names(reply: str, sources: Container[int] = range(1, LARGEST_NUMBER + 1)) -> tuple[str, ...] | None:
-    r"""Parse the distinct names that a reply lists; None if the reply is not a list of names.
+    r"""Return the distinct names that a reply lists; None if the reply is not a list of names.
 
     The requested form is a JSON array of strings, which may be malformed, cut short or surrounded by other text. An
     array of numbers is read if it is the whole reply and the numbers are not those of sources. Without an array, the
@@ -47,7 +47,7 @@ def parse_names(reply: str, sources: Container[int] = range(1, LARGEST_NUMBER + 
 
     Args:
         reply: The reply of the model.
-        sources: The numbers by which the model can cite what it was shown.
+        sources: Citation numbers of the passages in the prompt.
 
     >>> parse_names('The kings are:\n```json\n["Odoacer", "Theoderic",]\n```')
     ('Odoacer', 'Theoderic')
@@ -70,18 +70,18 @@ def parse_names(reply: str, sources: Container[int] = range(1, LARGEST_NUMBER + 
 
 
 def cite_names(names: Iterable[str], sources: Iterable[CitableSource]) -> tuple[Citation, ...]:
-    """Return a citation for each pair of a name and a source whose text contains it.
+    """Return a citation for each pair of a name and a source whose text contains the name.
 
-    A source holds a name when the name stands in what the model was shown of it (the title and text of a passage, a
-    fact and its members), whole words, whatever the case. Each ``answer_span`` is the name's place in the names
-    joined by :data:`SEPARATOR`.
+    The text of a source is the part of it in the prompt: title and text of a passage, or a fact and its members. Names
+    are compared as whole words, ignoring case. Each ``answer_span`` is the span of the name in the answer, which joins
+    the names by :data:`SEPARATOR`.
     """
     source_list = list(sources)
     citations = []
     start = 0
     for name in names:
         span = Span(start, start + len(name))
-        # Of a long name in a text of nothing but repetitions the time is their product.
+        # In a repetitive text, the search time of a long name grows with the product of both lengths.
         pattern = _pattern(name) if len(name) <= _LONGEST_CITED else _NEVER
         citations += [
             Citation(source.number, source.passage_id, source.document_id, span)
@@ -93,7 +93,7 @@ def cite_names(names: Iterable[str], sources: Iterable[CitableSource]) -> tuple[
 
 
 def _find_strings(text: str) -> list[str] | None:
-    """Return the first JSON array of strings in a text, even an empty array; None if there is none."""
+    """Return the first JSON array of strings in a text, even an empty array; None if there is no array."""
     is_empty = False
     for value in find_json_values(text, _ARRAY, nested=True):
         if value is not NOT_JSON:
@@ -104,7 +104,7 @@ def _find_strings(text: str) -> list[str] | None:
 
 
 def _find_numbers(text: str, sources: Container[int]) -> list[str] | None:
-    """Return the numbers in a reply such as ``[1990]`` as strings; None if they are citations of ``sources``."""
+    """Return the numbers in a reply such as ``[1990]`` as strings; None if all are citation numbers (``sources``)."""
     numbers = next(find_json_values(text, _ARRAY), None)
     if not text.startswith("[") or not isinstance(numbers, list) or not all(map(_is_number, numbers)):
         return None
@@ -116,7 +116,7 @@ def _is_number(value: object) -> bool:
 
 
 def _split_lines(text: str) -> list[str] | None:
-    """Return the names in a bulleted or numbered list, or in a single line; None for other text."""
+    """Return the names in a bulleted or numbered list or in a single line; None for other text."""
     lines = [line for line in text.splitlines() if line.strip()]
     if lines and lines[0].rstrip("* ").endswith((":", "\uff1a")):
         lines = lines[1:]
@@ -130,7 +130,7 @@ def _split_lines(text: str) -> list[str] | None:
 
 
 def _remove_citations(name: str) -> str:
-    """Remove citations such as ``[1]`` from the end of a name."""
+    """Return a name without citations such as ``[1]`` at its end."""
     cited = _CITED_BACKWARDS.match(name[::-1]) if name.endswith("]") else None
     return name[: len(name) - cited.end()] if cited else name
 

@@ -31,7 +31,7 @@ _ROUNDING = 1e-6  # 0.7 + 0.2 of 10 tokens are 9
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The evidence part of an answer's prompt: its text, and the hyperedges, entities and passages in the text."""
+    """The evidence in an answer's prompt: its text, and the hyperedges, entities and passages in the text."""
 
     text: str = ""
     hyperedges: tuple[NumberedHyperedge, ...] = ()
@@ -39,7 +39,7 @@ class Context:
     passages: tuple[NumberedPassage, ...] = ()
 
     def to_answer_context(self) -> AnswerContext:
-        """Return the evidence of the prompt as an AnswerContext, which is part of the answer that users receive."""
+        """Return the evidence of the prompt as an AnswerContext, a part of the answer that users receive."""
         return AnswerContext(
             tuple((listed.number, listed.scored) for listed in self.hyperedges),
             self.entities,
@@ -47,7 +47,7 @@ class Context:
         )
 
     def sources(self) -> dict[int, CitableSource]:
-        """Return the passages in the prompt that an answer can cite, by citation number."""
+        """Return the passages that an answer can cite, keyed by citation number."""
         texts: defaultdict[int, list[str]] = defaultdict(list)
         ids: dict[int, tuple[str, str]] = {}
         for each in self.passages:
@@ -61,7 +61,7 @@ class Context:
 
 
 def build_context(evidence: Evidence, settings: AnswerSettings, count_tokens: CountTokens) -> Context:
-    """Format as much evidence as fits into the token budget as prompt text, best first.
+    """Return the evidence that fits into the token budget, best first, as part of a prompt.
 
     Text that could be taken for the prompt's own marks (its tags, bracketed numbers such as footnotes) is escaped.
 
@@ -85,40 +85,42 @@ def build_context(evidence: Evidence, settings: AnswerSettings, count_tokens: Co
     return Context((text + block).rstrip(), hyperedges, entities, quoted_passages)
 
 
-def _iterate_entities(evidence: Evidence, hyperedges: tuple[NumberedHyperedge, ...]) -> Iterator[Entity]:
-    """Yield the retrieved entities, then the members of the hyperedges in the prompt."""
+def _iterate_entities(evidence: Evidence, prompt_hyperedges: tuple[NumberedHyperedge, ...]) -> Iterator[Entity]:
+    """Yield the entities in the evidence, then the entities of the hyperedges in the prompt."""
     for scored in evidence.entities:
         yield scored.entity
-    for listed in hyperedges:
+    for listed in prompt_hyperedges:
         yield from listed.scored.members
 
 
 def _create_budget(
-    shares: tuple[float, ...], before: str, settings: AnswerSettings, count_tokens: CountTokens
+    shares: tuple[float, ...], earlier_text: str, settings: AnswerSettings, count_tokens: CountTokens
 ) -> TokenBudget:
-    """Return the token budget of one part of a prompt, from the ``shares`` of this part and of earlier parts.
+    """Return the token budget of one part of a prompt: the sum of ``shares`` includes the ``earlier_text``.
 
     Args:
         shares: Shares of the kinds up to this one; unused tokens of earlier kinds pass to it unless they are fixed.
-        before: The text of the earlier kinds.
+        earlier_text: The text of the earlier kinds.
         settings: All tokens, and whether shares are fixed.
         count_tokens: Returns the length of a text in tokens.
     """
     if settings.budget == "fixed":
-        shares, before = shares[-1:], ""
-    return TokenBudget(before, int(settings.max_context_tokens * sum(shares) + _ROUNDING), count_tokens)
+        shares, earlier_text = shares[-1:], ""
+    return TokenBudget(earlier_text, int(settings.max_context_tokens * sum(shares) + _ROUNDING), count_tokens)
 
 
 def build_instructions(settings: AnswerSettings, context: Context, prompts: Prompts = DEFAULT_PROMPTS) -> str:
-    """Return the system prompt; without evidence, it asks for an answer from the model's own knowledge.
+    """Return the system prompt of an answer, for the kinds of evidence in ``context``.
 
-    Each kind of evidence is explained only if there is some. An answer in names has no style of its own, so
-    ``concise`` and ``sections`` ask for it in the same words.
+    Without evidence, the prompt requests an answer from the model's own knowledge.
+
+    A kind of evidence is explained only if the context contains it. An answer in names has no style of its own, so
+    ``concise`` and ``sections`` have the same prompt.
 
     Args:
         settings: Form and style of the answer.
-        context: The evidence that will be shown.
-        prompts: The parts.
+        context: The evidence in the prompt.
+        prompts: Texts of the system prompt's parts.
     """
     return "\n\n".join(prompts.get_text(f"answer_{name}") for name in _choose_parts(settings, context))
 

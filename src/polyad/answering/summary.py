@@ -18,7 +18,7 @@ LONGEST = 24_000
 
 
 def summarise(entity: Entity, language_model: LanguageModel | None, prompts: Prompts = DEFAULT_PROMPTS) -> str:
-    """Return an entity's descriptions joined or, if they are long, summarised by a language model.
+    """Return the descriptions of an entity; long descriptions are summarised by a language model.
 
     Raises:
         NoLanguageModelError: The descriptions are long, and no language model is configured.

@@ -8,25 +8,25 @@ from polyad.errors import NoLanguageModelError
 
 
 class NoLanguageModel:
-    """A placeholder for a missing language model, which raises an error at the first request.
+    """A substitute for a missing language model; its first request raises NoLanguageModelError.
 
     A run whose replies are all cached needs no model.
 
     Args:
-        what: What needs a language model, for the message of the error.
+        operation: Description of the operation that needs a language model, for the error message.
     """
 
     name = ""
 
-    def __init__(self, what: str) -> None:
-        self._what = what
+    def __init__(self, operation: str) -> None:
+        self._operation = operation
 
     def complete(self, *_: object, **__: object) -> NoReturn:
-        """Raise NoLanguageModelError, which names the operation that needs a language model."""
-        raise NoLanguageModelError(self._what)
+        """Raise NoLanguageModelError with the name of the operation that needs a language model."""
+        raise NoLanguageModelError(self._operation)
 
     stream = complete
 
     def cost(self, *_: object, **__: object) -> float:
-        """Return 0, because a missing language model costs nothing."""
+        """Return 0 US dollars, because a missing language model costs nothing."""
         return 0.0

@@ -22,11 +22,11 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @runtime_checkable
 class _NamedForCache(Protocol):
-    """A protocol of language models whose name in the reply cache, ``cache_name``, also identifies the server."""
+    """A protocol of language models with a ``cache_name``, a name for the reply cache that includes the server."""
 
     @property
     def cache_name(self) -> str:
-        """Name of the language model in the cache of replies."""
+        """Name of the language model and its server in the cache of replies."""
 
 
 class ReplyKeys(Protocol):
@@ -40,9 +40,9 @@ class ReplyKeys(Protocol):
 
 
 class CachedLanguageModel:
-    """A language model with a reply cache: a repeated prompt gets the stored reply instead of a new request.
+    """A language model with a reply cache: a repeated prompt gets the stored reply, without a request.
 
-    Each reply is stored as soon as it arrives, so that a crash loses no paid reply. Equal prompts in a batch are asked
+    Each reply is stored as soon as it arrives, so that a crash loses no paid reply. Equal prompts in a batch are sent
     once. Failures are not cached, but their cost is charged. Cached replies cost nothing.
 
     Args:
@@ -67,13 +67,13 @@ class CachedLanguageModel:
         self.locked: Callable[[Iterable[str]], AbstractContextManager[None]] = lambda _: nullcontext()
 
     @contextmanager
-    def replacing_replies(self, replaced: ReplyKeys) -> Iterator[None]:
-        """Request new replies instead of cached ones for this thread's prompts during the ``with`` block.
+    def replacing_replies(self, replaced_keys: ReplyKeys) -> Iterator[None]:
+        """Replace cached replies by new ones for this thread's prompts in the ``with`` block, except ``replaced_keys``.
 
         Args:
-            replaced: Keys of the replies that were replaced already and are read from the cache; new keys are added.
+            replaced_keys: Keys of replies that were already replaced and are read from the cache; new keys are added.
         """
-        previous, self._account.replaced_keys = self._replaced_keys, replaced
+        previous, self._account.replaced_keys = self._replaced_keys, replaced_keys
         try:
             yield
         finally:
@@ -90,7 +90,7 @@ class CachedLanguageModel:
         return self._cache_name
 
     def _get_cached(self, keys: Sequence[str]) -> dict[str, Reply]:
-        """Return cached replies by key, except the replies that :meth:`replacing_replies` requests again."""
+        """Return the cached replies among ``keys``, keyed by cache key, without replies that must be replaced."""
         replaced = self._replaced_keys
         if not self._recalls:
             return {}
@@ -110,11 +110,11 @@ class CachedLanguageModel:
 
     @property
     def usage_uncached(self) -> Usage:
-        """Token usage that this thread would have without a cache; the share of cached replies is estimated."""
+        """Token usage that this thread would have without a cache, with an estimate for cached replies."""
         return self.usage + getattr(self._account, "recalled", Usage())
 
     def _count_recalled(self, prompt: Prompt, reply: Reply) -> None:
-        """Add the estimated token usage of a reply from the cache to :attr:`usage_uncached`."""
+        """Add the estimated token usage of a cached reply to :attr:`usage_uncached`."""
         tokens = count_prompt_tokens(prompt), count_tokens(reply.text)
         earlier = getattr(self._account, "recalled", Usage())
         self._account.recalled = earlier + Usage(1, *tokens, self._model.cost(*tokens))
@@ -123,22 +123,22 @@ class CachedLanguageModel:
         self,
         prompts: Sequence[Prompt],
         on_outcome: OnOutcome | None = None,
-        gate: BudgetCheck | None = None,
+        check_budget: BudgetCheck | None = None,
     ) -> list[Reply | LanguageModelError]:
         """Return a reply or an error for each prompt, from the cache or from the language model.
 
-        A reply that ``on_outcome`` rejects is not cached, so that its prompt is asked again the next time.
+        A reply that ``on_outcome`` rejects is not cached, so the next call sends its prompt again.
         """
         positions = self._group_by_key(prompts)
         with self.locked(positions):
-            return self._complete(prompts, positions, on_outcome, gate)
+            return self._complete(prompts, positions, on_outcome, check_budget)
 
     def _complete(
         self,
         prompts: Sequence[Prompt],
         positions: Mapping[str, list[int]],
         on_outcome: OnOutcome | None,
-        gate: BudgetCheck | None,
+        check_budget: BudgetCheck | None,
     ) -> list[Reply | LanguageModelError]:
         outcomes: dict[int, Reply | LanguageModelError] = {}
         cached = self._get_cached(list(positions))
@@ -152,14 +152,16 @@ class CachedLanguageModel:
 
         def store_and_deliver(index: int, outcome: Reply | LanguageModelError) -> None:
             key = new[index]
-            self._store(key, outcome)
+            self._store_reply(key, outcome)
             if not _deliver(positions[key], outcome, outcomes, on_outcome) and isinstance(outcome, Reply):
                 self._replies.put_values(REPLIES, {key: None})
 
         if new:
             with self._report_failure() as watch:
                 self._model.complete(
-                    [prompts[positions[key][0]] for key in new], watch(store_and_deliver), watch(gate) if gate else None
+                    [prompts[positions[key][0]] for key in new],
+                    watch(store_and_deliver),
+                    watch(check_budget) if check_budget else None,
                 )
         if missing := len(prompts) - len(outcomes):
             raise LanguageModelError(f"the language model {self.name!r} returned no outcome for {missing:,} prompts")
@@ -192,8 +194,8 @@ class CachedLanguageModel:
                 raise error.__cause__ from None
             raise
 
-    def _store(self, key: str, outcome: Reply | LanguageModelError) -> None:
-        """Store a reply in the cache, and add its token usage to the total."""
+    def _store_reply(self, key: str, outcome: Reply | LanguageModelError) -> None:
+        """Store a reply in the cache under ``key``, and add the token usage of the reply or error to the totals."""
         self._account.usage = self.usage + outcome.usage
         if isinstance(outcome, Reply):
             self._replies.put_values(REPLIES, {key: _format_reply(outcome)})
@@ -203,7 +205,7 @@ class CachedLanguageModel:
             self._charge(outcome.usage)
 
     def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """Return the price of these numbers of tokens in US dollars; 0 if the price is unknown."""
+        """Return the price of a request in US dollars, from its token counts; 0 if the price is unknown."""
         return self._model.cost(prompt_tokens, completion_tokens)
 
     def find_replies(self, prompts: Sequence[Prompt]) -> list[str | None]:
@@ -213,14 +215,16 @@ class CachedLanguageModel:
         return [cached[key].text if key in cached else None for key in keys]
 
     def _group_by_key(self, prompts: Sequence[Prompt]) -> dict[str, list[int]]:
-        """Return a dictionary from cache key to the indices of the prompts with this key, which are equal prompts."""
+        """Return the indices of equal prompts, keyed by their cache key."""
         positions: dict[str, list[int]] = {}
         for position, prompt in enumerate(prompts):
             positions.setdefault(build_reply_key(self._cache_name, prompt), []).append(position)
         return positions
 
     def stream(self, prompt: Prompt, on_text: Callable[[str], None]) -> Reply:
-        """Stream a new reply and cache it, or pass the cached reply to ``on_text`` in one piece.
+        """Return the reply to a prompt from the cache or the model, and pass its text to ``on_text``.
+
+        A cached reply is passed in one piece; a new reply is streamed and cached.
 
         See :class:`polyad.protocols.components.LanguageModel`.
         """
@@ -234,14 +238,14 @@ class CachedLanguageModel:
             with self._report_failure() as watch:
                 reply = self._model.stream(prompt, watch(on_text))
         except LanguageModelError as error:
-            self._store(key, error)
+            self._store_reply(key, error)
             raise
-        self._store(key, reply)
+        self._store_reply(key, reply)
         return reply
 
 
 def build_reply_key(model: str, prompt: Prompt) -> str:
-    """Return the cache key of a reply: a hash of model, parameters and prompt."""
+    """Return the cache key of the reply to a prompt: a hash of the model's name and the prompt with its parameters."""
     parts = [model, prompt.system, prompt.user, prompt.json_schema, prompt.max_tokens, float(prompt.temperature)]
     return hashlib.sha256(json.dumps(parts, sort_keys=True, default=dict).encode()).hexdigest()
 
@@ -252,9 +256,9 @@ def _deliver(
     outcomes: dict[int, Reply | LanguageModelError],
     on_outcome: OnOutcome | None,
 ) -> bool:
-    """Record the reply or error of a prompt at all ``positions`` of the prompt; return whether ``on_outcome`` accepts.
+    """Pass the reply or error of a prompt to ``on_outcome`` for all equal prompts; return whether it was accepted.
 
-    Only the first position gets the usage.
+    ``outcomes`` receives the reply or error at the ``positions`` of these prompts; only the first has a token usage.
     """
     is_accepted = True
     for position in positions:
@@ -270,12 +274,12 @@ def _deliver(
 
 
 def _format_reply(reply: Reply) -> bytes:
-    """Format a reply as JSON for the cache, without its token usage."""
+    """Return a reply as JSON for the cache, without its token usage."""
     return json.dumps({"text": reply.text, "truncated": reply.truncated, "thoughts": reply.thoughts}).encode()
 
 
 def _parse_reply(value: bytes) -> Reply:
-    """Parse a reply from the cache's JSON; its token usage is zero."""
+    """Return the reply in a JSON value of the cache, with a token usage of zero."""
     fields = json.loads(value)
     return Reply(
         fields["text"], Usage(), cached=True, truncated=fields["truncated"], thoughts=fields.get("thoughts", "")

@@ -146,7 +146,7 @@ class LanguageModel(Protocol):
         self,
         prompts: Sequence[Prompt],
         on_outcome: OnOutcome | None = None,
-        gate: BudgetCheck | None = None,
+        check_budget: BudgetCheck | None = None,
     ) -> list[Reply | LanguageModelError]:
         """Return a reply or an error for each prompt, in order; an error does not stop the other prompts.
 
@@ -154,7 +154,7 @@ class LanguageModel(Protocol):
             prompts: The prompts.
             on_outcome: Called with each outcome as it arrives, in the calling thread, so that replies can be stored
                 one by one.
-            gate: Called before each try of a prompt, from any thread.
+            check_budget: Called before each try of a prompt, from any thread.
         """
 
     def cost(self, prompt_tokens: int, completion_tokens: int) -> float:

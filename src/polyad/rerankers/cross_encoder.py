@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class CrossEncoderReranker:
-    """Scores passages with a cross-encoder: any model with one output that sentence-transformers can load.
+    """Scores passages with a cross-encoder that sentence-transformers can load and that has one output.
 
     A passage that is longer than the model's input is truncated, usually to about 400 words.
 
@@ -49,11 +49,11 @@ class CrossEncoderReranker:
 
     @property
     def name(self) -> str:
-        """Name of the reranker: ``cross-encoder:`` and the model."""
+        """Name of the reranker, such as ``cross-encoder:BAAI/bge-reranker-base``."""
         return f"cross-encoder:{self._name}"
 
     def scores(self, question: str, passages: Sequence[str]) -> FloatArray:
-        """Return the model's score for question and each passage, float32 ``[passages]``; higher is better.
+        """Return the relevance of each passage to the question, float32 ``[passages]``; higher is better.
 
         Raises:
             RerankerError: the model failed.

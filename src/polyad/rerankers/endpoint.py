@@ -18,7 +18,7 @@ _MAX_FLOAT32 = float(np.finfo(np.float32).max)
 
 
 class EndpointReranker:
-    """Scores passages through the rerank API of an endpoint, with one request for each question and retries.
+    """Scores passages through the rerank API of an endpoint, with one request for each question.
 
     Args:
         model: Name of the model at the endpoint.
@@ -54,11 +54,11 @@ class EndpointReranker:
 
     @property
     def name(self) -> str:
-        """Name of the reranker: ``endpoint:`` and the model."""
+        """Name of the reranker: ``endpoint:`` and the name of the model."""
         return f"endpoint:{self._model}"
 
     def scores(self, question: str, passages: Sequence[str]) -> FloatArray:
-        """Return the endpoint's score for question and each passage, float32 ``[passages]``; higher is better.
+        """Return the relevance of each passage to the question, float32 ``[passages]``; higher is better.
 
         Raises:
             RerankerError: the endpoint failed after all retries, or did not return a score for each passage.
@@ -80,8 +80,8 @@ class EndpointReranker:
             raise RerankerError(str(error)) from error
 
 
-def _parse_scores(body: Mapping[str, Any], count: int) -> FloatArray:
-    """Parse the scores in the response of a rerank API, in the order of the passages.
+def _parse_scores(body: Mapping[str, Any], passage_count: int) -> FloatArray:
+    """Return the scores in the JSON ``body`` of a rerank API's response, in the order of the passages.
 
     Raises:
         ValueError: the reply does not have one finite number for each passage.
@@ -90,14 +90,13 @@ def _parse_scores(body: Mapping[str, Any], count: int) -> FloatArray:
     if not isinstance(results, list) or not all(isinstance(result, dict) for result in results):
         raise ValueError("the reply has no list of results; check that the endpoint reranks")
     scores = {str(result.get("index")): result.get("relevance_score") for result in results}
-    if len(results) != count or scores.keys() != {str(index) for index in range(count)}:
-        raise ValueError(f"the reply has scores for {len(scores)} of {count} passages, or for others")
-    values = [scores[str(index)] for index in range(count)]
+    if len(results) != passage_count or scores.keys() != {str(index) for index in range(passage_count)}:
+        raise ValueError(f"the reply has scores for {len(scores)} of {passage_count} passages, or for others")
+    values = [scores[str(index)] for index in range(passage_count)]
     if not all(_is_finite(value) for value in values):
         raise ValueError("a relevance_score is not a finite number")
     return np.array(values, dtype=np.float32)
 
 
 def _is_finite(value: object) -> bool:
-    """Return whether a value is a number within the range of float32."""
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= _MAX_FLOAT32

@@ -84,20 +84,20 @@ class Chat:
         return self._spent
 
     def outcomes(
-        self, prompts: Sequence[Prompt], gate: BudgetCheck | None = None
+        self, prompts: Sequence[Prompt], check_budget: BudgetCheck | None = None
     ) -> Iterator[tuple[int, Reply | LanguageModelError]]:
-        """Send prompts concurrently; yield (position, reply or error) as responses arrive.
+        """Send prompts concurrently; yield the index of each prompt with its reply or error, in order of arrival.
 
         After an interrupt no request is sent; pending replies, which are paid for, are yielded before the interrupt is
         raised again. A second interrupt does not wait for them.
 
         Args:
             prompts: The prompts.
-            gate: Called before each request; raises NoMoreRepliesError if the budget is exhausted.
+            check_budget: Called before each request; raises NoMoreRepliesError if the budget is exhausted.
         """
         if not prompts:
             return
-        batch = _Batch(self, gate)
+        batch = _Batch(self, check_budget)
         pool = ThreadPoolExecutor(min(self._settings.concurrency, len(prompts)), thread_name_prefix="polyad-llm")
         try:
             futures: dict[Future[Reply | LanguageModelError], int] = {
@@ -125,14 +125,16 @@ class Chat:
             pool.shutdown(wait=False, cancel_futures=True)
 
     def ask(self, bill: Bill, stop: threading.Event | None = None) -> Reply:
-        """Send the prompt of ``bill``, with retries, and return the reply; its usage includes failed attempts.
+        """Send the prompt of ``bill`` (token usage of one prompt), with retries, and return the reply.
+
+        The usage in the reply includes failed attempts.
 
         Raises:
             EndpointError: The request failed.
             NoMoreRepliesError: The budget is exhausted.
             StoppedError: ``stop`` was set.
         """
-        return self._endpoint.run(lambda: self._request_whole(bill, stop), stop)
+        return self._endpoint.run(lambda: self._request_without_stream(bill, stop), stop)
 
     def stream(self, prompt: Prompt, on_text: Callable[[str], None]) -> Reply:
         """Return the reply to one prompt, and pass its text to ``on_text`` as it arrives.
@@ -149,57 +151,59 @@ class Chat:
             raise LanguageModelError(str(error), bill.total) from error
 
     def charge(self, usage: Usage) -> None:
-        """Add the token usage of one request to the total of this object."""
+        """Add the token usage of one request to this client's total, :attr:`spent`."""
         with self._account:
             self._spent += usage
 
     def compute_usage(self, prompt: Prompt, received: ReceivedReply) -> Usage:
-        """Return the token usage of one request as the endpoint counts it, or as an estimate."""
-        prompt_tokens = received.get_count("prompt_tokens")
-        completion_tokens = received.get_count("completion_tokens")
+        """Return the token usage of one request: the numbers that the endpoint reported, or else an estimate."""
+        prompt_tokens = received.find_token_count("prompt_tokens")
+        completion_tokens = received.find_token_count("completion_tokens")
         if prompt_tokens is None:
             prompt_tokens = count_prompt_tokens(prompt)
         else:
-            self._check_prompt_length(prompt_tokens, count_prompt_tokens(prompt))
+            self._warn_of_cut_prompt(prompt_tokens, count_prompt_tokens(prompt))
         if completion_tokens is None:
             completion_tokens = count_tokens(received.text)
         return Usage(1, prompt_tokens, completion_tokens, self.cost(prompt_tokens, completion_tokens))
 
-    def _check_prompt_length(self, read: int, sent: int) -> None:
-        """Log a warning, once, if the server read far fewer tokens than were sent, as Ollama does with long prompts."""
-        if 0 < read < sent / _CUT_PROMPT and sent > _LONG_PROMPT and not self._warned:
+    def _warn_of_cut_prompt(self, read_tokens: int, sent_tokens: int) -> None:
+        """Log a warning, once, if the server read far fewer tokens than were sent: Ollama cuts long prompts."""
+        if 0 < read_tokens < sent_tokens / _CUT_PROMPT and sent_tokens > _LONG_PROMPT and not self._warned:
             self._warned = True
             _logger.warning(
                 "%s read %s of a prompt of about %s, and replied to that part; give the model a longer context "
                 "(Ollama: OLLAMA_CONTEXT_LENGTH), or lower passage_tokens (indexing) or max_context_tokens (answers)",
                 self._settings.model,
-                format_count(read, "token"),
-                format_count(sent, "token"),
+                format_count(read_tokens, "token"),
+                format_count(sent_tokens, "token"),
             )
 
     def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """Return the price of these numbers of tokens in US dollars; 0 if the settings have no prices."""
+        """Return the price of a request in US dollars, from its token counts; 0 if the settings have no prices."""
         prices = self._settings
         return (prompt_tokens * prices.prompt_price + completion_tokens * prices.completion_price) / 1_000_000
 
-    def _request_whole(self, bill: Bill, stop: threading.Event | None) -> Reply:
-        """Send one request without streaming and return the reply."""
+    def _request_without_stream(self, bill: Bill, stop: threading.Event | None) -> Reply:
+        """Send the prompt of ``bill`` in one request, without streaming, and return the reply."""
         bill.check()
         with self._slots.acquire(lambda: build_sleep(stop)(0.0)):
             reservation = self._reserve(bill.prompt, stop)
             received = ReceivedReply(self._endpoint.secrets, _get_max_characters(bill.prompt))
-            received.add_whole(parse_json_object(self._send(bill.prompt, stream=False).text, self._endpoint.secrets))
+            received.add_whole(
+                parse_json_object(self._send_prompt(bill.prompt, stream=False).text, self._endpoint.secrets)
+            )
         bill.add(received, reservation)
         return _build_reply(received, received.get_text(), bill)
 
     def _request_stream(self, bill: Bill, on_text: Callable[[str], None]) -> Reply:
-        """Send one streaming request, pass the text to ``on_text`` as it arrives, and return the reply."""
+        """Send the prompt of ``bill`` in one request, pass the streamed text to ``on_text``, and return the reply."""
         reservation = self._reserve(bill.prompt, None)
         output = ThoughtlessStream(on_text)
         received = ReceivedReply(self._endpoint.secrets, _get_max_characters(bill.prompt))
         broken: Exception | None = None
         try:
-            with contextlib.closing(self._events(bill.prompt, received)) as events:
+            with contextlib.closing(self._stream_events(bill.prompt, received)) as events:
                 for event in events:
                     output.feed(received.add(event))
                     if received.is_full:
@@ -210,7 +214,7 @@ class Chat:
                 raise
             broken = error
         if not received.events:  # the endpoint ignored the request for a stream
-            reply = self._request_whole(bill, None)
+            reply = self._request_without_stream(bill, None)
             on_text(reply.text)
             return reply
         bill.add(received, reservation)
@@ -227,9 +231,9 @@ class Chat:
         output.finish()
         return _build_reply(received, text, bill)
 
-    def _events(self, prompt: Prompt, received: ReceivedReply) -> Generator[Mapping[str, Any], None, None]:
-        """Yield the events of a streamed reply; mark ``received`` (the reply) as complete at a regular end."""
-        with self._send(prompt, stream=True) as stream:
+    def _stream_events(self, prompt: Prompt, received: ReceivedReply) -> Generator[Mapping[str, Any], None, None]:
+        """Send a prompt, and yield the events of its streamed reply; a regular end marks ``received`` as complete."""
+        with self._send_prompt(prompt, stream=True) as stream:
             stream.response = response = _WatchedResponse(stream.response)
             try:
                 for event in stream:
@@ -239,20 +243,20 @@ class Chat:
             if response.is_complete:
                 received.complete()
 
-    def _send(self, prompt: Prompt, *, stream: bool) -> Any:
-        """Send one request, and resend it without each parameter that the endpoint rejects; return the response."""
+    def _send_prompt(self, prompt: Prompt, *, stream: bool) -> Any:
+        """Send one prompt, again without each request parameter that the endpoint rejects, and return the response."""
         completions = self._endpoint.client.chat.completions
         create: Callable[..., Any] = completions.create if stream else completions.with_raw_response.create
         self._endpoint.begin()
         while True:
-            spoken = self._dialect.current
-            body = spoken.build_request(self._settings.model, prompt, stream=stream)
+            dialect = self._dialect.current
+            body = dialect.build_request(self._settings.model, prompt, stream=stream)
             if self._settings.seed:
                 body["seed"] = self._settings.seed
             try:
                 return create(**body)
             except REJECTIONS as error:
-                if not self._dialect.learn(f"{error.param} {error.body}", spoken, body):
+                if not self._dialect.learn(f"{error.param} {error.body}", dialect, body):
                     raise
 
     def _reserve(self, prompt: Prompt, stop: threading.Event | None) -> Reservation:
@@ -261,7 +265,7 @@ class Chat:
 
 
 class _WatchedResponse:
-    """An HTTP response that records whether its event stream ended with ``[DONE]``."""
+    """A wrapper of an HTTP response that records whether the event stream ended with ``[DONE]``."""
 
     def __init__(self, response: Any) -> None:
         self._response = response
@@ -283,16 +287,16 @@ class _WatchedResponse:
 class Bill:
     """The total token usage of all requests for one prompt, including failed attempts and retries."""
 
-    def __init__(self, chat: Chat, prompt: Prompt, gate: BudgetCheck | None = None) -> None:
+    def __init__(self, chat: Chat, prompt: Prompt, check_budget: BudgetCheck | None = None) -> None:
         self.prompt = prompt
         self.total = Usage()
         self._chat = chat
-        self._gate = gate
+        self._check_budget = check_budget
 
     def check(self) -> None:
-        """Raise NoMoreRepliesError if the next request for the prompt would exceed the token or cost budget."""
-        if self._gate:
-            self._gate(self.prompt, self.total)
+        """Raise NoMoreRepliesError if another request for the prompt would exceed the token or cost budget."""
+        if self._check_budget:
+            self._check_budget(self.prompt, self.total)
 
     def add(self, received: ReceivedReply, reservation: Reservation) -> None:
         """Add the usage of one request to the totals of the prompt, the model and the rate limiter."""
@@ -303,19 +307,19 @@ class Bill:
 
 
 class _Batch:
-    """A batch of prompts sent concurrently; an error such as a wrong API key cancels the rest."""
+    """Prompts that are sent concurrently; an error such as a wrong API key cancels all remaining prompts."""
 
-    def __init__(self, chat: Chat, gate: BudgetCheck | None) -> None:
+    def __init__(self, chat: Chat, check_budget: BudgetCheck | None) -> None:
         self.stop = threading.Event()
         self._chat = chat
-        self._gate = gate
+        self._check_budget = check_budget
         self._doom: NoMoreRepliesError | None = None
         self._failures = 0
 
     def ask(self, prompt: Prompt) -> Reply | LanguageModelError:
         if self._doom:
             return NoMoreRepliesError(str(self._doom))
-        bill = Bill(self._chat, prompt, self._gate)
+        bill = Bill(self._chat, prompt, self._check_budget)
         try:
             reply = self._chat.ask(bill, self.stop)
         except NoMoreRepliesError as error:
@@ -341,12 +345,12 @@ def _build_reply(received: ReceivedReply, text: str, bill: Bill) -> Reply:
     return Reply(text, bill.total, truncated=received.truncated, thoughts=received.get_thoughts(text))
 
 
-def _build_stream_error(cause: Exception, characters: int) -> UnusableReplyError:
-    """Return the error for a stream that broke off; it is retried only if no text was passed to the caller."""
-    message = f"the stream broke off after {format_count(characters, 'character')} ({cause})"
-    return UnusableReplyError(message, is_temporary=characters == 0)
+def _build_stream_error(cause: Exception, passed_characters: int) -> UnusableReplyError:
+    """Return the error for a stream that broke off; a retry is possible if no characters were passed to the caller."""
+    message = f"the stream broke off after {format_count(passed_characters, 'character')} ({cause})"
+    return UnusableReplyError(message, is_temporary=passed_characters == 0)
 
 
 def _get_max_characters(prompt: Prompt) -> int | None:
-    """Return the maximum length of a reply in characters; None for no limit."""
+    """Return the highest plausible number of characters in the reply to a prompt; None for no limit."""
     return _LONGEST_TOKEN * prompt.max_tokens if prompt.max_tokens else None

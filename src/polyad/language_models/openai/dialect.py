@@ -39,7 +39,7 @@ _NEXT: Final[dict[str, dict[Any, Any]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """The optional request parameters that one endpoint accepts, such as ``response_format``; servers differ.
+    """The optional request parameters that one endpoint accepts, such as ``response_format``.
 
     Attributes:
         structured: How structured output is requested; unless ``json_schema``, the prompt contains the schema too.
@@ -56,7 +56,7 @@ class Dialect:
     stream_usage: bool = True
 
     def build_request(self, model: str, prompt: Prompt, *, stream: bool) -> dict[str, Any]:
-        """Return the JSON body of a chat completion request with the parameters that the endpoint accepts."""
+        """Return the JSON body of a chat completion request, with only the parameters that the endpoint accepts."""
         body: dict[str, Any] = {"model": model, "messages": self._messages(prompt), "stream": stream}
         if self.temperature:
             body["temperature"] = prompt.temperature
@@ -86,7 +86,7 @@ class Dialect:
 
 
 class DialectLearner:
-    """Learns which optional request parameters an endpoint accepts: a parameter that it rejects is no longer sent."""
+    """Learns which optional request parameters an endpoint accepts, from its error messages."""
 
     def __init__(self) -> None:
         self._dialect = Dialect()
@@ -94,26 +94,26 @@ class DialectLearner:
 
     @property
     def current(self) -> Dialect:
-        """The optional request parameters, such as ``response_format``, that the endpoint has not rejected so far."""
+        """The optional request parameters, such as ``response_format``, that the endpoint has not rejected."""
         return self._dialect
 
-    def learn(self, message: str, spoken: Dialect, body: dict[str, Any]) -> bool:
-        """Stop sending the request parameter that an endpoint's error message rejects; return whether to retry.
+    def learn(self, error_message: str, dialect: Dialect, body: dict[str, Any]) -> bool:
+        """Stop sending the request parameter that an error message rejects; return whether there is such a parameter.
 
         Args:
-            message: Error message of the server.
-            spoken: Dialect of the rejected request; another thread may have learnt the same meanwhile.
+            error_message: Error message of the server.
+            dialect: Dialect of the rejected request; another thread may have learnt the same meanwhile.
             body: Body of the rejected request.
 
         Returns:
             Whether to send the request again in the current dialect.
         """
-        message = message.lower()
+        error_message = error_message.lower()
         for field, words in _TELLTALES:
-            value = getattr(spoken, field)
-            if value not in _NEXT[field] or not _was_sent(field, spoken, body):
+            value = getattr(dialect, field)
+            if value not in _NEXT[field] or not _was_sent(field, dialect, body):
                 continue
-            if any(word in message for word in words):
+            if any(word in error_message for word in words):
                 with self._lock:
                     if getattr(self._dialect, field) == value:
                         self._dialect = replace(self._dialect, **{field: _NEXT[field][value]})
@@ -122,8 +122,8 @@ class DialectLearner:
         return False
 
 
-def _was_sent(field: str, spoken: Dialect, body: dict[str, Any]) -> bool:
+def _was_sent(field: str, dialect: Dialect, body: dict[str, Any]) -> bool:
     if field == "system_role":
         return any(message["role"] == "system" for message in body["messages"])
-    names = {"stream_usage": "stream_options", "length_field": spoken.length_field, "structured": "response_format"}
+    names = {"stream_usage": "stream_options", "length_field": dialect.length_field, "structured": "response_format"}
     return names.get(field, field) in body

@@ -58,14 +58,14 @@ class OpenAILanguageModel:
         self,
         prompts: Sequence[Prompt],
         on_outcome: OnOutcome | None = None,
-        gate: BudgetCheck | None = None,
+        check_budget: BudgetCheck | None = None,
     ) -> list[Reply | LanguageModelError]:
-        """Return a reply or an error for each prompt, in the order of ``prompts``; requests run concurrently.
+        """Send prompts concurrently, and return a reply or an error for each, in the order of ``prompts``.
 
         See :class:`polyad.protocols.components.LanguageModel`.
         """
         outcomes: dict[int, Reply | LanguageModelError] = {}
-        for position, outcome in self._chat.outcomes(prompts, gate):
+        for position, outcome in self._chat.outcomes(prompts, check_budget):
             outcomes[position] = outcome
             try:
                 if on_outcome is not None:
@@ -75,17 +75,17 @@ class OpenAILanguageModel:
         return [outcomes[position] for position in range(len(prompts))]
 
     def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """Return the price of these numbers of tokens in US dollars; 0 if the settings have no prices."""
+        """Return the price of a request in US dollars, from its token counts; 0 if the settings have no prices."""
         return self._chat.cost(prompt_tokens, completion_tokens)
 
     def stream(self, prompt: Prompt, on_text: Callable[[str], None]) -> Reply:
-        """Return the reply to one prompt, and pass its text to ``on_text`` as it arrives.
+        """Return the reply to one prompt, and pass each piece of its text to ``on_text`` as it arrives.
 
         See :class:`polyad.protocols.components.LanguageModel`.
 
-        Failures are retried as long as no text has come. An endpoint that does not stream is asked for the whole.
+        A failed request is repeated unless text has arrived. An endpoint that cannot stream gets a plain request.
 
         Raises:
-            LanguageModelError: there was no reply, or it broke off; the message says after how much.
+            LanguageModelError: There was no reply, or the stream broke off; the message states after how much text.
         """
         return self._chat.stream(prompt, on_text)

@@ -28,7 +28,7 @@ _MOST_TOKENS = 10**9
 
 
 class ReceivedReply:
-    """The reply of a language model while it is received: complete, or the part streamed so far.
+    """A language model's reply while it arrives: the part streamed so far, or the whole reply.
 
     Attributes:
         finish_reason: ``stop``, ``length``, ...; empty until the reply is complete.
@@ -56,12 +56,12 @@ class ReceivedReply:
 
     @property
     def text(self) -> str:
-        """The text of the reply received so far, including thoughts."""
+        """The text received so far, including thoughts."""
         return self._text.text
 
     @property
     def refusal(self) -> str:
-        """The model's refusal to answer, which servers send in a separate field; empty if there is none."""
+        """The model's refusal to answer, which servers send in a separate field; usually empty."""
         return self._refusal.text
 
     @property
@@ -70,7 +70,7 @@ class ReceivedReply:
         return self._reasoning.text
 
     def add(self, event: Mapping[str, Any]) -> str:
-        """Add an event of the reply's stream, and return the new text that will not change any more."""
+        """Add an event of the reply's stream, and return the new text that later events cannot change."""
         self.events += 1
         choice = _first(event.get("choices"))
         return self._take(choice, choice.get("delta"), event.get("usage"))
@@ -80,11 +80,11 @@ class ReceivedReply:
         self.finish_reason = self.finish_reason or "stop"
 
     def finish(self) -> str:
-        """End the reply's stream, and return the text that :meth:`add` has not returned yet."""
+        """End the reply's stream, and return the last text, which :meth:`add` withheld."""
         return self._text.finish()
 
     def add_whole(self, body: Mapping[str, Any]) -> None:
-        """Set the reply from the JSON body of a response that was not streamed."""
+        """Fill the reply from the JSON body of a response without streaming."""
         choice = _first(body.get("choices"))
         self._take(choice, choice.get("message"), body.get("usage"))
         self.finish()
@@ -94,9 +94,9 @@ class ReceivedReply:
         """Whether the reply ended at its maximum number of tokens or characters."""
         return self.finish_reason in _CUT
 
-    def get_count(self, field: str) -> int | None:
+    def find_token_count(self, usage_field: str) -> int | None:
         """Return a token count that the endpoint reported, such as ``prompt_tokens``; None if missing or invalid."""
-        count = self.usage.get(field)
+        count = self.usage.get(usage_field)
         is_count = isinstance(count, int) and not isinstance(count, bool) and 0 <= count <= _MOST_TOKENS
         return count if is_count else None
 
@@ -132,9 +132,9 @@ class ReceivedReply:
             )
         raise UnusableReplyError(f"the reply has no text (finish_reason {self.finish_reason or 'missing'})")
 
-    def get_thoughts(self, text: str) -> str:
-        """Return the model's thoughts: its reasoning field, and text in ``<think>`` tags."""
-        reasoning = "" if self.reasoning.strip() == text else self.reasoning.strip()
+    def get_thoughts(self, reply_text: str) -> str:
+        """Return the model's thoughts: its reasoning, unless equal to ``reply_text``, and text in ``<think>`` tags."""
+        reasoning = "" if self.reasoning.strip() == reply_text else self.reasoning.strip()
         tagged = extract_thoughts(self.text) if self.events else extract_leading_thoughts(self.text)
         return "\n\n".join(filter(None, (reasoning, tagged)))
 
@@ -151,7 +151,7 @@ class ReceivedReply:
         return self._text.add(self._cut(_get_text(message.get("content"))))
 
     def _cut(self, piece: str) -> str:
-        """Return a piece of the reply, cut to the remaining number of characters."""
+        """Return ``piece``, cut to the number of characters that the reply may still have."""
         if self._room is None:
             return piece
         if len(piece) > self._room:
@@ -163,7 +163,7 @@ class ReceivedReply:
 
 
 class _JoinedText:
-    """A text joined from streamed pieces, with secrets masked and invalid Unicode replaced."""
+    """A text that joins streamed pieces, with secrets masked and invalid Unicode replaced."""
 
     def __init__(self, secrets: Secrets) -> None:
         self._secrets = secrets
@@ -172,11 +172,11 @@ class _JoinedText:
 
     @property
     def text(self) -> str:
-        """The whole text received so far."""
+        """The text of all pieces so far."""
         return "".join(self._pieces) + replace_surrogates(self._held)
 
     def add(self, piece: str) -> str:
-        """Add a piece of streamed text, and return the text that will not change any more.
+        """Add a streamed piece, and return the new text that later pieces cannot change.
 
         A later piece may complete a character or a secret.
         """
@@ -187,7 +187,7 @@ class _JoinedText:
         return self._append(piece[:certain])
 
     def finish(self) -> str:
-        """Return the text that :meth:`add` has not returned yet, at the end of the stream."""
+        """Return the last text, which :meth:`add` withheld, at the end of the stream."""
         held, self._held = self._held, ""
         return self._append(held)
 
@@ -226,7 +226,7 @@ def _first(choices: object) -> Mapping[str, Any]:
 
 
 def _get_text(content: object) -> str:
-    """Return the text of a chat message, whose content is a string or a list of typed parts."""
+    """Return the text of a chat message, whose ``content`` is a string or a list of typed parts."""
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, Sequence) else ()
@@ -236,7 +236,6 @@ def _get_text(content: object) -> str:
 
 
 def _is_json(text: str) -> bool:
-    """Return whether a text is the JSON of an object or array."""
     try:
         return isinstance(json.loads(text), dict | list)
     except (ValueError, RecursionError):

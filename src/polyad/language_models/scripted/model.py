@@ -18,7 +18,7 @@ ScriptedOutcome = str | Reply | LanguageModelError
 
 
 class ScriptedLanguageModel:
-    """A language model for tests that returns prepared replies, without network.
+    """A language model for tests: returns prepared replies, without network.
 
     Args:
         replies: A function of the prompt, or a sequence of outcomes, one for each request.
@@ -51,20 +51,20 @@ class ScriptedLanguageModel:
         self,
         prompts: Sequence[Prompt],
         on_outcome: OnOutcome | None = None,
-        gate: BudgetCheck | None = None,
+        check_budget: BudgetCheck | None = None,
     ) -> list[Reply | LanguageModelError]:
         """Return the next prepared reply or error for each prompt.
 
         See :class:`polyad.protocols.components.LanguageModel`.
         """
-        return [self._outcome(position, prompt, on_outcome, gate) for position, prompt in enumerate(prompts)]
+        return [self._outcome(position, prompt, on_outcome, check_budget) for position, prompt in enumerate(prompts)]
 
     def _outcome(
-        self, position: int, prompt: Prompt, on_outcome: OnOutcome | None, gate: BudgetCheck | None
+        self, position: int, prompt: Prompt, on_outcome: OnOutcome | None, check_budget: BudgetCheck | None
     ) -> Reply | LanguageModelError:
         try:
-            if gate is not None:
-                gate(prompt, Usage())
+            if check_budget is not None:
+                check_budget(prompt, Usage())
             outcome = self._next(prompt)
         except LanguageModelError as error:
             outcome = error
@@ -109,7 +109,7 @@ class ScriptedLanguageModel:
 
 
 def cite_first_passage(request: Request) -> str:
-    """Return a test reply: the first sentence of the request's first passage, with a citation.
+    """Return a test reply to a chat request: the first sentence of its first passage, with a citation.
 
     Without a passage, the reply is a fixed text.
     """
@@ -127,7 +127,7 @@ _PASSAGE = re.compile(r'<passage(?: title="[^\n]*")?>\n(.*?)\n</passage>', re.DO
 
 
 def extract_passage(prompt: str) -> str:
-    r"""Return the passage in an indexing prompt; the whole prompt if there is none.
+    r"""Return the passage inside the ``<passage>`` tags of a prompt for indexing; without tags, the whole prompt.
 
     >>> extract_passage('<passage title="Ada">\nShe met him.\n</passage>')
     'She met him.'

@@ -93,7 +93,7 @@ class ScriptedServer:
         self._closing.wait(seconds)
 
     def answer(self, handler: RequestHandler, path: str, body: Request) -> None:  # noqa: ARG002  # for subclasses
-        """Send the prepared reply to a request, after the configured delay."""
+        """Send the prepared reply to a request with this ``body``, after the configured delay."""
         self.wait(self._delay)
         handler.send_reply(self._reply(body), body)
 
@@ -105,7 +105,7 @@ def add_server_options(parser: argparse.ArgumentParser) -> None:
 
 
 def serve(parser: argparse.ArgumentParser, build_server: Callable[[], ScriptedServer]) -> None:
-    """Print the server's address to stderr and serve until interrupted; exit with code 2 if it cannot be built."""
+    """Run a test server until it is interrupted; its address is printed to stderr, a failed start exits with code 2."""
     try:
         server = build_server()
     except PolyadError as error:
@@ -131,7 +131,7 @@ class _HttpServer(ThreadingHTTPServer):
 
 
 class RequestHandler(BaseHTTPRequestHandler):
-    """Handles HTTP requests of one connection to the test server.
+    """Handles the HTTP requests of one connection to the test server.
 
     Attributes:
         wants_stream: Whether the current request asks for a streamed reply.
@@ -147,7 +147,7 @@ class RequestHandler(BaseHTTPRequestHandler):
 
     @property
     def scripted(self) -> ScriptedServer:
-        """The test server to which the client of this connection sends requests."""
+        """The test server to which this connection belongs."""
         return cast(_HttpServer, self.server).scripted
 
     def do_GET(self) -> None:
@@ -173,7 +173,7 @@ class RequestHandler(BaseHTTPRequestHandler):
         self.scripted.answer(self, path, body)
 
     def send_reply(self, reply: str | ScriptedReply, body: Request) -> None:
-        """Send the reply to a chat request, streamed if the request asks for a stream."""
+        """Send a reply to the chat request ``body``, streamed if the request asks for a stream."""
         if isinstance(reply, str):
             reply = ScriptedReply(text=reply)
         usage = build_usage(json.dumps(body.get("messages"), ensure_ascii=False), reply.text) if reply.usage else None
@@ -200,9 +200,9 @@ class RequestHandler(BaseHTTPRequestHandler):
     def send_body(
         self, status: int, body: bytes, headers: Mapping[str, str] | None = None, *, min_content_length: int = 0
     ) -> None:
-        """Send an HTTP response.
+        """Send an HTTP response; ``min_content_length`` is the least value of its header Content-Length.
 
-        ``min_content_length`` raises the header Content-Length, to imitate an incomplete body.
+        A value above the length of ``body`` imitates an incomplete body.
         """
         self.send_response(status)
         self.send_header("Content-Type", "text/event-stream" if body.startswith(b"data:") else "application/json")
