@@ -34,7 +34,7 @@ class FileSelection:
 
     @classmethod
     def from_paths_or_ids(cls, paths_or_ids: Sequence[Path], sources: Mapping[str, str]) -> FileSelection:
-        """Return the files to read for a rebuild of some documents; of all indexed files for no argument.
+        """Return the files to read again for paths or document ids; all indexed files for an empty sequence.
 
         Args:
             paths_or_ids: Files, folders and ids of documents.

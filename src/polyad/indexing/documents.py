@@ -266,7 +266,7 @@ def _clip_section(section: Section, span: Span, text: str) -> Section:
 
 
 def build_title(sections: Sequence[Section], length: int) -> str:
-    """Return the title of a passage with ``length`` characters: the names of all sections that contain it whole.
+    """Return the title of a passage of ``length`` characters: names of all sections that contain the whole passage.
 
     The names are joined, outermost section first. ``sections`` are the sections of the passage.
     """

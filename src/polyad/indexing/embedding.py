@@ -117,7 +117,7 @@ def embed_texts(
     on_progress: Callable[[int], None],
     pending: PendingVectors | None = None,
 ) -> FloatArray:
-    """Return a vector for each text, float32 ``[texts, dimension]``; ``pending`` has those of an interrupted run.
+    """Return vectors of texts, float32 ``[texts, dimension]``; ``pending`` supplies vectors of an interrupted run.
 
     Texts are embedded block by block, and sorted by length within a block: the embedder pads less, and the position of
     a text still shows the progress.
@@ -175,7 +175,7 @@ def embed_passages(
     pending: PendingVectors | None = None,
     on_progress: OnEmbedded | None = None,
 ) -> list[IndexedPassage]:
-    """Return ``passages`` with new vectors of passages and of their hyperedges, with or without passage title.
+    """Return ``passages`` with new vectors; with ``hyperedge_titles``, hyperedges are embedded with passage titles.
 
     Args:
         embedder: The embedder.
@@ -206,7 +206,10 @@ def embed_documents(
     hyperedge_titles: bool,
     pending: PendingVectors | None = None,
 ) -> list[IndexedDocument]:
-    """Return ``documents`` with new vectors of all passages and hyperedges; see :func:`embed_passages`."""
+    """Return ``documents`` with new vectors; with ``hyperedge_titles``, hyperedges are embedded with passage titles.
+
+    The other arguments are those of :func:`embed_passages`.
+    """
     passages = [item for each in documents for item in each.passages]
     embedded = iter(embed_passages(embedder, passages, hyperedge_titles, pending))
     return [replace(each, passages=tuple(islice(embedded, len(each.passages)))) for each in documents]

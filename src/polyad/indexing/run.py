@@ -86,10 +86,7 @@ class IndexReport:
         return self.counts.added + self.counts.updated + self.counts.unchanged + self.counts.unprocessed
 
     def merge(self, other: IndexReport, document_count: int) -> IndexReport:
-        """Return the sum of two reports; ``other`` is about documents with another construction method.
-
-        ``document_count`` is the number of documents in ``other``.
-        """
+        """Return the sum of this report and ``other``, on ``document_count`` documents with another method."""
         return replace(
             self,
             counts=self.counts + other.counts,

@@ -243,9 +243,9 @@ def _find_best_partition(candidates: CandidateUnits, rewards: npt.NDArray[np.flo
 
 
 def _split_at_distances(embeddings: FloatArray, percentile: float) -> Partition:
-    """Return the division of a passage where the vectors of neighbouring sentences are far apart.
+    """Return the division of a passage where neighbouring sentences' vectors are far apart, above ``percentile``.
 
-    Splits where the distance exceeds the ``percentile`` of all distances between neighbours.
+    It is a percentile of all distances between neighbours, 0 to 100.
     """
     distances = 1 - (embeddings[1:] * embeddings[:-1]).sum(axis=1)
     cuts = np.flatnonzero(distances > np.percentile(distances, percentile)) + 1

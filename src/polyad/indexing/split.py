@@ -137,11 +137,11 @@ class SentenceSplitter:
         return spans
 
     def _count_passage_units(self, units: Sequence[_Unit], repeated_count: int) -> int:
-        """Return how many of the sentences ``units`` the next passage contains.
+        """Return how many of the sentences ``units`` form the next passage, ``repeated_count`` included.
 
         The passage ends at a nearby end of a paragraph, or contains as many units as fit.
 
-        The first ``repeated_count`` units are repeated from the passage before.
+        The first ``repeated_count`` units are repeated from the end of the passage before.
 
         The remaining units have to fit into a passage, and some units of the passage have to be new.
         """
@@ -198,7 +198,7 @@ def _cut_sentence(text: str, sentence: Span, max_tokens: int) -> Iterator[_Unit]
 
 
 def _get_sizes(settings: SplitSettings, default_sizes: tuple[int, int]) -> tuple[int, int]:
-    """Return (tokens of a passage, tokens repeated from the last one), from ``settings`` or ``default_sizes``."""
+    """Return (maximum tokens of a passage, of its overlap), from ``settings`` or else from ``default_sizes``."""
     length, overlap = default_sizes
     if settings.passage_tokens is not None:
         length, overlap = settings.passage_tokens, settings.passage_tokens // 10

@@ -149,7 +149,7 @@ class FactBuilder:
             }
 
     def _request_missed_facts(self, passage_states: list[_PassageState], on_message: OnMessage) -> None:
-        """Request facts that the replies in ``passage_states`` missed, and add them there (gleaning)."""
+        """Request facts that the replies so far missed (gleaning), and add these facts to ``passage_states``."""
         more = {
             place: self._style.build_gleaning_prompt(replies.passage, "\n".join(replies.texts))
             for place, replies in enumerate(passage_states)
@@ -285,7 +285,7 @@ class FactBuilder:
         return members
 
     def estimate(self, passages: Sequence[Passage], find_replies: FindReplies) -> Usage:
-        """Return the estimated language model usage of building hyperedges; replies of ``find_replies`` are free.
+        """Return the estimated language model usage of building hyperedges; cached replies are free.
 
         ``find_replies`` returns the cached replies.
 
@@ -406,7 +406,7 @@ class _ImportanceScores:
         return self._default if entity.score is None else entity.score
 
     def get_for_subject(self, key: str) -> float:
-        """Return the highest importance score of the entity with this key; of any entity for an unlisted key.
+        """Return the highest importance score of the entity ``key``; of all entities if the model did not list it.
 
         The language model may not have listed the subject (the entity that the passage is about).
         """

@@ -83,7 +83,7 @@ class Ontology:
     def _fit_facts(
         self, facts: Sequence[ExtractedFact], types_by_entity: Mapping[str, str], notes: Counter[str]
     ) -> Iterator[ExtractedFact]:
-        """Yield the facts whose relation and entity types the ontology allows, and count others in ``notes``.
+        """Yield the facts whose relation and entity types the ontology allows, and count other facts in ``notes``.
 
         Relations and types get the spelling of the ontology.
 
@@ -108,9 +108,10 @@ class Ontology:
     def _fit_entities(
         self, entities: Sequence[ExtractedEntity], types_by_entity: Mapping[str, str], notes: Counter[str]
     ) -> Iterator[ExtractedEntity]:
-        """Yield the entities of a fact whose type the ontology allows, and count others in ``notes``.
+        """Yield the entities of a fact whose type the ontology allows; ``types_by_entity`` has missing types.
 
         Types get the spelling of the ontology. ``types_by_entity`` has types that other facts state, by entity key.
+        Other entities are counted in ``notes``.
         """
         for entity in entities:
             type = entity.type or types_by_entity.get(get_identity(entity.name), "")

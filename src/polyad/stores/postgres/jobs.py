@@ -336,7 +336,7 @@ class Lease:
 
 
 def describe_stored(documents: Sequence[IndexedDocument], replaced_ids: Set[str]) -> Outcomes:
-    """Return for each document the number 1 as added or updated document, and numbers of passages and hyperedges.
+    """Return the counts that each document adds to the run's report: added or updated, passages, hyperedges.
 
     The dictionary is keyed by document id. Documents in ``replaced_ids`` are updated, the others added.
     """

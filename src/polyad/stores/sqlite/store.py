@@ -378,7 +378,7 @@ class SqliteStore:
 
 
 def _check_incidences(rows: Rows) -> Iterator[tuple[int, EntityIncidence]]:
-    """Yield (request index, incidence) for each row after verifying its checksum."""
+    """Yield (position of the request, incidence) for each row, after verifying the row's checksum."""
     while batch := check_types(rows.fetchmany(BATCH), *_REQUESTED_TYPES):
         for place, *checked in batch:
             is_sound(*checked)
