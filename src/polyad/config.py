@@ -426,7 +426,7 @@ class ServerSettings:
         hosts: Names under which clients reach the server, separated by commas, besides those of this machine and of
             ``base_url``. A request for another host is rejected.
         cors_origins: Origins of web pages that may call the API, separated by commas; empty for none.
-        max_body_mb: Maximum size of a request's body in megabytes.
+        max_body_mb: Maximum size of a request that adds documents, in megabytes; of others at most 8.
         max_question_characters: Maximum length of a question.
         max_k: Maximum number of hits.
         searches: Number of searches that run at the same time, in each worker.

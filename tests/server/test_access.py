@@ -55,6 +55,15 @@ def test_a_body_is_not_read_without_a_valid_key(tenants: Tenants) -> None:
             assert response.status_code == status, path
 
 
+def test_a_body_without_documents_has_at_most_8_megabytes(tenants: Tenants) -> None:
+    server, keys = tenants
+    headers = {"Authorization": f"Bearer {keys['one']}", "Content-Type": "application/json"}
+    body = b'{"question": "' + b"x" * 8_000_000 + b'"}'
+    for path in ("/api/v1/search", "/v1/chat/completions", "/dify/retrieval", "/api/v1/documents/disable"):
+        assert server.client.post(path, content=body, headers=headers).status_code == 413, path
+    assert server.client.post("/api/v1/documents", content=body, headers=headers).status_code == 422
+
+
 def test_a_secret_of_another_key_is_rejected(tenants: Tenants) -> None:
     server, keys = tenants
     id, secret = keys["one"].rsplit("_", 1)[0], keys["two"].rsplit("_", 1)[1]
