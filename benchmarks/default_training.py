@@ -35,7 +35,7 @@ from polyad.evaluation.training import linear_scorer
 from polyad.evaluation.training.linear_scorer import (
     K,
     TrainingExample,
-    compare_candidates,
+    build_second_stage_examples,
     compute_recall,
     extract_signals,
     train_second_stage,
@@ -135,7 +135,7 @@ def compare(
     compared = {}
     for name, examples in sets.items():
         with Engine.open(stores / {MANUALS: MANUALS_INDEX}.get(name, name.replace(" ", "-", 1))) as engine:
-            compared[name] = compare_candidates(engine, examples, scorer)
+            compared[name] = build_second_stage_examples(engine, examples, scorer)
     return compared
 
 

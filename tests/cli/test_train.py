@@ -169,7 +169,7 @@ def test_a_preset_is_trained_as_it_searches(run: Run, bells: Path, monkeypatch: 
     searching, learning = HyperRetrieverSettings(**of_preset("hyperretriever")), of_preset("hyperretriever_training")
     for options in walked:
         assert options["settings"] == searching
-        assert options["learning"] == HyperRetrieverTraining(**learning, epochs=2)
+        assert options["training_settings"] == HyperRetrieverTraining(**learning, epochs=2)
         assert options["names"] == "found"
     assert searching.depth == 0, "until no new triples are plausible"
     assert shape["training"]["train_triples"] > 2 * shape["training"]["train_positives"], "most that it meets are wrong"

@@ -62,7 +62,7 @@ def collected(
 ) -> TripleExamples:
     settings = HyperRetrieverSettings(**changes)
     learning = HyperRetrieverTraining(positives=positives, negatives=negatives, seed=seed)
-    return collect_triples(snapshot, EMBEDDER, RuleMentionExtractor(), queries, settings, learning=learning)
+    return collect_triples(snapshot, EMBEDDER, RuleMentionExtractor(), queries, settings, training_settings=learning)
 
 
 def facts(snapshot: Snapshot, examples: TripleExamples, *, right: bool) -> list[Fact]:

@@ -11,7 +11,7 @@ from polyad.engine import Engine
 from polyad.evaluation.training.linear_scorer import (
     MIN_QUESTIONS,
     TrainingExample,
-    compare_candidates,
+    build_second_stage_examples,
     extract_signals,
     train_second_stage,
 )
@@ -164,7 +164,7 @@ def test_training_finds_the_feature_that_tells_evidence(small_engine: Engine) ->
     holds = np.array([[document == "moreau"] for document in found.documents])
     example = TrainingExample(found.signals, holds, 1.0, found.documents, QUESTION)
     bundled = LinearScorer.from_settings("", rewriting=False)
-    (compared,) = compare_candidates(small_engine, [example], bundled)
+    (compared,) = build_second_stage_examples(small_engine, [example], bundled)
     assert compared.signals.shape == (len(found.documents), 1 + len(FEATURES))
     assert [d for d, (gold,) in zip(compared.documents, compared.holds, strict=True) if gold] == ["moreau"]
     assert compared.signals[:, 0].tolist() == sorted(compared.signals[:, 0], reverse=True)

@@ -25,7 +25,11 @@ from polyad.evaluation.datasets.selection import Splits, load_datasets, split_da
 from polyad.evaluation.reports.tables import format_result_row
 from polyad.evaluation.runs.retriever_evaluation import RetrieverResult, track_questions
 from polyad.evaluation.training import linear_scorer, triple_scorer
-from polyad.evaluation.training.linear_scorer import compare_candidates, extract_signals, get_training_components
+from polyad.evaluation.training.linear_scorer import (
+    build_second_stage_examples,
+    extract_signals,
+    get_training_components,
+)
 from polyad.evaluation.training.triple_examples import collect_triples
 from polyad.evaluation.training.triple_scorer import evaluate_held_out
 from polyad.indexing.run import IndexReport
@@ -135,7 +139,7 @@ def _train_default(
     examples = _build_linear_examples(engines, questions, progress)
 
     def train_second_stage(scorer: LinearScorer) -> dict[str, float]:
-        compared = [compare_candidates(engine, examples[name], scorer) for name, engine in engines.items()]
+        compared = [build_second_stage_examples(engine, examples[name], scorer) for name, engine in engines.items()]
         return linear_scorer.train_second_stage(compared)
 
     reports = linear_scorer.train_and_save(examples, to, train_second_stage)
@@ -169,7 +173,7 @@ def _train_hyperretriever(
             collect_triples,
             *get_training_components(engine, progress),
             settings=retriever_settings,
-            learning=learning,
+            training_settings=learning,
             names=settings.stages.question.names,
             progress=progress,
         )

@@ -109,7 +109,7 @@ class TrainingExample:
         return is_gold
 
     def expand_by_linkability(self, count: int) -> FloatArray:
-        """Return the first ``count`` features twice: times linkability (trust in links) and times 1 - linkability.
+        """Return the first ``count`` features twice: times the linkability of the index, and times 1 - linkability.
 
         The shape is ``[candidates, 2 x count]``. Linkability, in [0, 1], states how reliably names in an index lead to
         the passage about them.
@@ -143,17 +143,20 @@ def train_linear_scorer(datasets: Sequence[Sequence[TrainingExample]], names: Se
 
 def minimize_listwise_loss(
     datasets: Sequence[Sequence[TrainingExample]],
-    get_columns: Callable[[TrainingExample], FloatArray],
-    bounds: Sequence[tuple[float | None, float | None]],
+    get_features: Callable[[TrainingExample], FloatArray],
+    weight_bounds: Sequence[tuple[float | None, float | None]],
     l2: float,
 ) -> npt.NDArray[np.float64]:
-    """Return the weights ``[columns]`` that minimise a listwise ranking loss over the examples of several data sets.
+    """Return the feature weights that minimise a listwise ranking loss over the examples of several data sets.
 
     Args:
         datasets: Examples of each data set.
-        get_columns: Returns the columns of an example, ``[candidates, columns]``.
-        bounds: Lowest and highest weight of each column.
-        l2: Weight of the squared weights, of standardised columns, in the loss.
+        get_features: Returns the features of an example, ``[candidates, features]``.
+        weight_bounds: Lowest and highest weight of each feature.
+        l2: Weight of the squared weights, of standardised features, in the loss.
+
+    Returns:
+        The weights, ``[features]``.
 
     Raises:
         ConfigurationError: no question has both gold and other candidates.
@@ -161,10 +164,10 @@ def minimize_listwise_loss(
     """
     minimize = import_minimize()
     examples, importance = _weight_examples(datasets)
-    columns = np.concatenate([get_columns(example) for example in examples]).astype(np.float64)
-    deviations = np.maximum(columns.std(axis=0), 1e-9)
-    loss = _ListwiseLoss(columns / deviations, [example.is_gold for example in examples], importance, l2)
-    result = minimize(loss, np.zeros(len(bounds)), jac=True, method="L-BFGS-B", bounds=bounds)
+    features = np.concatenate([get_features(example) for example in examples]).astype(np.float64)
+    deviations = np.maximum(features.std(axis=0), 1e-9)
+    loss = _ListwiseLoss(features / deviations, [example.is_gold for example in examples], importance, l2)
+    result = minimize(loss, np.zeros(len(weight_bounds)), jac=True, method="L-BFGS-B", bounds=weight_bounds)
     weights: npt.NDArray[np.float64] = result.x / deviations
     return weights
 
@@ -243,16 +246,19 @@ def compute_recall(examples: Sequence[TrainingExample], weights: FloatArray, k: 
     shares = []
     for example in examples:
         ranked = np.argsort(-(example.expand_by_linkability(len(weights) // 2) @ weights), kind="stable")
-        shares.append(example.holds[_select_documents(ranked, example.documents, k)].any(axis=0).mean())
+        shares.append(example.holds[_select_candidates(ranked, example.documents, k)].any(axis=0).mean())
     return float(np.mean(shares))
 
 
-def _select_documents(ranked: IntArray, documents: Sequence[str], k: int) -> IntArray:
-    """Return the rows in ``ranked`` of the first ``k`` documents or, without ``documents``, the first ``k`` rows."""
-    if not documents:
+def _select_candidates(ranked: IntArray, document_ids: Sequence[str], k: int) -> IntArray:
+    """Return the ranked candidates (row numbers) that belong to the first ``k`` distinct documents of the ranking.
+
+    ``document_ids`` has the document of each candidate. If it is empty, return the first ``k`` candidates.
+    """
+    if not document_ids:
         return ranked[:k]
-    first = set(list(dict.fromkeys(documents[row] for row in ranked.tolist()))[:k])
-    return np.array([row for row in ranked.tolist() if documents[row] in first], dtype=np.int64)
+    first = set(list(dict.fromkeys(document_ids[row] for row in ranked.tolist()))[:k])
+    return np.array([row for row in ranked.tolist() if document_ids[row] in first], dtype=np.int64)
 
 
 def compute_candidate_recall(examples: Sequence[TrainingExample]) -> float:
@@ -263,7 +269,10 @@ def compute_candidate_recall(examples: Sequence[TrainingExample]) -> float:
 def _weight_examples(
     datasets: Sequence[Sequence[TrainingExample]],
 ) -> tuple[list[TrainingExample], npt.NDArray[np.float64]]:
-    """Return the examples with both gold and other candidates, and weights by which all data sets count equally."""
+    """Return the examples that have both gold and other candidates, and a weight for each of these examples.
+
+    All data sets have the same total weight, and the mean weight is 1.
+    """
     examples = []
     importance = []
     for dataset in datasets:
@@ -407,10 +416,12 @@ MIN_QUESTIONS = 500
 """Fewest questions to train on: trained on 321 of one data set, the second stage lost recall on another."""
 
 
-def compare_candidates(
+def build_second_stage_examples(
     engine: Engine, examples: Sequence[TrainingExample], scorer: LinearScorer
 ) -> list[TrainingExample]:
-    """Return training examples of the second ranking stage: the best candidates of the first stage with more features.
+    """Return the training examples of the second ranking stage, which reorders the best candidates of the first stage.
+
+    The columns are the score of the first stage and features that compare these candidates with each other.
 
     Args:
         engine: Engine of the index.
@@ -438,7 +449,7 @@ def train_second_stage(datasets: Sequence[Sequence[TrainingExample]]) -> dict[st
     """Return trained weights of the second ranking stage, which changes the order of the best candidates.
 
     Args:
-        datasets: Examples of :func:`compare_candidates`.
+        datasets: Examples of :func:`build_second_stage_examples`.
 
     Returns:
         The weights by name; empty below :data:`MIN_QUESTIONS`, or if the score of the first stage does not help.

@@ -117,12 +117,13 @@ def collect_triples(
     queries: Sequence[Question],
     settings: HyperRetrieverSettings,
     progress: Progress = silent,
-    learning: HyperRetrieverTraining = DEFAULT_TRAINING,
+    training_settings: HyperRetrieverTraining = DEFAULT_TRAINING,
     names: NamesLinked = "all",
 ) -> TripleExamples:
-    """Return labelled triples (head, hyperedge, tail) that a walk from each question towards its gold passages meets.
+    """Return labelled training triples (head, hyperedge, tail), collected by one walk in the hypergraph per question.
 
-    With ``learning.positives`` being ``evidence``, a triple is positive if its hyperedge is in a gold passage.
+    The walk starts at the entities that the question names, its topics, and follows positive triples.
+    With ``training_settings.positives`` being ``evidence``, a triple is positive if its hyperedge is in a gold passage.
     With ``answers``, as in the paper, a triple is positive on a shortest path from a topic entity to an accepted answer
     (an entity found by normalised name). If no answer is an entity other than a topic (yes, no, a choice of two named
     entities), the subjects of the gold passages are the targets, or all entities of these without a subject. Paths
@@ -135,11 +136,11 @@ def collect_triples(
         queries: Questions with gold documents.
         settings: Settings of the walk.
         progress: Called after each question.
-        learning: Features of the scorer, definition of positives, and seed of the sample if a hop has more than
+        training_settings: Features of the scorer, definition of positives, and seed of the sample if a hop has more than
             :data:`POSITIVES` or :data:`NEGATIVES` triples.
         names: Which names of a question link to entities; see :class:`polyad.config.QuestionSettings`.
     """
-    recipe = build_recipe(settings, embedder, learning)
+    recipe = build_recipe(settings, embedder, training_settings)
     preparer = QuestionPreparer(
         snapshot, embedder, QuestionLinker(snapshot, extractor, names=names), signals=recipe.signals
     )
@@ -152,13 +153,15 @@ def collect_triples(
     for number, (query, gold) in enumerate(zip(queries, gold_passages, strict=True)):
         question = preparer.prepare(query.text)
         vectors[number] = question.vector
-        is_positive = _build_rule(snapshot, graph, passages, query, gold, question.topics, settings, learning)
+        is_positive = _build_labeller(
+            snapshot, graph, passages, query, gold, question.topics, settings, training_settings
+        )
         walk = TripleWalk(space, recipe, question, settings.triples_per_hop)
-        random = np.random.default_rng([learning.seed, _compute_seed(query.id)])
+        random = np.random.default_rng([training_settings.seed, _compute_seed(query.id)])
         for _ in range(settings.depth or graph.node_count):
             triples, extras = walk.enumerate_hop()
             labels = is_positive(triples)
-            rows = _sample_rows(labels, random, learning)
+            rows = _sample_rows(labels, random, training_settings)
             origins = space.to_snapshot_rows(triples.edges[rows])
             numbers = np.full(len(rows), number)
             columns.append((numbers, triples.heads[rows], origins, triples.tails[rows], extras[rows], labels[rows]))
@@ -183,35 +186,35 @@ def _create_empty_columns(recipe: Recipe) -> tuple[IntArray, IntArray, IntArray,
 
 
 def build_recipe(
-    settings: HyperRetrieverSettings, embedder: Embedder, learning: HyperRetrieverTraining = DEFAULT_TRAINING
+    settings: HyperRetrieverSettings, embedder: Embedder, training_settings: HyperRetrieverTraining = DEFAULT_TRAINING
 ) -> Recipe:
-    """Return the description (``Recipe``) of the input features of a triple scorer with these settings."""
+    """Return the description (``Recipe``) of the input features that a triple scorer has with these settings."""
     return Recipe(
         embedder=embedder.name,
         dimension=embedder.dimension,
-        rounds=learning.rounds,
-        directions=learning.directions,
-        starts=learning.distance_starts,
-        closeness=learning.closeness,
+        rounds=training_settings.rounds,
+        directions=training_settings.directions,
+        starts=training_settings.distance_starts,
+        closeness=training_settings.closeness,
         signals=tuple(list_signal_names(rewriting=False)) if settings.signals else (),
     )
 
 
-def compute_distances(graph: Hypergraph, starts: IntArray, allowed: BoolArray, depth: int) -> IntArray:
-    """Return the distance of each entity from the entities ``starts``, counted in hyperedges; -1 beyond ``depth``.
+def compute_distances(graph: Hypergraph, starts: IntArray, edge_mask: BoolArray, max_distance: int) -> IntArray:
+    """Return the distance of each entity from the nearest start entity, counted in hyperedges; -1 if out of reach.
 
     Args:
         graph: The hypergraph.
         starts: Rows of the start entities.
-        allowed: Whether each hyperedge may be used, ``[hyperedges]``.
-        depth: Largest distance.
+        edge_mask: Whether each hyperedge may be used, ``[hyperedges]``.
+        max_distance: Largest distance.
     """
     distances = np.full(graph.node_count, -1)
     distances[starts] = 0
     frontier = starts
-    for distance in range(1, depth + 1):
+    for distance in range(1, max_distance + 1):
         edges = sort_unique(graph.memberships.get_neighbours(frontier)[0])
-        reached = sort_unique(graph.members.get_neighbours(edges[allowed[edges]])[0])
+        reached = sort_unique(graph.members.get_neighbours(edges[edge_mask[edges]])[0])
         frontier = reached[distances[reached] < 0]
         distances[frontier] = distance
         if not len(frontier):
@@ -223,51 +226,61 @@ LabelTriples = Callable[[Triples], BoolArray]
 """Returns whether each triple is positive."""
 
 
-def _build_rule(
+def _build_labeller(
     snapshot: Snapshot,
     graph: Hypergraph,
-    passages: IntArray,
+    edge_passages: IntArray,
     query: Question,
-    gold: IntArray,
+    gold_passages: IntArray,
     topics: IntArray,
     settings: HyperRetrieverSettings,
-    learning: HyperRetrieverTraining,
+    training_settings: HyperRetrieverTraining,
 ) -> LabelTriples:
-    """Return a function that labels the triples of one question as positive or negative training examples.
+    """Return a function that labels each triple of one question as positive (a step towards the evidence) or negative.
 
     See :func:`collect_triples`.
+
+    Args:
+        snapshot: The index.
+        graph: Hypergraph of the walk.
+        edge_passages: Row of the passage of each hyperedge of ``graph``, ``[hyperedges]``.
+        query: The question, with accepted answers.
+        gold_passages: Rows of the passages of the gold documents.
+        topics: Rows of the topic entities, at which the walk starts.
+        settings: Settings of the walk.
+        training_settings: Definition of positives.
     """
-    in_gold = np.isin(passages, gold)
-    if learning.positives == "evidence":
+    in_gold = np.isin(edge_passages, gold_passages)
+    if training_settings.positives == "evidence":
         return lambda triples: in_gold[triples.edges]
-    targets = _find_targets(snapshot, query, gold, topics)
+    targets = _find_targets(snapshot, query, gold_passages, topics)
     depth = settings.depth or graph.node_count
-    inside = _build_path_rule(graph, topics, targets, in_gold, depth)
-    return inside or _build_path_rule(graph, topics, targets, np.ones_like(in_gold), depth) or _label_negative
+    inside = _build_path_labeller(graph, topics, targets, in_gold, depth)
+    return inside or _build_path_labeller(graph, topics, targets, np.ones_like(in_gold), depth) or _label_negative
 
 
 def _label_negative(triples: Triples) -> BoolArray:
     return np.zeros(len(triples), dtype=bool)
 
 
-def _build_path_rule(
-    graph: Hypergraph, topics: IntArray, targets: IntArray, allowed: BoolArray, depth: int
+def _build_path_labeller(
+    graph: Hypergraph, topics: IntArray, targets: IntArray, edge_mask: BoolArray, max_distance: int
 ) -> LabelTriples | None:
-    """Return a function that labels a triple as positive if the triple is on a shortest path from topics to targets.
+    """Return a function that labels the triples on shortest paths from topic entities to target entities as positive.
 
-    ``topics`` and ``targets`` are rows of entities, and ``allowed`` flags the hyperedges that a path may use. Return
-    None if no target is within ``depth`` hyperedges.
+    ``topics`` and ``targets`` are rows of entities. ``edge_mask`` states whether a path may use each hyperedge. Return
+    None if no target is within ``max_distance`` hyperedges.
     """
-    from_topics = compute_distances(graph, topics, allowed, depth)
+    from_topics = compute_distances(graph, topics, edge_mask, max_distance)
     to_targets = [
-        (from_topics[target], compute_distances(graph, np.array([target]), allowed, depth))
+        (from_topics[target], compute_distances(graph, np.array([target]), edge_mask, max_distance))
         for target in targets.tolist()
     ]
     paths = [(length, rest) for length, rest in to_targets if length > 0]
 
     def is_positive(triples: Triples) -> BoolArray:
         before, after = from_topics[triples.heads], from_topics[triples.tails]
-        steps = allowed[triples.edges] & (before >= 0) & (after == before + 1)
+        steps = edge_mask[triples.edges] & (before >= 0) & (after == before + 1)
         continues = np.zeros(len(triples), dtype=bool)
         for length, rest in paths:
             continues |= (rest[triples.tails] >= 0) & (after + rest[triples.tails] == length)
@@ -277,16 +290,17 @@ def _build_path_rule(
     return is_positive if paths else None
 
 
-def _find_targets(snapshot: Snapshot, query: Question, gold: IntArray, topics: IntArray) -> IntArray:
-    """Return rows of the entities at which the training paths of a question end: answers, or entities of gold passages.
+def _find_targets(snapshot: Snapshot, query: Question, gold_passages: IntArray, topics: IntArray) -> IntArray:
+    """Return the rows of a question's target entities: its accepted answers, else entities of its gold passages.
 
-    Topic entities of the question are left out.
+    Entities of gold passages are their subjects (entities that the passages are about), else all entities. Topic
+    entities, at which the walk starts, are left out.
     """
     keys = (build_entity_key(answer) for answer in query.answers)
     answers = set(snapshot.find_rows("entity", filter(None, keys)).values())
-    entities = sort_unique(snapshot.graph.members(snapshot.graph.hyperedges(gold)[0])[0])
+    entities = sort_unique(snapshot.graph.members(snapshot.graph.hyperedges(gold_passages)[0])[0])
     passages_about, owners, _ = snapshot.graph.mentions(entities, as_subject=True)
-    subject = np.bincount(owners[np.isin(passages_about, gold)], minlength=len(entities)) > 0
+    subject = np.bincount(owners[np.isin(passages_about, gold_passages)], minlength=len(entities)) > 0
     for rows in (np.array(sorted(answers), dtype=np.int64), entities[subject], entities):
         others = rows[~np.isin(rows, topics)]
         if len(others):
@@ -307,14 +321,16 @@ def _find_gold_passages(snapshot: Snapshot, queries: Sequence[Question]) -> list
     ]
 
 
-def _sample_rows(labels: BoolArray, random: np.random.Generator, learning: HyperRetrieverTraining) -> IntArray:
-    """Return sorted row numbers of a random sample of positive and negative triples; ``labels`` flags the positives.
+def _sample_rows(
+    is_positive: BoolArray, random: np.random.Generator, training_settings: HyperRetrieverTraining
+) -> IntArray:
+    """Return the row numbers, in ascending order, of a random sample of positive and of negative triples.
 
     The sample has at most :data:`POSITIVES` positive triples.
     """
-    max_negatives = NEGATIVES if learning.negatives == "hop" else min(POSITIVES, int(labels.sum()))
-    shuffled = random.permutation(len(labels))
-    positives, negatives = shuffled[labels[shuffled]], shuffled[~labels[shuffled]]
+    max_negatives = NEGATIVES if training_settings.negatives == "hop" else min(POSITIVES, int(is_positive.sum()))
+    shuffled = random.permutation(len(is_positive))
+    positives, negatives = shuffled[is_positive[shuffled]], shuffled[~is_positive[shuffled]]
     return np.sort(np.concatenate([positives[:POSITIVES], negatives[:max_negatives]]))
 
 

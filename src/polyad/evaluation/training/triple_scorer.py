@@ -44,14 +44,14 @@ _BLOCK = 8192
 
 @dataclass(frozen=True, slots=True)
 class Epoch:
-    """Losses, precision and recall of one training epoch.
+    """The losses of one training epoch, with precision and recall on the validation triples after the epoch.
 
     Attributes:
         train_loss: Mean cross-entropy of the training triples, with dropout.
         validation_loss: Mean cross-entropy of the validation triples after the epoch, without dropout.
         precision: Share of positives among validation triples with plausibility of at least 0.5; 0 without such
             triples.
-        recall: Share of the positives whose plausibility is at least 0.5.
+        recall: Share of the positive validation triples whose plausibility is at least 0.5.
     """
 
     train_loss: float
@@ -289,22 +289,22 @@ UNTRAINED_RETRIEVERS = ("dense", "hypersu")
 def evaluate_held_out(
     engine: Engine,
     scorer: TripleScorer,
-    linear: LinearScorer,
+    default_weights: LinearScorer,
     settings: HyperRetrieverSettings,
     queries: Sequence[Question],
     k: int,
     progress: Progress = silent,
 ) -> list[RetrieverResult]:
-    """Return mean measures of HyperRetriever, trained and untrained, and of other retrievers on held-out questions.
+    """Return the mean measures of trained HyperRetriever and of other retrievers, for comparison, on held-out questions.
 
-    The other retrievers are :data:`UNTRAINED_RETRIEVERS`, and ``default`` with the weights ``linear``. The bundled
-    weights of ``default`` were trained on questions of public benchmarks, so that they cannot be evaluated on these
-    questions.
+    The other retrievers are HyperRetriever with untrained weights, :data:`UNTRAINED_RETRIEVERS`, and ``default`` with
+    ``default_weights``. The bundled weights of ``default`` were trained on questions of public benchmarks, so that they
+    cannot be evaluated on these questions.
 
     Args:
         engine: Engine of the index.
         scorer: The trained scorer.
-        linear: Weights of ``default``, without rewriting, trained on the same questions.
+        default_weights: Weights of ``default``, without rewriting, trained on the same questions.
         settings: Settings of the search.
         queries: Questions that were not trained on; at least one.
         k: Depth of the ranking.
@@ -318,7 +318,7 @@ def evaluate_held_out(
             embedder, extractor, settings, TripleScorer.create_untrained(scorer.recipe), names
         ),
         **{name: registry.retrievers[name].make(engine.components) for name in UNTRAINED_RETRIEVERS},
-        "default, trained alike": DefaultRetriever(embedder, extractor, DefaultSettings(), linear),
+        "default, trained alike": DefaultRetriever(embedder, extractor, DefaultSettings(), default_weights),
     }
     return [
         evaluate_retriever(name, _build_search(retriever, snapshot), queries, k, progress)
