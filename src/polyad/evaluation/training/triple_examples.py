@@ -136,8 +136,8 @@ def collect_triples(
         queries: Questions with gold documents.
         settings: Settings of the walk.
         progress: Called after each question.
-        training_settings: Features of the scorer, definition of positives, and seed of the sample if a hop has more than
-            :data:`POSITIVES` or :data:`NEGATIVES` triples.
+        training_settings: Features of the scorer, definition of positives, and seed of the sample of a hop with more
+            than :data:`POSITIVES` or :data:`NEGATIVES` triples.
         names: Which names of a question link to entities; see :class:`polyad.config.QuestionSettings`.
     """
     recipe = build_recipe(settings, embedder, training_settings)

@@ -295,7 +295,7 @@ def evaluate_held_out(
     k: int,
     progress: Progress = silent,
 ) -> list[RetrieverResult]:
-    """Return the mean measures of trained HyperRetriever and of other retrievers, for comparison, on held-out questions.
+    """Return mean measures of trained HyperRetriever and, for comparison, of other retrievers on held-out questions.
 
     The other retrievers are HyperRetriever with untrained weights, :data:`UNTRAINED_RETRIEVERS`, and ``default`` with
     ``default_weights``. The bundled weights of ``default`` were trained on questions of public benchmarks, so that they
