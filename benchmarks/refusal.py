@@ -154,9 +154,9 @@ def measure_corpus(
         engine.snapshot(),
     )
     find_rows = find_evidence(snapshot) if name in UNANSWERABLE else find_documents(snapshot)
-    pairs = [retriever.compute_relevance_features(text, snapshot, (), find_rows(gold)) for text, gold in asked]
+    pairs = [retriever.compute_relevance_features(text, snapshot, find_rows(gold)) for text, gold in asked]
     generated = [
-        retriever.compute_relevance_features(text, snapshot, (), (row,)) for text, row in generate_questions(snapshot)
+        retriever.compute_relevance_features(text, snapshot, (row,)) for text, row in generate_questions(snapshot)
     ]
     written = read_lines(QUESTIONS / UNANSWERABLE[name]) if name in UNANSWERABLE else []
     classes = {
@@ -169,10 +169,10 @@ def measure_corpus(
         ANSWERED: [pair[0] for pair in pairs],
         REMOVED: [pair[1] for pair in pairs],
         **{
-            kind: [retriever.compute_relevance_features(text, snapshot, ())[0] for text in texts]
+            kind: [retriever.compute_relevance_features(text, snapshot)[0] for text in texts]
             for kind, texts in classes.items()
         },
-        "everyday": [retriever.compute_relevance_features(text, snapshot, ())[0] for text in read_everyday_questions()],
+        "everyday": [retriever.compute_relevance_features(text, snapshot)[0] for text in read_everyday_questions()],
         "generated": [pair[0] for pair in generated],
         "generated, hidden": [pair[1] for pair in generated],
     }

@@ -95,7 +95,7 @@ def army_index(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceTrans
 def compute_features(engine: Engine, question: str) -> RelevanceFeatures:
     components = engine.components
     retriever = DefaultRetriever(components.embedder, components.extractor, components.settings.default)
-    return retriever.compute_relevance_features(question, engine.snapshot(), ())[0]
+    return retriever.compute_relevance_features(question, engine.snapshot())[0]
 
 
 @pytest.mark.parametrize(

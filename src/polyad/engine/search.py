@@ -19,7 +19,7 @@ from polyad.protocols.components import Progress, Retriever, report_failure, sil
 from polyad.protocols.lookups import get_version
 from polyad.protocols.snapshot import Snapshot
 from polyad.protocols.store import RELEVANCE, Store
-from polyad.retrieval.assembly import MAX_DEEPENING, SearchOptions, assemble_hits
+from polyad.retrieval.assembly import MAX_DEPTH_FACTOR, SearchOptions, assemble_hits
 from polyad.retrieval.default.relevance import Calibration
 from polyad.retrieval.displayed import retrieve_displayed
 from polyad.retrieval.excerpts import ExcerptSelector, locate_excerpts
@@ -270,7 +270,7 @@ class Searcher:
                 PartRanker(snapshot, question, embedder),
                 ExcerptSelector(snapshot, question, self._split_sentences) if options.merge else None,
                 # A reranker reads a fixed number of candidates, so a larger request returns no other passages.
-                max_deepening=MAX_DEEPENING if reranker is None else 1,
+                max_depth_factor=MAX_DEPTH_FACTOR if reranker is None else 1,
                 auto_limit=calibration.limit if calibration else 0.0,
             )
             if options.where is not None:

@@ -27,7 +27,7 @@ AUTO: Final = "auto"
 DEFAULT_K = 5
 """Number of hits without any limit; published results use the same depth."""
 
-MAX_DEEPENING = 16
+MAX_DEPTH_FACTOR = 16
 """A search ends after requesting this multiple of the first number of passages."""
 
 _WORDS_PER_PASSAGE = 100
@@ -97,7 +97,7 @@ def assemble_hits(
     rank_parts: RankParts,
     selector: ExcerptSelector | None = None,
     *,
-    max_deepening: int = MAX_DEEPENING,
+    max_depth_factor: int = MAX_DEPTH_FACTOR,
     auto_limit: float = 0.0,
 ) -> Evidence:
     """Return evidence with as many hits as ``options`` requests, merged from the passages that ``retrieve(k)`` returns.
@@ -109,13 +109,13 @@ def assemble_hits(
         options: Number of hits, words and relevance.
         rank_parts: Ranks the parts of passages by similarity to the question.
         selector: Selects the excerpts of hits; None for hits without excerpts.
-        max_deepening: Largest multiple of the first request; 1 if a larger request returns no other passages.
+        max_depth_factor: Largest multiple of the first request; 1 if a larger request returns no other passages.
         auto_limit: Relevance of the best passage below which no passage is returned, if ``options`` ask for "auto".
 
     Raises:
         SettingError: A minimum relevance is set, and the retriever does not predict relevance.
     """
-    depth, max_depth = options.depth, options.depth * max_deepening
+    depth, max_depth = options.depth, options.depth * max_depth_factor
     rank_pieces = partial(_rank_pieces, rank_parts, selector)
     while True:
         retrieved = retrieve(depth)
@@ -134,7 +134,7 @@ def assemble_hits(
 
 
 def _rank_pieces(rank_parts: RankParts, selector: ExcerptSelector | None, scored: ScoredPassage) -> Sequence[Part]:
-    """Return a scored passage's sentences, best first; its hyperedges if the excerpt ``selector`` is None."""
+    """Return the sentences of a passage, best first; if ``selector`` is None, the hyperedges of the passage."""
     (parts,) = rank_parts([scored.passage])
     return selector.rank_sentences(_build_source(scored, parts, 0.0)) if selector else parts
 
@@ -144,10 +144,11 @@ def _build_source(scored: ScoredPassage, parts: Sequence[Part], relevance: float
     return ExcerptSource(passage.text, f"{scored.origin.title}\n{passage.title}\n{passage.heading}", parts, relevance)
 
 
-def _drop_irrelevant(evidence: Evidence, min_relevance: MinRelevance, limit_of_auto: float) -> Evidence:
-    """Return evidence without passages below ``min_relevance``; "auto" drops all if all are below ``limit_of_auto``.
+def _drop_irrelevant(evidence: Evidence, min_relevance: MinRelevance, auto_limit: float) -> Evidence:
+    """Return the evidence without irrelevant passages.
 
-    If no passage is left, the empty evidence states the best relevance.
+    A number as ``min_relevance`` drops each passage below this relevance. "auto" drops all passages if all are below
+    ``auto_limit``, and otherwise none. If no passage is left, the empty evidence states the best relevance.
     """
     if not min_relevance or not evidence.passages:
         return evidence
@@ -159,7 +160,7 @@ def _drop_irrelevant(evidence: Evidence, min_relevance: MinRelevance, limit_of_a
             "min_relevance", min_relevance, f"0 with {evidence.retriever!r}, which does not predict relevance"
         )
     best = max(relevances)
-    if best < (limit_of_auto if min_relevance == AUTO else min_relevance):
+    if best < (auto_limit if min_relevance == AUTO else min_relevance):
         return Evidence(evidence.question, evidence.retriever, timings=evidence.timings, best_relevance=best)
     if min_relevance == AUTO:
         return evidence

@@ -109,15 +109,18 @@ def build_evidence(
 
 
 def _build_trace(
-    snapshot: Snapshot, ranked: Sequence[RankedHyperedge], scored: Sequence[ScoredHyperedge], names: Mapping[int, str]
+    snapshot: Snapshot, edges: Sequence[RankedHyperedge], texts: Sequence[ScoredHyperedge], names: Mapping[int, str]
 ) -> tuple[TraceStep, ...]:
-    """Return the search step that led to each hyperedge; ``names`` is a dictionary from entity row to name."""
-    parents = sorted({edge.parent for edge in ranked if edge.parent >= 0})
+    """Return the search step that led to each of ``edges``, with the entity names of the dictionary ``names``.
+
+    The arguments ``edges`` and ``texts`` are the same hyperedges: as row numbers, and as read from the store.
+    """
+    parents = sorted({edge.parent for edge in edges if edge.parent >= 0})
     parent_ids = dict(zip(parents, snapshot.ids("hyperedge", parents), strict=True))
     return tuple(
         TraceStep(
-            read.hyperedge.id,
-            read.hyperedge.passage_id,
+            scored.hyperedge.id,
+            scored.hyperedge.passage_id,
             edge.matched,
             edge.reached,
             tuple(names[row] for row in edge.via),
@@ -125,7 +128,7 @@ def _build_trace(
             tuple(dict.fromkeys(names[row] for row in edge.tails)),
             parent_ids.get(edge.parent, ""),
         )
-        for edge, read in zip(ranked, scored, strict=True)
+        for edge, scored in zip(edges, texts, strict=True)
     )
 
 

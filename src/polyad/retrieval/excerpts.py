@@ -145,7 +145,10 @@ class ExcerptSelector:
         ]
 
     def _score_spans(self, hit: ExcerptSource) -> tuple[list[Span], list[float]]:
-        """Return (spans, scores) of a hit's sentences in text order, without headings and the hit's relevance."""
+        """Return the sentences of a hit except headings, in text order, and the score of each for the question.
+
+        Scores do not include the relevance of the hit.
+        """
         sentences = _join_code(hit.text, [_trim_ellipsis(hit.text, span) for span in self._split_sentences(hit.text)])
         spans = [span for span in sentences if span.of(hit.text).strip(_HEADING_MARKS) not in hit.head]
         spans = spans or list(sentences) or [Span(0, len(hit.text))]

@@ -70,7 +70,7 @@ class TextFingerprint:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A sentence or hyperedge of a passage, with its similarity to the question.
+    """A span of a passage (a sentence or a hyperedge) with the similarity of its text to the question.
 
     Attributes:
         span: Characters of the passage's text.

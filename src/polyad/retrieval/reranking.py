@@ -46,7 +46,7 @@ def _replace_score(hit: ScoredPassage, score: float) -> ScoredPassage:
 
 
 def rank_preferred(evidence: Evidence, is_preferred: Sequence[bool], k: int) -> Evidence:
-    """Return the ``k`` best passages after preferred passages (``is_preferred``) moved up to at most half their rank.
+    """Return the ``k`` best passages, where a passage that ``is_preferred`` marks counts with half its rank.
 
     So a preferred passage never falls, overtakes at most as many others as stand between half of its rank and its rank,
     and equal ranks go to preferred passages. The ranks do not depend on the scale of the retriever's scores.

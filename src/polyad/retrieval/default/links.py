@@ -125,9 +125,10 @@ class FollowedMentions:
     def from_incidences(
         cls, snapshot: Snapshot, entities: IntArray, sources: IntArray, weights: FloatArray, similarities: FloatArray
     ) -> FollowedMentions:
-        """Build the mentions from parallel arrays: entity, passage, weight of the passage, similarity of the hyperedge.
+        """Build mentions from parallel arrays, in which each of the passages ``sources`` mentions one of ``entities``.
 
-        Very frequent entities, in over :data:`MAX_FOLLOWED_DEGREE` passages, are omitted.
+        The attributes of the class state what the arrays are. Very frequent entities, in over
+        :data:`MAX_FOLLOWED_DEGREE` passages, are omitted.
         """
         degrees = snapshot.graph.mention_counts(entities)
         rare = (degrees <= MAX_FOLLOWED_DEGREE).nonzero()[0]
@@ -171,7 +172,7 @@ class Hop:
     linked_entities: tuple[IntArray, FloatArray]
 
     def get_links_to(self, passages: IntArray) -> FloatArray:
-        """Return the weight of the strongest link to each passage, by three types of links; ``[3, passages]``."""
+        """Return the strongest link of each type to each passage, ``[3, passages]``; see :attr:`by_type`."""
         links = np.zeros((3, len(passages)), dtype=np.float32)
         if len(self.link):
             positions, is_linked = self.link.find_positions(passages)
@@ -217,12 +218,12 @@ def find_links(passages: IntArray, entities: IntArray, strengths: FloatArray, en
 def follow_mentions(
     snapshot: Snapshot, passage_scores: Scores, subject_scores: Scores, similarity: SimilarityScale
 ) -> Hop:
-    """Return a search step: from the passages with the highest scores to passages about the entities mentioned there.
+    """Return the search step from the passages with the best ``passage_scores`` to passages about their entities.
 
     Args:
         snapshot: The index.
         passage_scores: Scores of passages; the best are the sources.
-        subject_scores: How certainly passages are about an entity of the question.
+        subject_scores: How certainly each passage is about an entity of the question.
         similarity: Measures the similarity of hyperedges.
     """
     sources = passage_scores.top_k(SOURCES_PER_HOP, partial(rank_by_id, snapshot, "passage"))
@@ -256,7 +257,7 @@ def follow_mentions(
 def select_mentions(
     snapshot: Snapshot, sources: IntArray, weights: FloatArray, similarity: SimilarityScale
 ) -> FollowedMentions:
-    """Return the mentions of entities in the passages ``sources`` with ``weights``, without very frequent entities."""
+    """Return the mentions of entities in the passages ``sources``; very frequent entities are omitted."""
     edges, source_of_edge = snapshot.graph.hyperedges(sources)
     similarities = similarity.similarities("hyperedge", edges).max(axis=1)
     entities, edge_of_entity = snapshot.graph.members(edges)

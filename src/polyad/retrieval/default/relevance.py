@@ -121,8 +121,8 @@ class UnknownNames:
             rest = rest[: name.start()] + rest[name.end() :]
         return cls(len(unknown_names) / max(1, len(names)), " ".join(rest.split()))
 
-    def compute_importance(self, question_vector: FloatArray, rest_vector: FloatArray) -> float:
-        """Return the share times the importance, in [0, 1], of the names for the meaning of the question.
+    def compute_weighted_share(self, question_vector: FloatArray, rest_vector: FloatArray) -> float:
+        """Return the share of unknown names, times the importance of these names for the question, in [0, 1].
 
         Args:
             question_vector: Unit vector of the question.
@@ -156,50 +156,50 @@ class Calibration:
     @classmethod
     def from_measurements(
         cls,
-        present: Sequence[RelevanceFeatures],
-        hidden: Sequence[RelevanceFeatures],
+        with_answer: Sequence[RelevanceFeatures],
+        without_answer: Sequence[RelevanceFeatures],
         everyday: Sequence[RelevanceFeatures],
-        passages: int,
+        passage_count: int,
         scorer: str = "",
     ) -> Self:
-        """Fit a calibration on generated questions, each searched with and without the passage that answers it.
+        """Fit a calibration to searches for generated questions, with and without the passage that has the answer.
 
         Args:
-            present: Measurements of each question on the whole index.
-            hidden: The same without the passage that the question is about.
-            everyday: Measurements of the everyday questions.
-            passages: Number of passages of the index.
+            with_answer: Features of each generated question on the whole index.
+            without_answer: Features of each generated question without the passage that the question is about.
+            everyday: Features of the everyday questions.
+            passage_count: Number of passages of the index.
             scorer: Digest of the scorer.
         """
-        if len(present) < MIN_QUESTIONS:
-            return cls(limit=_UNCALIBRATED_LIMIT, passages=passages, scorer=scorer)
-        low, high = (float(np.median([each.score for each in measured])) for measured in (hidden, present))
+        if len(with_answer) < MIN_QUESTIONS:
+            return cls(limit=_UNCALIBRATED_LIMIT, passages=passage_count, scorer=scorer)
+        low, high = (float(np.median([each.score for each in measured])) for measured in (without_answer, with_answer))
         offset = (low + _AVERAGE_OFFSET) / 2
         scale = (max(_MIN_SCALE, high - low) + _AVERAGE_SCALE) / 2
         scaled = cls(offset, scale)
         answered, unanswered = (
-            [scaled.compute_log_odds(each) for each in measured] for measured in (present, everyday)
+            [scaled.compute_log_odds(each) for each in measured] for measured in (with_answer, everyday)
         )
         bounds = np.quantile(answered, (_MIN_QUANTILE, _MAX_QUANTILE))
         unlinked_limit = np.clip(np.median(unanswered) + _EVERYDAY_MARGIN, *bounds)
-        log_odds = np.interp(present[0].linkability, (0, 1), (unlinked_limit, _LINKED_LIMIT))
+        log_odds = np.interp(with_answer[0].linkability, (0, 1), (unlinked_limit, _LINKED_LIMIT))
         limit = 1 / (1 + math.exp(-min(_MAX_LIMIT, float(log_odds))))
-        return cls(offset, scale, limit, len(present), passages, scorer)
+        return cls(offset, scale, limit, len(with_answer), passage_count, scorer)
 
-    def is_current(self, passages: int) -> bool:
-        """Return whether the calibration is still valid for an index of ``passages`` passages."""
-        return abs(passages - self.passages) <= _MAX_CHANGE * self.passages
+    def is_current(self, passage_count: int) -> bool:
+        """Return whether the index still has about as many passages as when the calibration was computed."""
+        return abs(passage_count - self.passages) <= _MAX_CHANGE * self.passages
 
-    def compute_log_odds(self, measurements: RelevanceFeatures) -> float:
-        """Return the log odds that the index contains the answer to the question with these features."""
-        score = measurements.linkability * (measurements.score - self.offset) / self.scale
-        values = asdict(replace(measurements, score=score))
+    def compute_log_odds(self, features: RelevanceFeatures) -> float:
+        """Return the log odds that the index contains the answer to the question with these ``features``."""
+        score = features.linkability * (features.score - self.offset) / self.scale
+        values = asdict(replace(features, score=score))
         return INTERCEPT + sum(weight * float(values[name]) for name, weight in WEIGHTS.items())
 
-    def predict_relevance(self, measurements: RelevanceFeatures, scores: FloatArray) -> list[float]:
-        """Return the relevance, in (0, 1), of passages with these ``scores`` for the question with these features."""
-        differences = (scores - measurements.score) / self.scale
-        log_odds = self.compute_log_odds(measurements) + WEIGHTS["score"] * differences
+    def predict_relevance(self, features: RelevanceFeatures, scores: FloatArray) -> list[float]:
+        """Return the relevance, in (0, 1), of the passages with ``scores`` for the question with ``features``."""
+        differences = (scores - features.score) / self.scale
+        log_odds = self.compute_log_odds(features) + WEIGHTS["score"] * differences
         relevance: list[float] = (1 / (1 + np.exp(-np.clip(log_odds, -30, 30)))).tolist()
         return relevance
 
@@ -214,7 +214,7 @@ class Calibration:
 
 
 def read_everyday_questions() -> list[str]:
-    """Return questions about everyday subjects, of which few indexes answer more than some."""
+    """Return questions about everyday subjects, most of which a typical index does not answer."""
     return read_package_file("polyad.retrieval.default", "everyday_questions.txt").splitlines()
 
 

@@ -18,7 +18,7 @@ from polyad.hypergraph.sparse import find_top_positions, rank_by_id, rank_in_gro
 from polyad.model import Evidence, FloatArray, Hyperedge, IntArray, Passage, Query
 from polyad.protocols.components import Embedder, MentionExtractor
 from polyad.protocols.snapshot import Snapshot
-from polyad.retrieval.assembly import MAX_DEEPENING
+from polyad.retrieval.assembly import MAX_DEPTH_FACTOR
 from polyad.retrieval.default.relevance import (
     INTERCEPT,
     WEIGHTS,
@@ -96,10 +96,10 @@ class _Ranking:
     scores: FloatArray
 
 
-class _DeepeningEvidence:
-    """A function that returns evidence with ``k`` passages; as ``k`` grows, it reads ahead, to save round trips.
+class _CachedEvidence:
+    """A function that returns evidence with ``k`` passages, and caches the evidence for requests with a smaller ``k``.
 
-    The third request for more passages than before reads as many as a search may request.
+    The third request for more passages than before reads as many as a search may request, to save round trips.
 
     Args:
         build: Builds the evidence with a number of passages, best first.
@@ -113,7 +113,7 @@ class _DeepeningEvidence:
     def __call__(self, k: int) -> Evidence:
         """Return the evidence with the ``k`` best passages."""
         if k > max(self._depths, default=0):
-            depth = k if len(self._depths) < _EXACT_READS else max(k, MAX_DEEPENING * self._depths[0])
+            depth = k if len(self._depths) < _EXACT_READS else max(k, MAX_DEPTH_FACTOR * self._depths[0])
             self._evidence = self._build(depth)
             self._depths.append(depth)
         passages = self._evidence.passages[:k]
@@ -174,7 +174,7 @@ class DefaultRetriever:
         """Rank the candidates of a question; return a function that builds evidence with the ``k`` best passages."""
         if not snapshot.passage_count:
             return lambda _: build_evidence(snapshot, question, self.name, [])
-        return _DeepeningEvidence(partial(self._build_evidence, self._score_candidates(question, snapshot)))
+        return _CachedEvidence(partial(self._build_evidence, self._score_candidates(question, snapshot)))
 
     def calibrate(self, snapshot: Snapshot) -> Calibration:
         """Return a calibration that converts scores into relevance, fitted to questions generated from the index.
@@ -182,20 +182,20 @@ class DefaultRetriever:
         This takes a few seconds.
         """
         pairs = [
-            self.compute_relevance_features(question, snapshot, (), (row,))
+            self.compute_relevance_features(question, snapshot, (row,))
             for question, row in generate_questions(snapshot)
         ]
         present, hidden = ([pair[side] for pair in pairs] for side in (0, 1))
         texts = read_everyday_questions() if pairs else ()
-        everyday = [self.compute_relevance_features(text, snapshot, ())[0] for text in texts]
+        everyday = [self.compute_relevance_features(text, snapshot)[0] for text in texts]
         return Calibration.from_measurements(present, hidden, everyday, snapshot.passage_count, self.scorer_digest)
 
     def compute_relevance_features(
-        self, question: str, snapshot: Snapshot, *hidden: Collection[int]
-    ) -> list[RelevanceFeatures]:
-        """Return the question's relevance features, once for each set of passage rows ``hidden`` from the search."""
+        self, question: str, snapshot: Snapshot, hidden_rows: Collection[int] = ()
+    ) -> tuple[RelevanceFeatures, RelevanceFeatures]:
+        """Return a question's relevance features twice: for all passages, and without the passages ``hidden_rows``."""
         ranking = self._score_candidates(question, snapshot)
-        return [_compute_features(ranking, rows) for rows in hidden]
+        return _compute_features(ranking), _compute_features(ranking, hidden_rows)
 
     def _score_candidates(self, question: str, snapshot: Snapshot) -> _Ranking:
         linker = QuestionLinker(snapshot, self._extractor)
@@ -298,11 +298,14 @@ def _score_rare_literals(question: LinkedQuestion, snapshot: Snapshot, passages:
     return np.float32(_LITERAL_SCORE) * shares
 
 
-def _compute_features(ranking: _Ranking, hidden: Collection[int] = ()) -> RelevanceFeatures:
-    """Compute the relevance features without the passages ``hidden`` and without the score of rare numbers."""
+def _compute_features(ranking: _Ranking, hidden_rows: Collection[int] = ()) -> RelevanceFeatures:
+    """Compute the relevance features of a question's best passages, without the passages ``hidden_rows``.
+
+    Scores count without the contribution of rare numbers.
+    """
     ranking = replace(ranking, scores=ranking.scores - ranking.contributions[:, -1])
-    best = _find_best(ranking, K + len(hidden))
-    best = best[~np.isin(ranking.inputs.candidates[best], list(hidden))][:K]
+    best = _find_best(ranking, K + len(hidden_rows))
+    best = best[~np.isin(ranking.inputs.candidates[best], list(hidden_rows))][:K]
     inputs, snapshot = ranking.inputs, ranking.snapshot
     cosines = snapshot.cosines("passage", np.sort(inputs.candidates[best]), inputs.scale.vectors[0])
     return RelevanceFeatures(
@@ -321,20 +324,20 @@ def _find_best(ranking: _Ranking, k: int) -> IntArray:
 
 
 def _explain_links(
-    snapshot: Snapshot, links: Mapping[int, tuple[int, int]], link_names: Mapping[int, str]
+    snapshot: Snapshot, links: Mapping[int, tuple[int, int]], entity_names: Mapping[int, str]
 ) -> dict[int, tuple[str]]:
-    """Return for each passage with a link from another passage one sentence that explains its strongest link.
+    """Return for each row in ``links`` one sentence that names the other passage and the entity of the link.
 
     Args:
         snapshot: The index.
-        links: Source passage and entity of each link, by the row of the passage that it leads to.
-        link_names: The entities' names, by the same rows.
+        links: The other passage and the entity of each link, by the row of the passage that the link leads to.
+        entity_names: The entities' names, by the same rows.
     """
     sources = sorted({source for source, _ in links.values()})
     titles = {
         row: passage.title or passage.id for row, passage in zip(sources, snapshot.get(Passage, sources), strict=True)
     }
-    return {row: (_describe_link(titles[source], link_names[row]),) for row, (source, _) in links.items()}
+    return {row: (_describe_link(titles[source], entity_names[row]),) for row, (source, _) in links.items()}
 
 
 def _describe_link(title: str, entity: str) -> str:

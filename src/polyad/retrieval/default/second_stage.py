@@ -76,7 +76,7 @@ def compute_adjustments(
 
 
 def compute_second_stage_weight(linkability: float, candidate_count: int) -> float:
-    """Return the weight, in [0, 1], of the second ranking stage: ``linkability`` squared, less for few candidates.
+    """Return the weight of the second stage: ``linkability`` (how reliable links are) squared, less for few candidates.
 
     The square of the linkability keeps the first three hits in manuals (linkability 0.2), of which linkability itself
     loses some. With few candidates, as in an index of a few pages, the best three differ little from the rest.
@@ -116,31 +116,33 @@ def compare_best(inputs: SignalInputs, scores: FloatArray, snapshot: Snapshot) -
     return best, np.stack(columns, axis=1).astype(np.float32)
 
 
-def _compare_entities(mentions: FollowedMentions, rows: IntArray, sources: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Return two matrices ``[rows, sources]``: the rarity of the rarest shared entity, and 1 for a shared subject.
+def _compare_entities(
+    mentions: FollowedMentions, candidates: IntArray, best: IntArray
+) -> tuple[FloatArray, FloatArray]:
+    """Compare the entities of each of the passages ``candidates`` with the entities of each of the passages ``best``.
 
     Returns:
-        The rarity of the rarest entity that a row (candidate passage) and a source (one of the best passages) mention,
-        without very frequent entities; and 1 if the row mentions a subject of the source. Both are 0 if row and source
-        are the same passage.
+        Two matrices ``[candidates, best]``. The first has the rarity of the rarest entity that both passages mention,
+        without very frequent entities. The second is 1 if the candidate mentions a subject of the best passage. Both
+        are 0 where the two passages are the same.
     """
-    row_order, source_order = rows.argsort(), sources.argsort()
-    is_candidate = is_in(mentions.other_passages, rows[row_order])
+    candidate_order, best_order = candidates.argsort(), best.argsort()
+    is_candidate = is_in(mentions.other_passages, candidates[candidate_order])
     through = mentions.mention_of_other[is_candidate]
     places = (
-        row_order[rows[row_order].searchsorted(mentions.other_passages[is_candidate])],
-        source_order[sources[source_order].searchsorted(mentions.sources[through])],
+        candidate_order[candidates[candidate_order].searchsorted(mentions.other_passages[is_candidate])],
+        best_order[best[best_order].searchsorted(mentions.sources[through])],
     )
     is_subject = np.zeros(len(mentions.entities), dtype=np.float32)
     is_subject[mentions.links.owners[mentions.links.passages == mentions.sources[mentions.links.owners]]] = 1
-    shared, subjects = np.zeros((2, len(rows), len(sources)), dtype=np.float32)
+    shared, subjects = np.zeros((2, len(candidates), len(best)), dtype=np.float32)
     np.maximum.at(shared, places, mentions.rarities[through])
     np.maximum.at(subjects, places, is_subject[through])
     return shared, subjects
 
 
 def _compute_new_term_share(inputs: SignalInputs, candidates: IntArray, best_count: int) -> FloatArray:
-    """Return the share of question terms in each candidate that the ``best_count`` best other candidates lack."""
+    """Return the share of question terms that each candidate contains and the ``best_count`` best others lack."""
     is_contained = inputs.terms.find_contained_terms(candidates)
     is_in_others = np.tile(is_contained[:best_count].any(axis=0), (len(candidates), 1))
     for rank in range(min(best_count, len(candidates))):  # all other candidates have the same best others
@@ -149,7 +151,7 @@ def _compute_new_term_share(inputs: SignalInputs, candidates: IntArray, best_cou
 
 
 def _list_others(rank: int, count: int, total: int) -> list[int]:
-    """Return the ``count`` lowest ranks other than ``rank``, of the ranks 0 to ``total`` - 1.
+    """Return the ranks of the ``count`` best of ``total`` candidates, without the candidate at ``rank``.
 
     >>> _list_others(1, 3, 60), _list_others(9, 3, 60), _list_others(0, 3, 2)
     ([0, 2, 3], [0, 1, 2], [1])
@@ -158,13 +160,14 @@ def _list_others(rank: int, count: int, total: int) -> list[int]:
 
 
 def _compare_titles(question: str, snapshot: Snapshot, candidates: IntArray) -> FloatArray:
-    """Return ``[3, candidates]``: how far the question and the best passages contain each candidate's title.
+    """Return three features that compare each candidate's title with the question and the best three passages.
 
     A title is the terms of a passage's most certain subjects.
 
     Returns:
-        The share of the title's terms in the question or the best three passages; their share in the best three alone;
-        and 1 if one of the best three has the same subject.
+        The share of the title's terms in the question or the best three passages; the share of the title's terms in the
+        best three but not in the question; and 1 if one of the best three has the same subject. Shape
+        ``[3, candidates]``.
     """
     entities, owners, strengths = snapshot.graph.subjects(candidates)
     highest = np.zeros(len(candidates), dtype=np.float32)
@@ -193,18 +196,21 @@ def _compare_titles(question: str, snapshot: Snapshot, candidates: IntArray) -> 
 
 
 def _compare_vectors(
-    inputs: SignalInputs, snapshot: Snapshot, rows: IntArray, source_weights: FloatArray
+    inputs: SignalInputs, snapshot: Snapshot, candidates: IntArray, weights_of_best: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return two cosines per candidate: with the best passages, and with the part of the question that the best lacks.
+    """Return two cosines per candidate: with the best passages, and with the question minus the best passage.
 
-    The part that the best passage lacks is the question's vector minus its projection on the best passage's vector.
+    The first is a mean over the best passages by ``weights_of_best``. The second is with the question's vector minus
+    the projection of this vector on the best passage's vector.
 
     Cosines are divided by their spread over the corpus, so that they are comparable between embedders.
     """
-    sources = snapshot.vectors("passage", rows[: len(source_weights)])
+    sources = snapshot.vectors("passage", candidates[: len(weights_of_best)])
     question = inputs.scale.vectors[0]
     remainder = question - (question @ sources[0]) * sources[0]
-    cosines = snapshot.cosines("passage", rows, np.concatenate([sources, remainder[None]])) / inputs.scale.spreads[0]
+    cosines = (
+        snapshot.cosines("passage", candidates, np.concatenate([sources, remainder[None]])) / inputs.scale.spreads[0]
+    )
     to_sources = cosines[:, :-1].copy()
     np.fill_diagonal(to_sources, 0)  # a passage is not compared with itself
-    return (to_sources * source_weights).sum(axis=1) / source_weights.sum(), cosines[:, -1]
+    return (to_sources * weights_of_best).sum(axis=1) / weights_of_best.sum(), cosines[:, -1]

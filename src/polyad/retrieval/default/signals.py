@@ -90,12 +90,12 @@ class TermCoverage:
         return coverage
 
     def compute_gain(self, passages: IntArray, is_contained: BoolArray, mentions: FollowedMentions) -> FloatArray:
-        """Return for each passage the share of question terms that it adds to a best passage with a shared entity.
+        """Return the share of question terms that each passage contains and a best passage with the same entity lacks.
 
         Args:
             passages: Row numbers, sorted.
             is_contained: Which terms each passage contains, ``[passages, terms]``.
-            mentions: The followed mentions, which name the sources.
+            mentions: The mentions of entities in the best passages (the sources).
 
         Returns:
             The maximum over these sources of the source's weight times the share of the question that the passage
@@ -401,7 +401,7 @@ class SignalExtractor:
             hop_anchor=hop_anchor.get(candidates),
             hyperedges=self._measure_hyperedges(candidates, scale),
             rewrites=self._measure_rewrites(linked_question, candidates, hops, scale),
-            unknown_names=names.compute_importance(vectors[0], vectors[-1]),
+            unknown_names=names.compute_weighted_share(vectors[0], vectors[-1]),
         )
 
     def _find_context(self, passages: IntArray) -> IntArray:
@@ -426,11 +426,15 @@ class SignalExtractor:
         return rows, Scores.from_pairs(rows, scores / max(float(scores.max(initial=0)), 1e-9))
 
     def _score_question_entities(self, entities: IntArray, rarities: FloatArray) -> tuple[Scores, Scores, Scores]:
-        """Return three passage scores: ``entities`` as certain main topic, as possible main topic, and as mention.
+        """Score the passages that are about one of the question's ``entities``, or that mention one of these entities.
 
         Args:
             entities: Row numbers of the question's entities, without very frequent entities.
             rarities: The rarity of each entity, which weighs mentions.
+
+        Returns:
+            Scores of passages that are certainly about an entity, of passages that are possibly about an entity, and
+            of all passages that mention an entity.
         """
         passages, owners, strengths = self._snapshot.graph.mentions(entities)
         links = find_links(passages, owners, strengths, len(entities))
@@ -461,7 +465,7 @@ class SignalExtractor:
     def _score_by_hyperedge(
         self, question_entities: Scores, hops: tuple[Hop, Hop], best_passage: IntArray, similarity: SimilarityScale
     ) -> tuple[Scores, Scores]:
-        """Return two passage scores: by the best hyperedge with a question's entity, and with an entity of ``hops``.
+        """Score each passage by its best hyperedge with an entity of the question, and by that with one of ``hops``.
 
         Args:
             question_entities: Rarities of the question's entities, without frequent ones.
@@ -488,7 +492,14 @@ class SignalExtractor:
         )
 
     def _score_after_hop(self, hop: Hop, bm25: Scores, subject_scores: Scores, similarity: SimilarityScale) -> Scores:
-        """Return passage scores after a search step: similarity, BM25, subjects of the question, links of ``hop``."""
+        """Return passage scores after the search step ``hop``: the score before links, and the links of the step.
+
+        Args:
+            hop: The search step.
+            bm25: BM25 scores of passages.
+            subject_scores: How certainly passages are about an entity of the question.
+            similarity: Measures the similarity of passages.
+        """
         rows = union([similarity.nearest[0], bm25.rows, subject_scores.rows, hop.link.rows])
         dense, rest = similarity.similarities("passage", rows).T
         prior = _score_before_links(dense, bm25.get(rows), subject_scores.get(rows))
@@ -507,9 +518,9 @@ class SignalExtractor:
     def _measure_rewrites(
         self, question: LinkedQuestion, candidates: IntArray, hops: tuple[Hop, Hop], similarity: SimilarityScale
     ) -> FloatArray:
-        """Return each candidate's highest similarity to the question rewritten with the names of linked entities.
+        """Return each candidate's highest similarity to a question in which an entity of ``hops`` replaces the names.
 
-        Shape ``[candidates, 2]``: unweighted, and weighted by the link; zeros without rewriting.
+        Shape ``[candidates, 2]``: unweighted, and weighted by the link to the entity; zeros without rewriting.
         """
         snapshot, zeros = self._snapshot, np.zeros((len(candidates), 2), dtype=np.float32)
         if not self._rewriting:

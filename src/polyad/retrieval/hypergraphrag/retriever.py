@@ -163,7 +163,11 @@ class HyperGraphRAGRetriever:
     def _rank_passages(
         self, snapshot: Snapshot, graph_hits: _RetrievedGraph, question_vector: FloatArray, k: int
     ) -> list[RankedPassage]:
-        """Return the ``k`` best passages as (row, score, reason), by reciprocal rank fusion of up to four rankings."""
+        """Return the ``k`` best passages as (row, score, reason), by the sum of the inverse ranks in several rankings.
+
+        The rankings are by hyperedges, entities and members in ``graph_hits``, and by similarity if
+        ``top_k_passages`` is not 0.
+        """
         rankings = {
             "contains a hyperedge similar to the question": _score_by_hyperedge(snapshot, graph_hits),
             "mentions an entity similar to a name in the question": _score_by_entity(snapshot, graph_hits),
@@ -233,7 +237,10 @@ def _score_by_entity(snapshot: Snapshot, graph_hits: _RetrievedGraph) -> Scores:
 
 
 def _score_by_member(snapshot: Snapshot, graph_hits: _RetrievedGraph) -> Scores:
-    """Score each passage about an entity by the best hyperedge of ``graph_hits``, elsewhere, with this entity."""
+    """Score each passage by the best hyperedge of another passage that contains the subject of this passage.
+
+    Only the hyperedges in ``graph_hits`` that are similar to the question count.
+    """
     graph, retrieved = snapshot.graph, graph_hits.retrieved
     members, owners = graph.members(retrieved.rows)
     passages, pairs, _ = graph.mentions(members, as_subject=True)
@@ -272,9 +279,9 @@ def _describe_reach(by_entity: bool, by_similarity: bool) -> str:
 
 
 def _invert_ranks(scores: Scores, sort_key: SortKey) -> Scores:
-    """Return 1 / (constant + rank) for the rows with the highest scores, as in reciprocal rank fusion.
+    """Return 1 / (:data:`_RANK_CONSTANT` + rank) of each row by descending score; ``sort_key`` breaks ties.
 
-    The ``sort_key`` breaks ties between equal scores.
+    Only the :data:`_RANKING_DEPTH` rows with the highest scores are included.
     """
     rows = scores.top_k(_RANKING_DEPTH, sort_key)
     return Scores.from_pairs(rows, 1 / (_RANK_CONSTANT + np.arange(len(rows), dtype=np.float32)))

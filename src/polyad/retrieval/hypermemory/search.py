@@ -333,7 +333,7 @@ class BeamSearch:
 
 
 def _merge_same_hyperedges(steps: Iterable[Step]) -> list[Step]:
-    """Return for each hyperedge the best of its steps, extended by the head entities of its other steps.
+    """Merge the steps over the same hyperedge into the first such step, with the head entities of all these steps.
 
     The other steps lead to the same entities and would only fill the beam.
     """

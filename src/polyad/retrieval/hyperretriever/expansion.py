@@ -179,10 +179,10 @@ class _Search:
             self._hop_count,
         )
 
-    def _follow(self, hops: list[_ScoredTriples]) -> None:
-        """Continue the search from the tail entities of the triples in ``hops``."""
-        triples = Triples.concatenate(hop.triples for hop in hops)
-        scores = np.concatenate([self._paths.values, *(hop.scores for hop in hops)])
+    def _follow(self, triples_by_hop: list[_ScoredTriples]) -> None:
+        """Continue the search from the tail entities of the triples in ``triples_by_hop``, one item for each hop."""
+        triples = Triples.concatenate(hop.triples for hop in triples_by_hop)
+        scores = np.concatenate([self._paths.values, *(hop.scores for hop in triples_by_hop)])
         self._paths = Scores.from_max(np.concatenate([self._paths.rows, triples.tails]), scores)
         self._walk.follow(triples, np.arange(len(triples)))
 
@@ -190,9 +190,9 @@ class _Search:
 def select_triples(
     triple_edges: IntArray, plausibilities: FloatArray, edges_per_entity: float, settings: HyperRetrieverSettings
 ) -> tuple[IntArray, IntArray]:
-    """Return (indices of triples to accept by ``plausibilities``, indices of triples whose tails are searched next).
+    """Return the indices of triples to accept, and the indices of triples from whose tails the search continues.
 
-    Section 3.1.5, equations 11 and 12.
+    See section 3.1.5, equations 11 and 12.
 
     Triples that reach tau_0 are accepted and followed. If they belong to fewer than M hyperedges, the threshold is
     lowered and further triples are accepted; these are followed unless the hypergraph is sparse. In a dense hypergraph
@@ -216,9 +216,10 @@ def select_triples(
 
 
 def lower_threshold(triple_edges: IntArray, plausibilities: FloatArray, settings: HyperRetrieverSettings) -> float:
-    """Return the plausibility threshold, lowered in steps until triples of enough hyperedges reach the threshold.
+    """Return the plausibility threshold, lowered in steps until ``minimum_hyperedges`` hyperedges reach the threshold.
 
-    Equation 11. If too few hyperedges reach any threshold, the lowest threshold is returned.
+    A hyperedge reaches the threshold if one of its triples does (equation 11). If too few hyperedges reach any
+    threshold, the lowest threshold is returned.
     """
     for reduction in range(settings.reductions + 1):
         threshold = settings.threshold - settings.decay * reduction

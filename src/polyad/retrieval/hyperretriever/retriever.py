@@ -202,7 +202,7 @@ def _find_strongest_triples(snapshot: Snapshot, triples: AcceptedTriples) -> Int
 
 
 def _select_highest(positions: IntArray, values: FloatArray, count: int) -> IntArray:
-    """Return the ``positions`` of the ``count`` highest ``values``, and of values equal to the lowest among them."""
+    """Return the ``positions`` of the ``count`` highest ``values``; more if several values tie for the last place."""
     if len(positions) <= count:
         return positions
     highest: IntArray = positions[values[positions] >= np.partition(values[positions], -count)[-count]]

@@ -244,7 +244,9 @@ class TripleScorer:
 
     @classmethod
     def load_bundled(cls, embedder: str, *, signals: bool) -> TripleScorer:
-        """Load the triple scorer that is part of polyad, with or without ranking ``signals``, for its one embedder.
+        """Load the triple scorer that is part of polyad, which was trained for the embedder :data:`BUNDLED_FOR`.
+
+        With ``signals``, the scorer also reads ranking signals.
 
         Raises:
             ConfigurationError: The weights are for another embedder.
@@ -276,7 +278,7 @@ class TripleScorer:
 
 
 class PrecomputedScorer:
-    """A triple scorer that caches the first layer's products with a fixed set of vectors, to score faster.
+    """A fast triple scorer, which multiplies each head, hyperedge and tail vector with the first layer only once.
 
     Scores equal the plain forward pass except for the order of summation.
 

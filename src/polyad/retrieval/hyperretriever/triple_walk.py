@@ -92,7 +92,7 @@ def _build_hypergraph(snapshot: Snapshot) -> Hypergraph:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WalkQuestion:
-    """A question as the start of a walk on the hypergraph: its vector and entities, and the signals of passages.
+    """A question prepared for a walk on the hypergraph, with its vector and the entities where the walk starts.
 
     Attributes:
         text: The question.
@@ -259,7 +259,7 @@ class TripleWalk:
         return edges[order[is_within_limit]]
 
     def _build_extras(self, triples: Triples) -> FloatArray:
-        """Return the features of triples other than vectors: structure (equation 8), cosines and ranking signals."""
+        """Return the input features of triples other than vectors, such as distances in the hypergraph (equation 8)."""
         recipe, question, space = self._recipe, self._question, self._space
         starts = question.topics if recipe.starts == "topics" else self._walked.heads
         rows, encodings = compute_directional_distances(self._walked, starts, recipe.rounds, recipe.directions)

@@ -87,7 +87,7 @@ class _NearestHyperedges:
 
 
 class ReachableGraph:
-    """The hypergraph for one question, in which frequent entities have only the hyperedges nearest to its clues.
+    """The hypergraph without most hyperedges of frequent entities: only the hyperedges nearest to the clues remain.
 
     Implements :class:`polyad.protocols.snapshot.Graph`.
 

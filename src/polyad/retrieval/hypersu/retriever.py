@@ -134,12 +134,12 @@ class HyperSURetriever:
         vectors = self._embedder.encode(texts, "query")
         clue_vectors = vectors[[texts.index(clue) for clue in clues]]
         expansion = self._expand(snapshot, linked_question, clues, clue_vectors, vectors[0])
-        activated: defaultdict[int, dict[int, float]] = defaultdict(dict)
+        edge_scores: defaultdict[int, dict[int, float]] = defaultdict(dict)
         passages = snapshot.graph.passages(np.array(list(expansion.scores), dtype=np.int64)).tolist()
         for passage, (edge, score) in zip(passages, expansion.scores.items(), strict=True):
-            activated[passage][edge] = score
-        hits = self._rank_passages(snapshot, activated, vectors[0], query.k)
-        return self._build_evidence(snapshot, query.text, expansion, activated, hits)
+            edge_scores[passage][edge] = score
+        hits = self._rank_passages(snapshot, edge_scores, vectors[0], query.k)
+        return self._build_evidence(snapshot, query.text, expansion, edge_scores, hits)
 
     def _create_linker(self, snapshot: Snapshot) -> QuestionLinker:
         threshold = self._settings.link_threshold
@@ -187,23 +187,31 @@ class HyperSURetriever:
         return _Expansion(forward, backward, activation, clues, scores)
 
     def _rank_passages(
-        self, snapshot: Snapshot, activated: Mapping[int, Mapping[int, float]], vector: FloatArray, k: int
+        self, snapshot: Snapshot, edge_scores: Mapping[int, Mapping[int, float]], vector: FloatArray, k: int
     ) -> list[RankedPassage]:
-        """Return the ``k`` best passages as (row, score, reason), by the mean of their best scores in ``activated``.
+        """Return the ``k`` best passages as (row, score, reason), by similarity and their best hyperedges.
 
-        For each passage, ``activated`` is a dictionary from hyperedge to score.
+        Args:
+            snapshot: The index.
+            edge_scores: For each passage, a dictionary from its hyperedges to their scores.
+            vector: Vector of the question.
+            k: Number of passages.
         """
         weight = self._settings.dense_weight
         limit = self._settings.units_per_passage
-        passages = np.array(list(activated), dtype=np.int64)
+        passages = np.array(list(edge_scores), dtype=np.int64)
         similarities = snapshot.cosines("passage", passages, vector).tolist()
         scores = []
-        for edge_scores, similarity in zip(activated.values(), similarities, strict=True):
-            strongest = sorted(edge_scores.values(), reverse=True)[:limit]
+        for passage_edges, similarity in zip(edge_scores.values(), similarities, strict=True):
+            strongest = sorted(passage_edges.values(), reverse=True)[:limit]
             scores.append((1 - weight) * sum(strongest) / len(strongest) + weight * similarity)
         best = find_top_positions(np.array(scores), k, lambda places: rank_by_id(snapshot, "passage", passages[places]))
         hits = [
-            (int(passages[place]), scores[place], format_count(len(activated[passages[place]]), "activated hyperedge"))
+            (
+                int(passages[place]),
+                scores[place],
+                format_count(len(edge_scores[passages[place]]), "activated hyperedge"),
+            )
             for place in best.tolist()
         ]
         return fill_with_similar(snapshot, hits, vector, k)
@@ -213,7 +221,7 @@ class HyperSURetriever:
         snapshot: Snapshot,
         question: str,
         expansion: _Expansion,
-        activated: Mapping[int, Mapping[int, float]],
+        edge_scores: Mapping[int, Mapping[int, float]],
         hits: list[RankedPassage],
     ) -> Evidence:
         forward, backward = expansion.forward, expansion.backward
@@ -226,7 +234,9 @@ class HyperSURetriever:
                 (forward.entered_from[edge],),
             )
             for passage, _, _ in hits
-            for edge, score in sort_by_score(snapshot, "hyperedge", activated.get(passage, {}))[:HYPEREDGES_PER_PASSAGE]
+            for edge, score in sort_by_score(snapshot, "hyperedge", edge_scores.get(passage, {}))[
+                :HYPEREDGES_PER_PASSAGE
+            ]
         ]
         nodes = Scores.from_pairs(np.array([*forward.nodes], dtype=np.int64), np.array([*forward.nodes.values()]))
         strongest = nodes.top_k(self._settings.width, partial(rank_by_id, snapshot, "entity")).tolist()
