@@ -145,7 +145,7 @@ def _build_source(scored: ScoredPassage, parts: Sequence[Part], relevance: float
 
 
 def _drop_irrelevant(evidence: Evidence, min_relevance: MinRelevance, auto_limit: float) -> Evidence:
-    """Return the evidence without irrelevant passages.
+    """Return the evidence without passages of a lower relevance than ``min_relevance`` requires.
 
     A number as ``min_relevance`` drops each passage below this relevance. "auto" drops all passages if all are below
     ``auto_limit``, and otherwise none. If no passage is left, the empty evidence states the best relevance.
@@ -269,7 +269,10 @@ def _select_hits(
 
 
 def _replace_passages(evidence: Evidence, retrieved: Sequence[ScoredPassage], hits: Sequence[Hit]) -> Evidence:
-    """Return the evidence with ``hits`` in place of ``retrieved`` passages, without hyperedges that are in no hit."""
+    """Return the evidence with ``hits`` in place of the ``retrieved`` passages, and only the hyperedges of these hits.
+
+    A hyperedge of another passage stays if the search reached a hit by this hyperedge.
+    """
     hit_by_id = {passage.id: hit for hit in hits for passage in hit.passages}
     dropped_passages = {scored.passage.id for scored in retrieved} - set(hit_by_id)
     merged_into = {id: hit.id for id, hit in hit_by_id.items() if hit.id != id}

@@ -38,7 +38,7 @@ class LinkedQuestion:
 
 
 class SimilarNames:
-    """Finds for a name that is not in the index the entity whose name is spelled most similarly.
+    """Finds the entity whose name is most similar, by cosine, to a name that is not in the index.
 
     Only entities that share the rarest word of the name are compared. They are embedded at each search, because an
     index need not hold entity vectors.
@@ -150,7 +150,7 @@ class QuestionLinker:
         )
 
     def _find_rows(self, keys: Sequence[str]) -> dict[str, list[int]]:
-        """Return the entity rows of each key: by exact key, label (further name), full name or similar spelling.
+        """Return the entity rows of each key: by exact key, label (further name), full name or similar name.
 
         Keys without an entity are omitted.
 

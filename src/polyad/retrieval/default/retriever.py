@@ -276,7 +276,7 @@ class DefaultRetriever:
 
 
 def _score_rare_literals(question: LinkedQuestion, snapshot: Snapshot, passages: IntArray) -> FloatArray:
-    """Return a score for each passage: the share of the question's rare numbers and codes that the passage contains.
+    """Return for each passage the share of the question's rare numbers and codes in it, times :data:`_LITERAL_SCORE`.
 
     An error code or part number that few passages contain says more about them than its rarity among other words, and
     encoders hardly distinguish numbers. Links already count numbers in a linked name, such as "Felices 140".
@@ -326,7 +326,7 @@ def _find_best(ranking: _Ranking, k: int) -> IntArray:
 def _explain_links(
     snapshot: Snapshot, links: Mapping[int, tuple[int, int]], entity_names: Mapping[int, str]
 ) -> dict[int, tuple[str]]:
-    """Return for each row in ``links`` one sentence that names the other passage and the entity of the link.
+    """Return one sentence for each linked passage, which names the other passage and the entity of the link.
 
     Args:
         snapshot: The index.

@@ -465,7 +465,7 @@ class SignalExtractor:
     def _score_by_hyperedge(
         self, question_entities: Scores, hops: tuple[Hop, Hop], best_passage: IntArray, similarity: SimilarityScale
     ) -> tuple[Scores, Scores]:
-        """Score each passage by its best hyperedge with an entity of the question, and by that with one of ``hops``.
+        """Score passages twice: by the best hyperedge with an entity of the question, and with an entity of ``hops``.
 
         Args:
             question_entities: Rarities of the question's entities, without frequent ones.
@@ -506,7 +506,7 @@ class SignalExtractor:
         return Scores(rows, prior + hop.link.get(rows) * (MIN_LINK_SHARE + rest))
 
     def _measure_hyperedges(self, candidates: IntArray, similarity: SimilarityScale) -> FloatArray:
-        """Return each passage's highest hyperedge similarity to the question, with and without the question's names.
+        """Return each passage's highest hyperedge similarity to the question, and to the question without its names.
 
         Shape ``[candidates, 2]``.
         """

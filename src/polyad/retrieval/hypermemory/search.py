@@ -230,7 +230,10 @@ class BeamSearch:
         return self._select_nearest(members, self._settings.entity_limit)
 
     def _select_hyperedges(self, entity: int, max_tokens: int) -> list[int]:
-        """Return an entity's unused hyperedges nearest to the question, up to ``max_tokens`` of text; at least one."""
+        """Return an entity's hyperedges nearest to the question, up to ``max_tokens`` of text; at least one.
+
+        Hyperedges that are on a path of the search are omitted.
+        """
         edges = self._snapshot.graph.memberships(np.array([entity]))[0]
         edges = edges[~np.isin(edges, list(self._used))]
         if not len(edges):

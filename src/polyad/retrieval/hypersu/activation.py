@@ -87,7 +87,7 @@ class _NearestHyperedges:
 
 
 class ReachableGraph:
-    """The hypergraph without most hyperedges of frequent entities: only the hyperedges nearest to the clues remain.
+    """The hypergraph without most hyperedges of frequent entities: the hyperedges nearest to a question's clues remain.
 
     Implements :class:`polyad.protocols.snapshot.Graph`.
 

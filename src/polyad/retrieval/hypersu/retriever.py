@@ -62,12 +62,12 @@ class QuestionClues:
         self._use_remainder = use_remainder
 
     def clues(self, question: LinkedQuestion) -> list[str]:
-        """Return two clues: the question, and the question without its entity names."""
+        """Return up to two clues: the question, and the question without its entity names."""
         return list(dict.fromkeys([question.text, *([question.remainder] if self._use_remainder else [])]))
 
 
 class LanguageModelClues:
-    """A language model that writes clues for a question: short texts to compare with hyperedges."""
+    """A source of clues that a language model writes: short texts about a question to compare with hyperedges."""
 
     def __init__(self, language_model: LanguageModel, max_clues: int, prompts: Prompts = DEFAULT_PROMPTS) -> None:
         self._prompter = BestEffortPrompter(language_model, "the question itself is the clue")
@@ -75,7 +75,7 @@ class LanguageModelClues:
         self._instructions = prompts.get_text("hypersu_clues", max_clues=max_clues)
 
     def clues(self, question: LinkedQuestion) -> list[str]:
-        """Return at most ``max_clues`` clues (short descriptions of evidence) that the language model writes."""
+        """Return at most ``max_clues`` clues that the language model writes; the question if no clue arrives."""
         prompt = Prompt(user=question.text, system=self._instructions, json_schema=_SCHEMA)
         clues = self._prompter.ask(prompt, lambda reply: find_strings(reply, "clues"), '{"clues": [...]}') or []
         return clues[: self._max_clues] or [question.text]
@@ -83,7 +83,15 @@ class LanguageModelClues:
 
 @dataclass(frozen=True, slots=True)
 class _Expansion:
-    """The scored hyperedges that two walks reach: from the question's entities, and from entities of near passages."""
+    """Two walks on the hypergraph for a question, and the scores of the hyperedges that the forward walk reached.
+
+    Attributes:
+        forward: The walk from the entities of the question.
+        backward: The walk from the entities of the passages nearest to the question.
+        activation: The activation of the hyperedges.
+        clues: The clues of the question.
+        scores: Score by row number of a hyperedge; higher if both walks reached the hyperedge.
+    """
 
     forward: Walk
     backward: Walk
