@@ -68,7 +68,10 @@ def migrate_index(source_place: str | Path, target_place: str | Path, progress: 
 
 
 def _copy_documents(source: ReadTransaction, digests: Mapping[str, str], target: Store, progress: Progress) -> int:
-    """Copy new and changed documents to the target in the order of the source's writes; return their number."""
+    """Copy documents that ``target`` does not have, or has in another version, and return the number of copies.
+
+    ``digests`` has the ids of all documents in the source. Documents are copied in the order of the source's writes.
+    """
     if others := sorted(get_digests(target).keys() - digests.keys()):
         raise ConfigurationError(
             f"the target has the document {others[0]!r}, which the source does not have; expected a target without an "

@@ -180,7 +180,7 @@ def _make_tuple_builder(_components: Components, _limits: Limits) -> HyperedgeBu
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """The registry row of a construction method: functions that create builder and reader, and requirements.
+    """The registry row of a construction method: functions that create its hyperedge builder and file reader.
 
     Attributes:
         build: Creates the builder of hyperedges.

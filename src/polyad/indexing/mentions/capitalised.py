@@ -117,8 +117,8 @@ def _find_in_match(match: re.Match[str], evidence: _CapitalEvidence) -> list[tup
     spans: list[tuple[int, int]] = []
     if len(tokens) > 1 and _WORK_BEFORE.search(text, max(0, match.start() - 15), match.start()):
         spans.append(match.span())  # "the film Over the Rainbow"
-    for reading in _list_readings(tokens, evidence):
-        spans += _find_in_reading(reading)
+    for reading in _list_word_sequences(tokens, evidence):
+        spans += _find_names_in_words(reading)
     if noun := _NOUN_AFTER.match(text, match.end()):
         spans += [(start, noun.end()) for start, end in spans if end == match.end()]
     return spans
@@ -164,7 +164,7 @@ def _split_tokens(match: re.Match[str]) -> list[_Token]:
     return [_Token(offset + word.start(), offset + word.end(), word.group()) for word in _NOT_SPACE.finditer(run)]
 
 
-def _list_readings(tokens: list[_Token], evidence: _CapitalEvidence) -> Iterator[list[_Token]]:
+def _list_word_sequences(tokens: list[_Token], evidence: _CapitalEvidence) -> Iterator[list[_Token]]:
     """Yield the word sequences that may be names: ``tokens`` with and without first words such as "The" or "Director".
 
     A leading common noun may be part of the name or not ("Director Harikumar", "Monster Truck"): then both sequences
@@ -231,10 +231,10 @@ def _split_segments(tokens: list[_Token]) -> list[_Segment]:
     return segments
 
 
-def _find_in_reading(tokens: list[_Token]) -> Iterator[tuple[int, int]]:
+def _find_names_in_words(words: list[_Token]) -> Iterator[tuple[int, int]]:
     """Yield the spans of names in a word sequence: rows of capitalised words, and such rows joined by "of" or "the"."""
     chain: list[_Segment] = []
-    for segment in _split_segments(tokens):
+    for segment in _split_segments(words):
         if chain and segment.before[0] not in _JOINING_WORDS:
             yield from _find_in_chain(chain)
             if segment.before == ("and",) and chain[-1].before[:1] == ("of",):  # "Ministry of Health and Welfare"
@@ -246,12 +246,12 @@ def _find_in_reading(tokens: list[_Token]) -> Iterator[tuple[int, int]]:
 
 def _find_in_chain(chain: list[_Segment]) -> Iterator[tuple[int, int]]:
     if len(chain) == 1:
-        yield from _find_in_segment(chain[0].tokens)
+        yield from _find_names_in_segment(chain[0].tokens)
         return
     last = len(chain) - 1
     end = chain[last].tokens[-1].end
     head_end = chain[0].tokens[-1].end
-    heads = {start for start, stop in _find_in_segment(chain[0].tokens) if stop == head_end} or {
+    heads = {start for start, stop in _find_names_in_segment(chain[0].tokens) if stop == head_end} or {
         chain[0].tokens[0].start
     }
     yield from ((start, end) for start in sorted(heads))
@@ -260,7 +260,7 @@ def _find_in_chain(chain: list[_Segment]) -> Iterator[tuple[int, int]]:
         yield segment.tokens[0].start, end
     for position, segment in enumerate(chain):
         if _is_separate_name(chain, position):
-            yield from _find_in_segment(segment.tokens)
+            yield from _find_names_in_segment(segment.tokens)
 
 
 def _is_separate_name(chain: list[_Segment], position: int) -> bool:
@@ -276,7 +276,7 @@ def _is_separate_name(chain: list[_Segment], position: int) -> bool:
     return len(tokens) > 1 or (position > 0 and tokens[0].word.lower() not in COMMON_WORDS)
 
 
-def _find_in_segment(tokens: list[_Token]) -> Iterator[tuple[int, int]]:
+def _find_names_in_segment(tokens: list[_Token]) -> Iterator[tuple[int, int]]:
     """Yield the spans of names in consecutive capitalised words: with and without titles ("Mr") and numbers."""
     for group in _split_at_suffixes(tokens):
         if len(group) > _MAX_SEGMENT_WORDS or (len(group) == 1 and _is_generic(group[0].word)):

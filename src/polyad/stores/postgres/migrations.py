@@ -26,7 +26,7 @@ def has_tables(connection: psycopg.Connection[Any], schema: str) -> bool:
     return bool(has_table)
 
 
-def migrate(connection: psycopg.Connection[Any], schema: str, name: str) -> None:
+def migrate(connection: psycopg.Connection[Any], schema: str, index_name: str) -> None:
     """Begin a transaction that creates the tables of an index, or updates the tables to the current version.
 
     The lock is taken before the transaction begins, so that the transaction sees the tables that another process has
@@ -35,12 +35,12 @@ def migrate(connection: psycopg.Connection[Any], schema: str, name: str) -> None
     Args:
         connection: The connection.
         schema: The schema.
-        name: Name of the index, for messages.
+        index_name: Name of the index, for messages.
 
     Raises:
         IndexMismatchError: The tables were made by another or a later version of polyad.
     """
-    if not _list_pending(connection, schema, name):
+    if not _list_pending(connection, schema, index_name):
         connection.execute("BEGIN")
         return
     connection.execute("SELECT pg_advisory_lock(hashtextextended(%s, %s))", [schema, _LOCK])
@@ -48,12 +48,12 @@ def migrate(connection: psycopg.Connection[Any], schema: str, name: str) -> None
     if not has_tables(connection, schema):
         connection.execute(f'CREATE SCHEMA IF NOT EXISTS "{schema}"')
         connection.execute("CREATE TABLE migration (number BIGINT PRIMARY KEY, digest TEXT NOT NULL)")
-    for number, script in _list_pending(connection, schema, name):  # another process may have run some meanwhile
+    for number, script in _list_pending(connection, schema, index_name):  # another process may have run some meanwhile
         connection.execute(script, prepare=False)
         connection.execute("INSERT INTO migration VALUES (%s, %s)", [number, _compute_digest(script)])
 
 
-def _list_pending(connection: psycopg.Connection[Any], schema: str, name: str) -> list[tuple[int, str]]:
+def _list_pending(connection: psycopg.Connection[Any], schema: str, index_name: str) -> list[tuple[int, str]]:
     """Return (number, SQL text) of each migration script that has not run on the schema yet."""
     scripts = list_migrations()
     if not has_tables(connection, schema):
@@ -62,10 +62,12 @@ def _list_pending(connection: psycopg.Connection[Any], schema: str, name: str) -
     digests = {number: _compute_digest(script) for number, script in scripts}
     if later := applied.keys() - digests.keys():
         raise IndexMismatchError(
-            f"{name} has tables of version {max(later)}, this polyad reads {max(digests)}; install a later polyad"
+            f"{index_name} has tables of version {max(later)}, this polyad reads {max(digests)}; install a later polyad"
         )
     if changed := [number for number, digest in applied.items() if digest != digests[number]]:
-        raise IndexMismatchError(f"{name} has other tables of version {min(changed)} than this polyad; index again")
+        raise IndexMismatchError(
+            f"{index_name} has other tables of version {min(changed)} than this polyad; index again"
+        )
     return [(number, script) for number, script in scripts if number not in applied]
 
 

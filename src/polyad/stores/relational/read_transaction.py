@@ -371,14 +371,17 @@ class RelationalReadTransaction(ABC):
 
     @abstractmethod
     def _read_incidences(self, requests: Sequence[tuple[int, int, int]]) -> Reader:
-        """Return a reader that finds, for each request, an entity's incidences in a range of hyperedges.
+        """Return a reader (generator of queries) that finds an entity's incidences for each of ``requests``.
 
         A request is (entity, after, last): primary keys of the entity, of the hyperedge before the range, and of the
         last hyperedge.
         """
 
     def _run_readers(self, *readers: Reader) -> list[Any]:
-        """Run several readers together, the next query of each in one round trip, and return each reader's result."""
+        """Run several readers (generators of SQL queries) together, and return the result of each reader.
+
+        The next queries of all readers share one round trip.
+        """
         records: dict[Reader, Any] = {}
         rows: dict[Reader, Any] = dict.fromkeys(readers)
         while rows:

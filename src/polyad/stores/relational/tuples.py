@@ -53,7 +53,7 @@ def find_tuples(connection: Connection, relation: str, conditions: Sequence[Cond
 
 
 def select_entity_names(
-    connection: Connection, after: int, last: int, source: str = "argument"
+    connection: Connection, after: int, last: int, argument_table: str = "argument"
 ) -> Iterator[tuple[str, Sequence[str]]]:
     """Yield (entity id, names) from the user's facts whose primary key is above ``after`` and at most ``last``.
 
@@ -61,10 +61,10 @@ def select_entity_names(
         connection: The connection.
         after: Primary key before the first tuple.
         last: Primary key of the last tuple.
-        source: The table of arguments in SQL, with a hint which index to use.
+        argument_table: The table of arguments in SQL, with a hint which index to use.
     """
     rows = connection.execute(
-        f"SELECT DISTINCT value, names FROM {source} "
+        f"SELECT DISTINCT value, names FROM {argument_table} "
         f"WHERE names <> '[]' AND tuple > ? AND tuple <= ? AND {format_check('argument')}",
         [after, last],
     )

@@ -75,7 +75,10 @@ class SqliteValueFile:
     def put_values(
         self, namespace: str, values: Mapping[str, bytes | None] | None, *, is_optional: bool = False
     ) -> None:
-        """Store key-value pairs under a namespace in one transaction; nothing is stored in a read-only file."""
+        """Store the key-value pairs ``values`` in a namespace, in one transaction; nothing in a read-only file.
+
+        A key whose value is None is deleted; ``values=None`` deletes all keys of the namespace.
+        """
         if self._database and not self._database.is_read_only:
             self._database.put_values(namespace, values, is_optional=is_optional)
 
