@@ -13,7 +13,7 @@ from polyad.errors import ConfigurationError
 from polyad.indexing.mentions.rules import RuleMentionExtractor
 from polyad.model import Document, Mention
 from polyad.protocols.snapshot import Snapshot
-from polyad.retrieval.question import LinkedQuestion, QuestionLinker
+from polyad.retrieval.question import LinkedQuestion, QuestionLinker, insert_entity_names
 from polyad.snapshot.provider import SnapshotProvider
 from polyad.stores.sqlite import SqliteStore
 
@@ -154,3 +154,17 @@ def test_blank_and_strange_questions_link_nothing(link: Link, snapshot: Snapshot
     for question in ("", " ", "?", "\x00", "\ud800", "\u200b"):
         found = link(question)
         assert (found.entities, found.remainder) == ({}, question)
+
+
+def test_an_alias_is_embedded_as_the_name_of_its_entity(tmp_path: Path) -> None:
+    with Engine.open(tmp_path, embedder=HashingEmbedder(32)) as engine:
+        engine.index_documents([Document("ada", "Ada Lovelace", "Ada Lovelace wrote to Douglas Adams in London.")])
+        engine.corrections.add_aliases([("Q42", "Ada Lovelace")])
+        snapshot = engine.snapshot()
+        linker = QuestionLinker(snapshot, RuleMentionExtractor())
+        for question, text in {
+            "Did Q42 live in Q421?": "Did ada lovelace live in Q421?",
+            "Did Ada Lovelace write?": "Did Ada Lovelace write?",
+            "": "",
+        }.items():
+            assert insert_entity_names([question], linker.link(question), snapshot) == [text]

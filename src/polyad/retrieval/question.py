@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -12,6 +13,7 @@ from polyad.model import Mention
 from polyad.protocols.components import Embedder, MentionExtractor, report_failure
 from polyad.protocols.snapshot import Snapshot
 from polyad.text.keys import EntityNameMatcher, build_argument_key, build_labelled_key, build_name_key
+from polyad.text.words import extract_query_terms
 
 _MAX_LABELLED_ENTITIES = 20
 """Entities that a label of tuples links to at most."""
@@ -183,3 +185,24 @@ def _remove_mentions(question: str, mentions: Iterable[Mention]) -> str:
         characters[mention.start : mention.end] = " " * (mention.end - mention.start)
     remainder = " ".join("".join(characters).split())
     return remainder if any(character.isalnum() for character in remainder) else question
+
+
+def insert_entity_names(texts: Iterable[str], question: LinkedQuestion, snapshot: Snapshot) -> list[str]:
+    """Return ``texts`` with the entity's key in place of each linked name that no passage contains, such as an alias.
+
+    An embedder does not know what an alias such as ``Q42`` stands for.
+    """
+    keys = dict(zip(question.entities, snapshot.ids("entity", list(question.entities)), strict=True))
+    names = {
+        question.text[mention.start : mention.end]: keys[row] for row, mention in reversed(question.entities.items())
+    }
+    unknown = {name: key for name, key in names.items() if not _is_contained(name, snapshot)}
+    if not unknown:
+        return list(texts)
+    longest_first = sorted(unknown, key=len, reverse=True)
+    pattern = re.compile(rf"(?<!\w)({'|'.join(map(re.escape, longest_first))})(?!\w)")
+    return [pattern.sub(lambda match: unknown[match[1]], text) for text in texts]
+
+
+def _is_contained(name: str, snapshot: Snapshot) -> bool:
+    return bool(snapshot.document_frequencies(extract_query_terms(name)).all())

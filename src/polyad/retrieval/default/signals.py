@@ -32,7 +32,7 @@ from polyad.retrieval.default.links import (
     score_anchor_hyperedges,
 )
 from polyad.retrieval.default.relevance import UnknownNames
-from polyad.retrieval.question import LinkedQuestion, QuestionLinker
+from polyad.retrieval.question import LinkedQuestion, QuestionLinker, insert_entity_names
 from polyad.text.words import extract_query_terms
 
 
@@ -337,7 +337,7 @@ class SignalExtractor:
         linked_question = self._linker.link(question)
         names = UnknownNames.from_question(linked_question, snapshot)
         texts = [question, linked_question.remainder, *([names.rest] if names.share else [])]
-        vectors = self._embedder.encode(texts, "query")
+        vectors = self._embedder.encode(insert_entity_names(texts, linked_question, snapshot), "query")
         scale = SimilarityScale(vectors[:2], snapshot)
         bm25_rows, bm25 = self._rank_by_bm25(question)
         entities = np.array(list(linked_question.entities), dtype=np.int64)
