@@ -59,15 +59,17 @@ def test_unseen_are_those_that_no_weights_were_trained_on() -> None:
         for name, part in (("default", slice(20)), ("hyperretriever", slice(15, 40)))
     )
     assert select_questions(DATASET, "unseen") == QUERIES
-    assert select_questions(DATASET, "unseen", training=[first]) == QUERIES[20:]
+    assert select_questions(DATASET, "unseen", training_questions=[first]) == QUERIES[20:]
     assert select_questions(DATASET, "unseen", 3, [first, second]) == QUERIES[40:43]
     everything = TrainingQuestions("default", ("any name",), hash_questions(query.text for query in QUERIES))
     with pytest.raises(ConfigurationError, match="fifty has 50 questions, and none of them in 'unseen'"):
-        select_questions(DATASET, "unseen", training=[everything])
+        select_questions(DATASET, "unseen", training_questions=[everything])
     untold = TrainingQuestions("hyperretriever", ("2wiki",), ())
     with pytest.raises(ConfigurationError, match="weights of hyperretriever are from an earlier version and cannot"):
-        select_questions(DATASET, "unseen", training=[untold])
-    assert select_questions(DATASET, "unseen", training=[TrainingQuestions("hyperretriever", (), ())]) == QUERIES
+        select_questions(DATASET, "unseen", training_questions=[untold])
+    assert (
+        select_questions(DATASET, "unseen", training_questions=[TrainingQuestions("hyperretriever", (), ())]) == QUERIES
+    )
 
 
 def test_a_split_without_questions_is_refused() -> None:

@@ -45,7 +45,7 @@ def read_json(path: Path) -> Any:
 
 
 def parse_json(path: Path, text: str, line: int = 1) -> Any:
-    """Return the value of a JSON text; ``path`` and ``line``, the number of the first line, are for error messages.
+    """Return the value of a JSON text that begins at line ``line`` of the file ``path``.
 
     Raises:
         ConfigurationError: the text is no JSON, is nested deeply or holds half of a surrogate pair, which no file can
@@ -141,7 +141,7 @@ R = TypeVar("R", bound=Record)
 
 
 class RecordFile(Generic[R]):
-    """A JSONL file of records that only one process at a time may append to.
+    """A JSONL file of records; only one process at a time may append records.
 
     Args:
         path: The file; created if it is missing.
@@ -235,7 +235,7 @@ def read_records(path: Path, record_type: type[R], *, missing_ok: bool = False) 
 
 
 def index_records(records: Iterable[R]) -> dict[Any, R]:
-    """Return the records in a dictionary, keyed by ``record.key``; of records with the same key, the first counts."""
+    """Return the records, keyed by ``record.key``; the first of several records with the same key counts."""
     by_key: dict[Any, R] = {}
     for record in records:
         by_key.setdefault(record.key, record)
@@ -243,7 +243,7 @@ def index_records(records: Iterable[R]) -> dict[Any, R]:
 
 
 def make_folder(folder: Path) -> None:
-    """Create a folder if it is missing; raise ConfigurationError if the folder cannot be created or contains a link.
+    """Create ``folder`` unless it exists; raise ConfigurationError on failure or if the path contains a link.
 
     Raises:
         ConfigurationError: the folder cannot be created, or holds a link.
@@ -256,7 +256,7 @@ def make_folder(folder: Path) -> None:
 
 
 def require_no_links(paths: Iterable[Path]) -> None:
-    """Raise ConfigurationError if a path is a symbolic link, because writing would follow it.
+    """Raise ConfigurationError if a path is a symbolic link, a pipe or a device, because writing would follow it.
 
     Pipes and devices are refused, too.
     """

@@ -109,14 +109,14 @@ class _Sentence:
 
 @dataclass(frozen=True, slots=True)
 class _Names:
-    """The names of entities in each passage, and the passages about each entity (the entity is their subject)."""
+    """The entity names in each passage, and for each entity the passages that are about the entity."""
 
     by_passage: dict[str, dict[str, str]]
     passages_about: dict[str, dict[str, float]]
 
-    def get_main_passages(self, key: str) -> list[str]:
-        """Return the ids of passages that are about the entity ``key`` according to their title or a definition."""
-        return [passage for passage, strength in self.passages_about.get(key, {}).items() if strength == STRONG]
+    def get_main_passages(self, entity_key: str) -> list[str]:
+        """Return the ids of passages that are about an entity according to their title or a definition."""
+        return [passage for passage, strength in self.passages_about.get(entity_key, {}).items() if strength == STRONG]
 
 
 def _read_index(engine: Engine, progress: Progress) -> tuple[list[Passage], _Names]:
@@ -186,17 +186,17 @@ def _generate_two_hop(
                 break
 
 
-def _is_bridge(key: str, sentence: _Sentence, names: _Names) -> bool:
-    """Return whether a two-hop question can ask for the entity ``key`` of a sentence.
+def _is_bridge(entity_key: str, sentence: _Sentence, names: _Names) -> bool:
+    """Return whether an entity in ``sentence`` can link two passages: exactly one other passage is about the entity.
 
     This needs exactly one passage about the entity; the sentence's own passage and its title must not be about the
     entity.
     """
-    is_about_itself = sentence.passage.id in names.passages_about.get(key, {})
+    is_about_itself = sentence.passage.id in names.passages_about.get(entity_key, {})
     return (
         not is_about_itself
-        and key not in build_entity_key(sentence.passage.title)
-        and len(names.get_main_passages(key)) == 1
+        and entity_key not in build_entity_key(sentence.passage.title)
+        and len(names.get_main_passages(entity_key)) == 1
     )
 
 
@@ -206,7 +206,7 @@ def _find_content_words(text: str) -> list[re.Match[str]]:
 
 
 def _insert_gaps(text: str, spans: Iterable[tuple[int, int]]) -> str:
-    """Return the text with the sign ``___`` in place of each character span; adjacent signs are merged."""
+    """Return the text with ``___`` in place of each character span in ``gap_spans``; adjacent gaps become one."""
     parts, end = [], 0
     for start, stop in spans:
         parts += [text[end:start], _GAP]
@@ -216,7 +216,7 @@ def _insert_gaps(text: str, spans: Iterable[tuple[int, int]]) -> str:
 
 
 def _select_distinct(questions: Iterator[GeneratedQuestion], count: int) -> list[GeneratedQuestion]:
-    """Return the first ``count`` questions that differ in words and in gold (relevant) passages.
+    """Return the first ``count`` questions that differ in their words and in their gold (relevant) passages.
 
     At most two questions share the last gold passage.
     """

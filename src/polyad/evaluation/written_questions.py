@@ -78,7 +78,7 @@ class Fact:
 
     @property
     def source(self) -> str:
-        """The kind of the fact: ``binary`` for two entities, ``n-ary`` for more than two, empty for fewer than two."""
+        """The kind of fact: ``binary`` for two entities, ``n-ary`` for more, empty for fewer."""
         return "" if len(self.entities) < 2 else BINARY if len(self.entities) == 2 else N_ARY
 
 
@@ -219,20 +219,20 @@ def _digest_facts(facts: Sequence[Fact]) -> str:
 
 
 def _sample_chains(
-    facts: Sequence[Fact], kind: str, hops: int, count: int, generator: random.Random
+    facts: Sequence[Fact], kind: str, fact_count: int, question_count: int, generator: random.Random
 ) -> Iterator[FactChain]:
-    """Yield random chains of ``hops`` facts each, for some ``count`` questions; no set of facts is repeated."""
+    """Yield random chains of ``fact_count`` facts, enough for ``question_count`` questions, without repetition."""
     by_entity: dict[str, list[Fact]] = defaultdict(list)
     for fact in facts:
         for entity in fact.entities:
             by_entity[entity].append(fact)
     sampled: set[frozenset[str]] = set()
     starts = generator.sample(facts, len(facts))
-    walks = _WALKS_PER_QUESTION * count if hops > 1 else len(starts)
+    walks = _WALKS_PER_QUESTION * question_count if fact_count > 1 else len(starts)
     for start in itertools.islice(itertools.cycle(starts), walks):
-        chain = _sample_facts(start, facts, kind, hops, by_entity, generator)
+        chain = _sample_facts(start, facts, kind, fact_count, by_entity, generator)
         ids = frozenset(fact.id for fact in chain)
-        if len(chain) == hops and ids not in sampled:
+        if len(chain) == fact_count and ids not in sampled:
             sampled.add(ids)
             yield FactChain(kind, tuple(chain))
 
@@ -241,30 +241,34 @@ def _sample_facts(
     start: Fact,
     facts: Sequence[Fact],
     kind: str,
-    hops: int,
-    by_entity: Mapping[str, Sequence[Fact]],
+    fact_count: int,
+    facts_by_entity: Mapping[str, Sequence[Fact]],
     generator: random.Random,
 ) -> list[Fact]:
-    """Return up to ``hops`` facts for one question, beginning with ``start``; ``kind`` states how the facts are linked.
+    """Return up to ``fact_count`` facts for one question, from ``start`` on; ``kind`` states how the facts are linked.
 
-    The facts are selected at random, share one entity, or form a path. ``by_entity`` lists the facts of each entity.
+    The facts are selected at random, share one entity, or form a path. ``facts_by_entity`` lists each entity's facts.
     """
     if kind.startswith((RANDOM, SINGLE_ENTITY)):
-        pool = facts if kind.startswith(RANDOM) else by_entity[generator.choice(start.entities)]
+        pool = facts if kind.startswith(RANDOM) else facts_by_entity[generator.choice(start.entities)]
         others = [fact for fact in pool if fact != start]
-        return [start, *generator.sample(others, min(hops - 1, len(others)))]
-    return _walk(start, hops, by_entity, generator)
+        return [start, *generator.sample(others, min(fact_count - 1, len(others)))]
+    return _walk_facts(start, fact_count, facts_by_entity, generator)
 
 
-def _walk(start: Fact, hops: int, by_entity: Mapping[str, Sequence[Fact]], generator: random.Random) -> list[Fact]:
-    """Return a random path of up to ``hops`` facts from ``start``, in which consecutive facts share an entity."""
+def _walk_facts(
+    start: Fact, fact_count: int, facts_by_entity: Mapping[str, Sequence[Fact]], generator: random.Random
+) -> list[Fact]:
+    """Return a random path of up to ``fact_count`` facts from ``start``; consecutive facts share an entity."""
     walk, visited = [start], set[str]()
-    while len(walk) < hops:
-        entities = [entity for entity in walk[-1].entities if entity not in visited and len(by_entity[entity]) > 1]
+    while len(walk) < fact_count:
+        entities = [
+            entity for entity in walk[-1].entities if entity not in visited and len(facts_by_entity[entity]) > 1
+        ]
         if not entities:
             break
         visited.update(walk[-1].entities)
-        facts = [fact for fact in by_entity[generator.choice(entities)] if fact not in walk]
+        facts = [fact for fact in facts_by_entity[generator.choice(entities)] if fact not in walk]
         if not facts:
             break
         walk.append(generator.choice(facts))
@@ -272,12 +276,12 @@ def _walk(start: Fact, hops: int, by_entity: Mapping[str, Sequence[Fact]], gener
 
 
 def _collect_questions(
-    earlier: Container[str], chains: Sequence[FactChain], count: int, file: RecordFile[QuestionReply]
+    earlier_questions: Container[str], chains: Sequence[FactChain], count: int, file: RecordFile[QuestionReply]
 ) -> tuple[dict[str, GeneratedQuestion], list[FactChain]]:
-    """Return up to ``count`` new questions from the replies in ``file``, and the chains without a reply.
+    """Return two results: up to ``count`` new questions from the replies in ``file``, and chains without a reply.
 
-    Questions are keyed by normalised text; texts in ``earlier`` are skipped. Replies count in the order of the chains,
-    in whichever order the replies arrived.
+    Questions are keyed by normalised text; texts in ``earlier_questions`` are skipped. Replies count in the order of
+    the chains, in whichever order the replies arrived.
     """
     added: dict[str, GeneratedQuestion] = {}
     missing: list[FactChain] = []
@@ -288,7 +292,7 @@ def _collect_questions(
             missing.append(chain)
         elif question := _read_question(chain, file.by_key[chain.key].reply):
             normalized = " ".join(normalize_words(question.text))
-            if normalized and normalized not in earlier:
+            if normalized and normalized not in earlier_questions:
                 added.setdefault(normalized, question)
     return added, missing
 

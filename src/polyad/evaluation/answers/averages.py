@@ -25,7 +25,6 @@ Values = Mapping[JudgementKey, float]
 
 
 def _get_first_answer(answer: AnswerRecord) -> str:
-    """Return the text of an answer, or the first entity name if the answer is a ranked list of entity names."""
     return answer.names[0] if answer.names else answer.measured_text
 
 
@@ -56,7 +55,7 @@ _MEASURES_BY_DIFFICULTY = ("em", "hyperrag_em", "mrr", "hits@10")
 
 @dataclass(frozen=True, slots=True)
 class Average:
-    """The mean of one measure over the questions of an evaluation run, with the number of values in the mean.
+    """The mean of one measure over the questions of an evaluation run, with the number of questions that have a value.
 
     ``value`` is None if no question has a value.
 
@@ -94,7 +93,7 @@ class Average:
 
 @dataclass(frozen=True, slots=True)
 class _JudgedMeasure:
-    """A measure of answers computed from scores that a language model gives (LLM as a judge).
+    """A measure of answers that is computed from the scores of a language model (LLM as a judge).
 
     Attributes:
         judges: Names of the judges whose values the measure needs.
@@ -143,14 +142,14 @@ def average_answers(
     return averages | _average_hyperedge_quality(questions, log)
 
 
-def _average_hyperedge_quality(queries: Sequence[Question], log: JudgementLog) -> dict[str, Average]:
-    """Return the mean of each quality score that a language model gave to extracted hyperedges, by name of the score.
+def _average_hyperedge_quality(queries: Sequence[Question], judgements: JudgementLog) -> dict[str, Average]:
+    """Return the mean of each quality score that an LLM judge gave to extracted hyperedges, keyed by score name.
 
     These averages do not depend on a retriever.
     """
     keys = [[("", query.id, judge.name) for judge in HYPEREDGE_QUALITY] for query in queries]
-    keys = [group for group in keys if any(key in log.attempts for key in group)]
-    scores = [[log.values.get(key) for key in group] for group in keys]
+    keys = [group for group in keys if any(key in judgements.attempts for key in group)]
+    scores = [[judgements.values.get(key) for key in group] for group in keys]
     if not keys:
         return {}
     means = [statistics.fmean(filter(None, group)) if all(group) else None for group in scores]  # no score is 0

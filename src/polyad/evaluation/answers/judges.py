@@ -35,7 +35,7 @@ def request_replies(
     progress: Progress,
     label: str,
 ) -> None:
-    """Send prompts to a language model in parallel, and pass each reply or failure to the callback ``on_reply``.
+    """Send prompts concurrently, and call ``on_reply`` with the index of each prompt and its reply or error.
 
     Args:
         model: The language model.
@@ -193,7 +193,7 @@ class Judge:
         return frozenset({*self.sections, *of_lists}) - self.lists.keys()
 
     def build_prompt(self, judge_input: JudgeInput, attempt: int = 0) -> Prompt:
-        """Return the prompt that asks a language model to score ``judge_input`` by this criterion.
+        """Return the prompt that asks a language model to score ``judge_input``; ``attempt`` counts earlier requests.
 
         After an invalid reply (``attempt`` > 0), the prompt asks for valid JSON. The changed prompt also changes the
         key of the reply cache.
@@ -207,7 +207,7 @@ class Judge:
         return Prompt(system=system, user=user, json_schema=self.schema)
 
     def read_score(self, reply: str, judge_input: JudgeInput) -> float | None:
-        """Return the score in a language model's reply, or None if the reply is not the JSON that was requested."""
+        """Return the score that a reply gives to ``judge_input``; None if the reply is not the requested JSON."""
         value = parse_reply(reply, self.schema)
         try:
             return None if value is None else self.score_reply(value, judge_input)
@@ -224,31 +224,31 @@ _TABLES: Mapping[str, Mapping[str, Any]] = tomllib.loads(read_package_file("poly
 """Definition of the judges of each judged measure."""
 
 
-def _get_task(name: str, prompts: Prompts = DEFAULT_PROMPTS) -> str:
-    """Return the instruction of the LLM judge ``name``, read from the files of ``prompts``."""
-    if name.startswith(_DIMENSION_PREFIX):
-        dimension = name.removeprefix(_DIMENSION_PREFIX)
+def _get_instruction(judge_name: str, prompts: Prompts = DEFAULT_PROMPTS) -> str:
+    """Return the instruction of an LLM judge, read from the files of ``prompts``."""
+    if judge_name.startswith(_DIMENSION_PREFIX):
+        dimension = judge_name.removeprefix(_DIMENSION_PREFIX)
         goal, _, rubric = prompts.get_text(f"judge_g_e_{dimension}").partition("\n")
         return prompts.get_text("judge_g_e", name=dimension, goal=goal, rubric=rubric.strip())
-    if name.startswith(HYPEREDGES_PREFIX):
-        quality = name.removeprefix(HYPEREDGES_PREFIX)
+    if judge_name.startswith(HYPEREDGES_PREFIX):
+        quality = judge_name.removeprefix(HYPEREDGES_PREFIX)
         return prompts.get_text("judge_hyperedges", name=quality, goal=_TABLES[HYPEREDGES]["goals"][quality])
-    _, dot, section = name.partition(".")
+    _, dot, section = judge_name.partition(".")
     if dot:
         return prompts.get_text("judge_statements", section=section.removeprefix("statements_of_").replace("_", " "))
-    return prompts.get_text(f"judge_{name}")
+    return prompts.get_text(f"judge_{judge_name}")
 
 
-def _count_statements(reply: Mapping[str, Any]) -> list[int]:
-    """Return the number of statements in each list of a judge's parsed reply. Raise ValueError if there are none."""
-    counts = [len(statements) for statements in reply.values()]
+def _count_statements(parsed_reply: Mapping[str, Any]) -> list[int]:
+    """Return the length of each statement list in a judge's JSON reply; raise ValueError if all lists are empty."""
+    counts = [len(statements) for statements in parsed_reply.values()]
     if not sum(counts):
         raise ValueError("no statements")
     return counts
 
 
 def _compute_statement_f1(reply: Mapping[str, Any], _: JudgeInput) -> float:
-    """Return the F1 of an answer's statements from the statement lists in a judge's parsed reply, as RAGAS computes it.
+    """Return the F1 of an answer from the statement lists in a judge's JSON reply, as RAGAS computes it.
 
     The lists are the statements of both answers, of the answer only, and of the reference only.
     """
@@ -257,13 +257,13 @@ def _compute_statement_f1(reply: Mapping[str, Any], _: JudgeInput) -> float:
 
 
 def _compute_first_share(reply: Mapping[str, Any], _: JudgeInput) -> float:
-    """Return the length of the first of two lists in a judge's reply divided by the total length of both lists."""
+    """Return the first list's share of the statements in a judge's JSON reply, which has two lists of statements."""
     first, second = _count_statements(reply)
     return first / (first + second)
 
 
 def _compute_supported_share(reply: Mapping[str, Any], judge_input: JudgeInput) -> float:
-    """Return the share of the statements in ``judge_input`` whose numbers a judge's reply lists as supported."""
+    """Return the share of an answer's statements that a judge's JSON reply lists as supported by the evidence."""
     numbers = reply["supported"]
     statements = next(iter(judge_input.listed.values()), judge_input.statements)
     if len(set(numbers)) < len(numbers) or not set(numbers) <= set(range(1, len(statements) + 1)):
@@ -271,8 +271,8 @@ def _compute_supported_share(reply: Mapping[str, Any], judge_input: JudgeInput) 
     return len(numbers) / len(statements)
 
 
-def _scale_integer(low: int, high: int) -> ScoreReply:
-    """Return a function that reads an integer from a judge's parsed reply and returns the integer divided by ``high``.
+def _create_integer_reader(low: int, high: int) -> ScoreReply:
+    """Return a function that converts the integer from ``low`` to ``high`` in a judge's reply to a score in [0, 1].
 
     The function raises ValueError if the integer is below ``low`` or above ``high``.
     """
@@ -303,14 +303,14 @@ _SCHEMAS: Mapping[str, Schema] = {
 
 
 def _build_judge(name: str, table: Mapping[str, Any]) -> Judge:
-    score_reply = _scale_integer(*table["range"]) if "range" in table else _SCORES[table["score"]]
+    score_reply = _create_integer_reader(*table["range"]) if "range" in table else _SCORES[table["score"]]
     lists = {
         tag: _build_judge(f"{name}.{tag}", {"sections": sections, "score": "list", "reply": {"statements": "texts"}})
         for tag, sections in table.get("lists", {}).items()
     }
     schema = build_object_schema(**{key: _SCHEMAS[kind] for key, kind in table["reply"].items()})
     sections = tuple(table.get("sections", (QUESTION, ACCEPTED, ANSWER)))
-    return Judge(name, _get_task(f"{name}_listed" if lists else name), schema, score_reply, sections, lists)
+    return Judge(name, _get_instruction(f"{name}_listed" if lists else name), schema, score_reply, sections, lists)
 
 
 JUDGES: Mapping[str, Sequence[Judge]] = {
@@ -369,4 +369,4 @@ def get_judges(
 def _with_prompts(judge: Judge, prompts: Prompts) -> Judge:
     name = f"{judge.name}_listed" if judge.lists else judge.name
     lists = {tag: _with_prompts(each, prompts) for tag, each in judge.lists.items()}
-    return replace(judge, task=_get_task(name, prompts), lists=lists)
+    return replace(judge, task=_get_instruction(name, prompts), lists=lists)

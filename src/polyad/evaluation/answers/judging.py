@@ -22,7 +22,7 @@ C_REC, A_REL = "c_rec", "a_rel"
 
 @dataclass(frozen=True, slots=True)
 class JudgingTask:
-    """A request to score one answer, or the text retrieved for one question, by one LLM judge (criterion).
+    """A request to an LLM judge (one criterion) to score one answer, or the text retrieved for one question.
 
     Attributes:
         retriever: Retriever of the answer or the returned text.
@@ -48,7 +48,7 @@ def build_judging_tasks(
     answers: Mapping[tuple[str, str], AnswerRecord],
     texts: Mapping[tuple[str, str], str],
 ) -> list[JudgingTask]:
-    """Return a task for each pair of a judge and an answer, except for pairs that lack a text of the judge's prompt.
+    """Return a task for each pair of a judge and a question, unless a text that the judge needs is missing.
 
     The returned text may be empty; its judgement needs no request.
 
@@ -82,17 +82,17 @@ def build_judging_tasks(
 def judge_answers(
     tasks: Sequence[JudgingTask],
     model: LanguageModel,
-    log: JudgementLog,
+    judgements: JudgementLog,
     progress: Progress = silent,
 ) -> None:
-    """Ask a language model for the score of each task that ``log`` lacks, and add the scores to ``log``.
+    """Request the score of each task that ``judgements`` lacks from a language model, and add it to ``judgements``.
 
     A judge of retrieved text scores an empty text as 0 without a request.
 
     Args:
         tasks: Tasks.
         model: Language model that plays the judges.
-        log: Judgements so far; each reply is added as it arrives.
+        judgements: Judgements so far; each reply is added as it arrives.
         progress: Called after each reply.
 
     Raises:
@@ -100,39 +100,42 @@ def judge_answers(
         ConfigurationError: another model has played one of these judges, so the judgements cannot be averaged.
     """
     for judge in {task.judge.name: task.judge for task in tasks}.values():
-        _require_same_model(judge.name, model.name, log)
-        _require_same_requests(judge, log)
+        _require_same_model(judge.name, model.name, judgements)
+        _require_same_requests(judge, judgements)
     for task in tasks:
-        if TEXT in task.judge.sections and not task.judge_input.text.strip() and log.is_pending(task.key):
-            log.add(Judgement(*task.key, "", "", 0.0))
+        if TEXT in task.judge.sections and not task.judge_input.text.strip() and judgements.is_pending(task.key):
+            judgements.add(Judgement(*task.key, "", "", 0.0))
     if lists := [
-        replace(task, judge=judge) for task in tasks if log.is_pending(task.key) for judge in task.judge.lists.values()
+        replace(task, judge=judge)
+        for task in tasks
+        if judgements.is_pending(task.key)
+        for judge in task.judge.lists.values()
     ]:
-        judge_answers(lists, model, log, progress)
-        tasks = [listed for task in tasks if (listed := _insert_statements(task, log))]
-    while pending := [task for task in tasks if log.is_pending(task.key)]:
-        prompts = [task.judge.build_prompt(task.judge_input, log.attempts.get(task.key, 0)) for task in pending]
+        judge_answers(lists, model, judgements, progress)
+        tasks = [listed for task in tasks if (listed := _insert_statements(task, judgements))]
+    while pending := [task for task in tasks if judgements.is_pending(task.key)]:
+        prompts = [task.judge.build_prompt(task.judge_input, judgements.attempts.get(task.key, 0)) for task in pending]
 
         def handle(position: int, outcome: Reply | LanguageModelError) -> None:
             task = pending[position]  # ``handle`` is called before the next iteration
             if not isinstance(outcome, Reply):
-                log.count_attempt(task.key)  # not written to the file: the next run sends the request again
+                judgements.count_attempt(task.key)  # not written to the file: the next run sends the request again
                 return
             value = task.judge.read_score(outcome.text, task.judge_input)
             prompt = prompts[position].user  # noqa: B023
-            log.add(Judgement(*task.key, prompt, outcome.text, value, model.name))
+            judgements.add(Judgement(*task.key, prompt, outcome.text, value, model.name))
 
         request_replies(model, prompts, handle, progress, "judgements")
 
 
-def _insert_statements(task: JudgingTask, log: JudgementLog) -> JudgingTask | None:
-    """Return a copy of the task whose prompt contains the statements that earlier replies in ``log`` listed.
+def _insert_statements(task: JudgingTask, judgements: JudgementLog) -> JudgingTask | None:
+    """Return a copy of the task with the statements that a judge listed in earlier replies; None if they are missing.
 
     Return None if the statements of a section are missing.
     """
     listed = {}
     for tag, judge in task.judge.lists.items():
-        reply = parse_reply(log.replies.get((*task.key[:2], judge.name), ""), judge.schema)
+        reply = parse_reply(judgements.replies.get((*task.key[:2], judge.name), ""), judge.schema)
         if reply is None:
             return None
         listed[tag] = reply["statements"]
@@ -140,26 +143,29 @@ def _insert_statements(task: JudgingTask, log: JudgementLog) -> JudgingTask | No
 
 
 def compare_vectors(
-    pairs: Mapping[tuple[str, str], tuple[str, Sequence[str]]], name: str, embedder: Embedder, log: JudgementLog
+    pairs: Mapping[tuple[str, str], tuple[str, Sequence[str]]],
+    measure: str,
+    embedder: Embedder,
+    judgements: JudgementLog,
 ) -> None:
-    """Add to ``log`` each text's cosine with the most similar reference text, unless ``log`` contains the cosine.
+    """Add the highest cosine of each text with its reference texts to ``judgements`` as the score ``measure``.
 
     For :data:`RETRIEVAL_SIMILARITY` an empty text counts as 0: to retrieve nothing must not raise the mean.
 
     Args:
         pairs: A text and its references, by retriever and question id.
-        name: Name of the comparison, in place of a judge.
+        measure: Name of the comparison, in place of a judge.
         embedder: Embedder of the index.
-        log: Judgements so far; updated.
+        judgements: Judgements so far; updated.
     """
     for (retriever, query_id), (text, references) in pairs.items():
-        is_counted = bool(text.strip()) or name == RETRIEVAL_SIMILARITY
-        if (retriever, query_id, name) not in log.values and is_counted and references:
+        is_counted = bool(text.strip()) or measure == RETRIEVAL_SIMILARITY
+        if (retriever, query_id, measure) not in judgements.values and is_counted and references:
             cosine = 0.0
             if text.strip():
                 first, *vectors = embedder.encode([text, *references], "passage")
                 cosine = max(float(first @ vector) for vector in vectors)
-            log.add(Judgement(retriever, query_id, name, "", "", cosine))
+            judgements.add(Judgement(retriever, query_id, measure, "", "", cosine))
 
 
 def compare_tokens(
@@ -169,7 +175,7 @@ def compare_tokens(
     tokenizer: str,
     log: JudgementLog,
 ) -> None:
-    """Add to ``log`` the token overlap of each answer with the accepted answers (C-Rec) and with the question (A-Rel).
+    """Add to ``log`` the share of tokens of accepted answers (C-Rec) and of the question (A-Rel) in each answer.
 
     Both measures are HyperGraphRAG's. Answers whose values are in ``log`` are skipped.
 

@@ -33,7 +33,7 @@ Subject = Literal["answers", "hyperedges"]
 
 @dataclass(frozen=True, slots=True)
 class PairwiseResult:
-    """The number of questions that each of two systems wins when a language model compares the systems' answers.
+    """The number of questions that each of two systems wins in a comparison by a language model.
 
     Attributes:
         first: Name of the first system.
@@ -80,7 +80,7 @@ class PairwiseResult:
 
 
 def build_pairwise_judge(prompts: Prompts = DEFAULT_PROMPTS, subject: Subject = "answers") -> Judge:
-    """Return an LLM judge that compares two answers or two sets of hyperedges, with score 1 if the first is better.
+    """Return an LLM judge of two answers or two sets of hyperedges; its score is 1 if the first is better.
 
     The score is -1 if the second is better, and 0 if neither is better.
     """
@@ -129,7 +129,7 @@ def compare_answers(
             for group in groups
             for judge_input in group
             if all(map(str.strip, judge_input.pair))
-            for task in _build_tasks(judge, judge_input)
+            for task in _build_order_tasks(judge, judge_input)
         ]
         judge_answers(list({task.key: task for task in tasks}.values()), model, log, progress)
         return [
@@ -170,8 +170,8 @@ def _read_texts(system: System, subject: Subject) -> dict[str, tuple[str, str]]:
     return {id: ("", answer.text) for (retriever, id), answer in answers.items() if retriever == system.retriever}
 
 
-def _build_tasks(judge: Judge, judge_input: JudgeInput) -> list[JudgingTask]:
-    """Return two judging tasks, which compare a pair of texts in both orders.
+def _build_order_tasks(judge: Judge, judge_input: JudgeInput) -> list[JudgingTask]:
+    """Return two judging tasks for a pair of texts: in the original order, and in swapped order.
 
     The keys of the tasks are hashes of the prompts, so that equal comparisons share a verdict.
     """
@@ -184,15 +184,15 @@ def _build_tasks(judge: Judge, judge_input: JudgeInput) -> list[JudgingTask]:
     return tasks
 
 
-def _get_verdicts(judge: Judge, judge_input: JudgeInput, log: JudgementLog) -> tuple[float | None, float | None]:
-    """Return the verdicts on two texts in original and swapped order: 1 if the original first text wins, -1 if not.
+def _get_verdicts(judge: Judge, judge_input: JudgeInput, judgements: JudgementLog) -> tuple[float | None, float | None]:
+    """Return the verdicts on two texts, asked in both orders: 1 if the first text is better, -1 if the second is.
 
     The verdict is 0 if neither text wins, and None if the verdict is missing. An empty text loses without a request.
     """
     first, second = (bool(text.strip()) for text in judge_input.pair)
     if not (first and second):
         return first - second, first - second
-    straight, swapped = (log.values.get(task.key) for task in _build_tasks(judge, judge_input))
+    straight, swapped = (judgements.values.get(task.key) for task in _build_order_tasks(judge, judge_input))
     return straight, None if swapped is None else -swapped
 
 

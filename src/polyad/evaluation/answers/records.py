@@ -69,7 +69,7 @@ class AnswerRecord:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The score that an LLM judge gave to one answer, with prompt and reply.
+    """The score of an LLM judge for one answer, with the prompt and the reply.
 
     A cosine similarity of the embedder is a judgement without prompt and reply.
 
@@ -99,7 +99,7 @@ class Judgement:
 
 @dataclass(slots=True)
 class JudgementLog:
-    """All scores by LLM judges in an evaluation run, with the number of requests for each score.
+    """All scores by LLM judges in an evaluation run, and the number of requests for each score.
 
     Attributes:
         values: Scores of the replies that could be parsed.
@@ -124,7 +124,7 @@ class JudgementLog:
         return log
 
     def add(self, judgement: Judgement) -> None:
-        """Store the score of a judgement if the reply was valid, and count one request for the judgement."""
+        """Count one request for a judgement, and store its score unless the reply was invalid."""
         self.store(judgement)
         self.count_attempt(judgement.key)
         if judgement.value is not None:
@@ -156,7 +156,7 @@ def open_judgements(path: Path) -> Iterator[JudgementLog]:
 
 
 def read_answers(folder: Path) -> tuple[dict[tuple[str, str], AnswerRecord], JudgementLog]:
-    """Return the answers in a run folder by (retriever, question id), and a log of the judgements on these answers.
+    """Return two results from a run folder: the answers, keyed by retriever and question id, and a log of their scores.
 
     Both are empty if the files are missing.
 

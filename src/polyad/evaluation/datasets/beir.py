@@ -19,7 +19,7 @@ from polyad.text.words import format_count
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question of a data set, with the ids of its gold (relevant) documents and with accepted answers.
+    """A question of a data set, with the ids of its gold (relevant) documents and its accepted answers.
 
     Attributes:
         id: Id of the question, unique in the data set.
@@ -180,22 +180,23 @@ def _read_corpus(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
             yield number, record
 
 
-def require_unique_id(path: Path, number: int, kind: str, id: str, lines: dict[str, int]) -> None:
-    """Add ``id`` and its line number to ``lines``; raise ConfigurationError if ``id`` is blank or a duplicate."""
+def require_unique_id(path: Path, number: int, kind: str, id: str, lines_by_id: dict[str, int]) -> None:
+    """Raise ConfigurationError if ``id`` is blank or already in ``lines_by_id``, else add it with its line number."""
     if not id.strip():
         raise ConfigurationError(f"{str(path)!r}, line {number}: the id of a {kind} is empty; expected one of its own")
-    if id in lines:
+    if id in lines_by_id:
         raise ConfigurationError(
-            f"{str(path)!r}, line {number}: {kind} {id!r} stands in line {lines[id]} already; expected an id of its own"
+            f"{str(path)!r}, line {number}: {kind} {id!r} stands in line {lines_by_id[id]} already; "
+            "expected an id of its own"
         )
-    lines[id] = number
+    lines_by_id[id] = number
 
 
-def _parse_id(path: Path, number: int, kind: str, id: object) -> str:
-    """Return an id of a JSON file as a string; raise ConfigurationError unless the id is a string or an integer."""
-    if not isinstance(id, str | int) or isinstance(id, bool):
-        raise ConfigurationError(f"{str(path)!r}, line {number}: the id of a {kind} is {id!r}; expected a text")
-    return str(id)
+def _parse_id(path: Path, number: int, kind: str, value: object) -> str:
+    """Return an id from line ``number`` of a JSON file as a string; raise ConfigurationError for other types."""
+    if not isinstance(value, str | int) or isinstance(value, bool):
+        raise ConfigurationError(f"{str(path)!r}, line {number}: the id of a {kind} is {value!r}; expected a text")
+    return str(value)
 
 
 def _get_qrels_path(folder: Path) -> Path:
@@ -260,7 +261,7 @@ def _read_questions(path: Path, gold: Mapping[str, Iterable[str]]) -> list[Quest
 
 
 def parse_texts(value: object) -> tuple[str, ...]:
-    """Return the non-blank texts in a JSON value: a string, or a list of strings or of objects with the key ``text``.
+    """Return the non-blank texts in a JSON value: a string, a list of strings, or a list of objects with a ``text``.
 
     >>> parse_texts(["Anna", 1961, {"text": "Aldby"}]), parse_texts("Anna"), parse_texts(None)
     (('Anna', '1961', 'Aldby'), ('Anna',), ())

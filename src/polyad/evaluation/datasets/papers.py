@@ -98,7 +98,7 @@ def _find_corpus(questions: Path) -> Path:
 
 
 def _read_documents(path: Path) -> dict[str, list[Document]]:
-    """Return the documents of a corpus file, keyed by ``corpus_name``; ids of repeated names end in a number."""
+    """Return the documents of a GraphRAG-Bench file in lists, keyed by ``corpus_name``; later ids end in a number."""
     documents: dict[str, list[Document]] = defaultdict(list)
     for line, item in read_json_objects(path):
         name, text = _get_text(item, "corpus_name", path, line), _get_text(item, "context", path, line)
@@ -207,7 +207,7 @@ def _read_topic_questions(
 
 
 def _read_topic_answers(path: Path) -> dict[str, tuple[str, ...]]:
-    """Return the accepted answers in a WikiTopics file, keyed by question text; empty if the file is missing."""
+    """Return the accepted answers in a WikiTopics file, keyed by question; empty if the file is missing."""
     content: Any = read_json(path) if path.is_file() else {}
     if not isinstance(content, dict) or not all(isinstance(by_question, dict) for by_question in content.values()):
         raise ConfigurationError(f"{str(path)!r}: expected answers by question and structure")

@@ -38,7 +38,7 @@ def load_dataset(path: Path) -> Dataset:
 
 
 def load_datasets(folders: Iterable[Path], load: Callable[[Path], Dataset] = load_dataset) -> dict[str, Dataset]:
-    """Return several data sets, keyed by name; ``load`` reads one data set.
+    """Return the data sets in ``folders``, keyed by name; ``load`` reads the data set in one folder.
 
     Raises:
         ConfigurationError: two data sets have the same name, or one cannot be read.
@@ -56,7 +56,7 @@ def load_datasets(folders: Iterable[Path], load: Callable[[Path], Dataset] = loa
 
 @dataclass(frozen=True, slots=True)
 class TrainingQuestions:
-    """Hashes of the questions on which the weights of a retriever were trained.
+    """Hashes of the questions on which a retriever's weights were trained.
 
     Attributes:
         retriever: Name of the retriever.
@@ -73,16 +73,16 @@ class TrainingQuestions:
         """Whether the weights were trained on unknown questions, because an old weight file lists no hashes."""
         return bool(self.data_sets) and not self.digests
 
-    def find_trained(self, queries: Sequence[Question]) -> list[Question]:
-        """Return those ``queries`` on which the weights of the retriever were trained.
+    def find_trained(self, questions: Sequence[Question]) -> list[Question]:
+        """Return the ``questions`` on which the retriever's weights were trained.
 
         Questions are compared by hashes of their texts.
         """
-        return [query for query in queries if hash_question(query.text) in self.digests]
+        return [query for query in questions if hash_question(query.text) in self.digests]
 
 
 def load_training_questions(retrievers: Sequence[str], settings: Settings) -> Iterator[TrainingQuestions]:
-    """Yield hashes of the training questions for each of the ``retrievers`` that has trained weights.
+    """Yield the hashes of the training questions of each named retriever that has trained weights.
 
     Raises:
         ConfigurationError: weights cannot be read.
@@ -114,7 +114,7 @@ class Splits:
     test: tuple[Question, ...]
 
     def require_all(self, benchmark: str) -> None:
-        """Raise ConfigurationError if the training, validation or test set is empty."""
+        """Raise ConfigurationError if the training, validation or test set of the data set ``benchmark`` is empty."""
         counts = {"train": len(self.train), "validation": len(self.validation), "test": len(self.test)}
         if not all(counts.values()):
             listed = ", ".join(f"{count} for {name}" for name, count in counts.items())
@@ -152,15 +152,15 @@ def split_dataset(dataset: Dataset, limit: int | None = None) -> Splits:
 
 
 def select_questions(
-    dataset: Dataset, name: str, limit: int | None = None, training: Iterable[TrainingQuestions] = ()
+    dataset: Dataset, name: str, limit: int | None = None, training_questions: Iterable[TrainingQuestions] = ()
 ) -> tuple[Question, ...]:
-    """Return the first ``limit`` questions of a split: train, validation, test, all, or unseen (not trained on).
+    """Return up to ``limit`` questions of a split: train, validation, test, all or unseen (not trained on).
 
     Args:
         dataset: The benchmark.
         name: ``train``, ``validation``, ``test``, ``all``, or ``unseen`` for questions that were not trained on.
         limit: Most questions; None for all.
-        training: Training questions of the retrievers to evaluate, for ``unseen``.
+        training_questions: Training questions of the retrievers to evaluate, for ``unseen``.
 
     Raises:
         ConfigurationError: the split is empty, or weights do not name their training questions.
@@ -168,7 +168,7 @@ def select_questions(
     if name == "all":
         return dataset.queries[:limit]
     if name == "unseen":
-        questions: Sequence[Question] = _select_unseen(dataset.queries, training)
+        questions: Sequence[Question] = _select_unseen(dataset.queries, training_questions)
     else:
         questions = getattr(split_dataset(dataset), name)
     if not questions:

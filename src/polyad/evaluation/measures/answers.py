@@ -136,7 +136,7 @@ def name_hits(names: Sequence[str], accepted: Sequence[str], k: int = 10) -> flo
 
 
 def context_recall(answer: str, accepted: Sequence[str], split: Split = normalize_words) -> float | None:
-    """Return the share of an accepted answer's distinct words that the answer contains, for the best accepted answer.
+    """Return the share of an accepted answer's distinct words (by ``split``) in the answer; the best of all accepted.
 
     Return None if no accepted answer has words.
 
@@ -163,7 +163,7 @@ def entity_recall(answer: str, accepted: Sequence[str]) -> float | None:
 
 
 def answer_relevance(question: str, answer: str, split: Split = normalize_words) -> float | None:
-    """Return the share of the distinct words of the question that the answer contains.
+    """Return the share of the question's distinct words that the answer contains; ``split`` returns the words.
 
     Return None if the question has no words.
 
@@ -184,7 +184,7 @@ def _find_capitalised(text: str) -> set[str]:
 
 
 def rouge_l(answer: str, accepted: Sequence[str]) -> float:
-    """Return ROUGE-L, the F1 of the longest common subsequence of words, for the best accepted answer (Lin, 2004).
+    """Return ROUGE-L, the F1 of the longest common word subsequence, with the best accepted answer (Lin, 2004).
 
     Words are stemmed. The package rouge-score, with stemming, and GraphRAG-Bench also apply NLTK's extensions of
     Porter's stemmer. These extensions are left out here: they change the stem of one word in a hundred, mostly in all
@@ -219,7 +219,7 @@ def _lcs_length(first: Sequence[str], second: Sequence[str]) -> int:
 
 
 def load_tokenizer(file: Path) -> tuple[str, Split]:
-    """Return the name of a tokenizer (file name and hash of the content) and a function from text to token ids.
+    """Return two results: a tokenizer's name (file name and hash of the file), and a function from text to token ids.
 
     Raises:
         MissingExtraError: tokenizers is not installed.

@@ -32,7 +32,7 @@ SplitSentences = Callable[[str], Sequence[Span]]
 
 @dataclass(frozen=True, slots=True)
 class StatementCoverage:
-    """The number of a question's evidence statements that the retrieved texts contain, and that the index contains.
+    """How many of a question's evidence statements the retrieved texts contain, and how many the index contains.
 
     Attributes:
         statements: Number of statements.
@@ -58,8 +58,8 @@ class StatementCoverage:
         return self.at_words[max_words] / self.statements
 
 
-def is_covered(weights: Mapping[str, float], sentences: Sequence[frozenset[str]]) -> bool:
-    """Return whether three consecutive sentences contain enough words of an evidence statement, by weight of the words.
+def is_covered(word_weights: Mapping[str, float], sentences: Sequence[frozenset[str]]) -> bool:
+    """Return whether any three consecutive sentences contain an evidence statement's words, by weight of the words.
 
     The weights of the words that occur in three consecutive sentences must reach 0.8 of the total weight. This measure
     is polyad's own; GraphRAG-Bench's evidence recall asks a language model.
@@ -68,13 +68,13 @@ def is_covered(weights: Mapping[str, float], sentences: Sequence[frozenset[str]]
     True
 
     Args:
-        weights: Weight of each word of the statement.
+        word_weights: Weight of each word of the statement.
         sentences: Words of each sentence of one text.
     """
-    required = MIN_COVERED_WEIGHT * sum(weights.values()) * (1 - 1e-9)  # sums in another order differ slightly
+    required = MIN_COVERED_WEIGHT * sum(word_weights.values()) * (1 - 1e-9)  # sums in another order differ slightly
     starts = range(max(1, len(sentences) - WINDOW + 1))
     windows = (frozenset[str]().union(*sentences[start : start + WINDOW]) for start in starts)
-    return any(sum(weight for word, weight in weights.items() if word in window) >= required for window in windows)
+    return any(sum(weight for word, weight in word_weights.items() if word in window) >= required for window in windows)
 
 
 class StatementRecall:
@@ -94,7 +94,7 @@ class StatementRecall:
         self._cache: dict[tuple[str, ...], tuple[list[dict[str, float]], int]] = {}
 
     def get_weights(self, statement: str) -> dict[str, float]:
-        """Return the idf (inverse document frequency) of each word stem of an evidence statement.
+        """Return the idf (inverse document frequency) of each word stem of an evidence statement, keyed by stem.
 
         The weight is the inverse document frequency of BM25 (Robertson and Sparck Jones):
         ``ln(1 + (N - n + 0.5) / (n + 0.5))`` for a word in n of N passages.
@@ -107,7 +107,7 @@ class StatementRecall:
         }
 
     def measure(self, statements: Sequence[str], texts: Sequence[str]) -> StatementCoverage:
-        """Return how many of a question's evidence statements the retrieved texts contain, for each budget of words.
+        """Return the number of ``statements`` that the retrieved ``texts`` contain, for each word budget.
 
         One text must cover a statement alone.
         """
@@ -123,15 +123,15 @@ class StatementRecall:
         sentences = [self._get_sentence_words(text) for text in _limit_texts(texts, budget)]
         return sum(any(is_covered(statement, text) for text in sentences) for statement in weights)
 
-    def _is_coverable(self, weights: Mapping[str, float]) -> bool:
-        """Return whether any passage of the index contains a statement, given the weight of each of its words."""
-        words, values = list(weights), np.array(list(weights.values()), dtype=np.float64)
+    def _is_coverable(self, word_weights: Mapping[str, float]) -> bool:
+        """Return whether any passage of the index contains an evidence statement, from the weights of its words."""
+        words, values = list(word_weights), np.array(list(word_weights.values()), dtype=np.float64)
         for start in range(0, self._snapshot.passage_count, _BATCH):
             rows = np.arange(start, min(start + _BATCH, self._snapshot.passage_count), dtype=np.int64)
             contained = self._snapshot.contains_terms(words, rows) @ values
             candidates = rows[contained >= MIN_COVERED_WEIGHT * values.sum() * (1 - 1e-9)]
             passages = self._snapshot.get(Passage, [int(row) for row in candidates])
-            if any(is_covered(weights, self._get_sentence_words(passage.text)) for passage in passages):
+            if any(is_covered(word_weights, self._get_sentence_words(passage.text)) for passage in passages):
                 return True
         return False
 
@@ -146,13 +146,13 @@ def truncate_texts(texts: Iterable[str], max_words: int) -> list[str]:
     return words
 
 
-def _limit_texts(texts: Sequence[str], budget: int) -> list[str]:
-    """Return the first texts up to a total of ``budget`` words; the last text is cut to fit."""
+def _limit_texts(texts: Sequence[str], max_words: int) -> list[str]:
+    """Return the first texts, together at most ``max_words`` words; the last text is cut to fit."""
     limited: list[str] = []
     for text in texts:
         count = len(text.split())
-        if count > budget:
-            return [*limited, " ".join(truncate_texts([text], budget))] if budget else limited
+        if count > max_words:
+            return [*limited, " ".join(truncate_texts([text], max_words))] if max_words else limited
         limited.append(text)
-        budget -= count
+        max_words -= count
     return limited

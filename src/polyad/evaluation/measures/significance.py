@@ -20,7 +20,7 @@ _BATCH_NUMBERS = 1 << 22
 
 
 def bootstrap_interval(values: Sequence[float], seed: int, resamples: int = RESAMPLES) -> tuple[float, float]:
-    """Return the 95 per cent confidence interval of the mean by the percentile bootstrap (Efron, 1979).
+    """Return the 95 per cent confidence interval of the mean of ``values`` by the percentile bootstrap (Efron, 1979).
 
     For paired differences, this is the paired bootstrap of Sakai (2006) and Koehn (2004).
 
@@ -38,7 +38,7 @@ def bootstrap_interval(values: Sequence[float], seed: int, resamples: int = RESA
 
 
 def randomisation_test(differences: Sequence[float], seed: int) -> float:
-    """Return the two-sided p value of a paired randomisation test (Smucker, Allan and Carterette, 2007).
+    """Return the two-sided p value of a randomisation test on paired ``differences`` (Smucker et al., 2007).
 
     Each resample draws the sign of every difference at random. The observed signs count as one resample, so that the
     p value is never 0.
@@ -89,7 +89,7 @@ def correct_holm(p_values: Sequence[float]) -> list[float]:
     return corrected
 
 
-def _split_batches(rows: int, width: int) -> list[int]:
-    """Return sizes of batches that add up to ``rows``; each batch of rows with ``width`` columns fits into memory."""
-    size = max(1, _BATCH_NUMBERS // width)
-    return [min(size, rows - start) for start in range(0, rows, size)]
+def _split_batches(row_count: int, column_count: int) -> list[int]:
+    """Return batch sizes that add up to ``row_count``, so that each batch of rows fits into memory."""
+    size = max(1, _BATCH_NUMBERS // column_count)
+    return [min(size, row_count - start) for start in range(0, row_count, size)]

@@ -34,7 +34,7 @@ _SHADES = ("#000000", "#555555", "#888888")
 
 
 def can_plot(name: str) -> bool:
-    """Return whether matplotlib is installed; if not, log that the plot ``name`` is skipped."""
+    """Return whether matplotlib is installed; otherwise log that the plot ``name`` is omitted."""
     is_installed = importlib.util.find_spec("matplotlib") is not None
     if not is_installed:
         logger.warning("no picture %s, because matplotlib is missing; pip install 'polyad[plots]'", name)
@@ -91,7 +91,7 @@ COSTS: Mapping[str, tuple[str, Callable[[SystemSummary], float]]] = {
 
 
 def plot_group(summary: GroupSummary, measures: Sequence[str] = (RECALL,)) -> Iterator[tuple[str, Figure]]:
-    """Yield (name, figure) for each plot of ``measures`` and costs of systems that answered the same questions.
+    """Yield name and figure of each plot that compares systems by ``measures`` and costs on the same questions.
 
     Yield nothing if matplotlib is not installed.
     """
@@ -112,7 +112,7 @@ def plot_group(summary: GroupSummary, measures: Sequence[str] = (RECALL,)) -> It
 
 
 def _plot_measure(systems: Systems, measure: str) -> Iterator[tuple[str, Figure]]:
-    """Yield (name, figure) for each plot that compares the systems by one measure."""
+    """Yield name and figure of each plot that compares systems by one measure."""
     if not systems:
         return
     yield measure, plot_bars(systems, measure)
@@ -206,20 +206,20 @@ def plot_by_cost(systems: Systems, cost: str, measure: str = RECALL) -> Figure:
     if cost != "reading":  # unlike times, the numbers of words are of similar size
         axes.set_xscale("log")
         axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        _format_numbers(axes.xaxis)
+        _use_plain_numbers(axes.xaxis)
     axes.margins(0.15)
     _label_axes(axes, label.format(k=next(iter(systems.values())).k), measure)
     return figure
 
 
-def _format_numbers(axis: Axis) -> None:
-    """Label a logarithmic axis with plain numbers instead of powers of ten."""
+def _use_plain_numbers(axis: Axis) -> None:
+    """Label a logarithmic axis with plain numbers, such as 100, instead of powers of ten."""
     axis.set_major_formatter("{x:g}")
     axis.set_minor_formatter("")
 
 
 def _get_mean(system: SystemSummary, measure: str) -> float:
-    """Return the mean of a measure in per cent; NaN if the system has no value."""
+    """Return a system's mean of a measure in per cent; NaN if the measure was not computed for the system."""
     estimate = system.find_estimate(measure)
     return 100 * estimate.mean if estimate else nan
 
@@ -278,7 +278,7 @@ def _plot_stacked_bar(axes: Axes, row: int, encode_time: float, total_time: floa
 
 
 def plot_sensitivities(systems: Systems, measure: str = RECALL) -> Iterator[tuple[str, Figure]]:
-    """Yield (name, figure) for plots of a measure against the settings that differ between the runs.
+    """Yield name and figure of each plot of a measure against a setting that differs between the systems.
 
     One varied setting gives a line plot, two varied settings give a heat map for each retriever.
     """
@@ -293,7 +293,7 @@ def plot_sensitivities(systems: Systems, measure: str = RECALL) -> Iterator[tupl
             yield f"sensitivity-{retriever}", _plot_heat_map(runs, settings, measure)
 
 
-def _plot_setting(by_retriever: Mapping[str, Sequence[SystemSummary]], setting: str, measure: str) -> Figure:
+def _plot_setting(systems_by_retriever: Mapping[str, Sequence[SystemSummary]], setting: str, measure: str) -> Figure:
     """Return a plot of a measure over the values of one setting, one line per retriever (HyperSU, Figures 4 to 6).
 
     If questions were answered, dots show the tokens of an answer on a second axis (HyperGraphRAG, Figure 6).
@@ -301,13 +301,13 @@ def _plot_setting(by_retriever: Mapping[str, Sequence[SystemSummary]], setting: 
     figure = create_figure(7, 4.5)
     axes = figure.subplots()
     lines = {}
-    for retriever, systems in by_retriever.items():
+    for retriever, systems in systems_by_retriever.items():
         points = sorted((system.settings[setting], _get_mean(system, measure)) for system in systems)
         lines[retriever] = [x for x, _ in points], [y for _, y in points]
     _plot_lines(axes, lines)
     _label_axes(axes, escape_label(setting)[1:], measure)
     axes.legend()
-    every = [system for systems in by_retriever.values() for system in systems]
+    every = [system for systems in systems_by_retriever.values() for system in systems]
     if measure != RECALL and all(system.answer_costs for system in every):
         length_axes = axes.twinx()
         values = [system.settings[setting] for system in every]
@@ -373,8 +373,8 @@ def _plot_cumulative(axes: Axes, histograms: Mapping[str, Histogram], x_label: s
     _plot_lines(axes, lines, markersize=4, markevery=0.06)  # markers at every point would hide the dashes
     axes.set_xscale("log")
     axes.set_yscale("log")
-    _format_numbers(axes.xaxis)
-    _format_numbers(axes.yaxis)
+    _use_plain_numbers(axes.xaxis)
+    _use_plain_numbers(axes.yaxis)
     axes.set_xlabel(x_label)
     axes.grid(color="#dddddd")
 
@@ -401,7 +401,7 @@ def plot_neighbourhood(neighbourhood: Neighbourhood) -> Figure:
 
 
 def _compute_layout(neighbourhood: Neighbourhood) -> tuple[dict[str, Point], list[Point]]:
-    """Return the plot positions (x, y) of entities, by name, and of hyperedges in the neighbourhood of an entity.
+    """Return (x, y) positions for a plot of an entity's neighbourhood: of entities, by name, and of hyperedges.
 
     Entities lie on a circle in the order of the hyperedges. A hyperedge lies between the centre and its entities that
     no earlier hyperedge has.

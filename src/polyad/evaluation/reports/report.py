@@ -129,13 +129,13 @@ def group_runs(runs: Sequence[Run]) -> list[SystemGroup]:
     return list(groups.values())
 
 
-def _name_system(run: Run, retriever: str, members: Sequence[Run]) -> str:
-    """Return a unique name of a system among the runs ``members`` of its group: retriever, run folder, or both."""
-    if len(members) == 1:
+def _name_system(run: Run, retriever: str, group_runs: Sequence[Run]) -> str:
+    """Return the name of a retriever in a run, unique among the runs of a group: retriever, run folder, or both."""
+    if len(group_runs) == 1:
         return retriever
-    folders = [member.folder.name for member in members]
+    folders = [member.folder.name for member in group_runs]
     folder = run.folder.name if folders.count(run.folder.name) == 1 else str(run.folder)
-    has_one_retriever = len({name for member in members for name in member.records}) == 1
+    has_one_retriever = len({name for member in group_runs for name in member.records}) == 1
     return folder if has_one_retriever or folder == retriever else f"{folder}: {retriever}"
 
 
@@ -159,10 +159,10 @@ figure { margin: 1rem 0; } svg { max-width: 100%; height: auto; }
 <h1>Results</h1>"""
 
 
-def _format_section(group: SystemGroup, tables: Sequence[Table], drawings: Mapping[str, str]) -> str:
-    """Return HTML with the tables and plots of a group of systems; ``drawings`` are the plots as SVG, by name."""
+def _format_section(group: SystemGroup, tables: Sequence[Table], plots: Mapping[str, str]) -> str:
+    """Return HTML with the tables and the plots of a group of systems; ``plots`` contains SVG, keyed by name."""
     parts = [f"<h2>{escape(group.title)}</h2>", *map(format_html, tables)]
-    parts += [f"<figure aria-label='{escape(name)}'>{drawing}</figure>" for name, drawing in drawings.items()]
+    parts += [f"<figure aria-label='{escape(name)}'>{drawing}</figure>" for name, drawing in plots.items()]
     for title, table in (("Questions", _build_question_table(group)), ("Setup", _build_setup_table(group))):
         parts.append(f"<details><summary>{title}</summary>{format_html(table)}</details>")
     return "\n".join(parts)

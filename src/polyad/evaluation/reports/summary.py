@@ -57,7 +57,7 @@ class RecallDifference(Estimate):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SystemSummary:
-    """The mean measures and costs of one system (a retriever in an evaluation run).
+    """The mean measures and costs of one system (a retriever in one evaluation run).
 
     Attributes:
         retriever: Name of the retriever.
@@ -136,7 +136,7 @@ class GroupSummary:
 
 
 def summarise_systems(title: str, name: str, systems: Mapping[str, System], seed: int) -> GroupSummary:
-    """Return means, confidence intervals and costs of systems that answered the same questions.
+    """Return means, confidence intervals and costs of systems that answered the same questions; keys are labels.
 
     Args:
         title: Name of the data set and number of questions.
@@ -216,7 +216,7 @@ def _summarise_system(system: System, settings: Sequence[str], seed: int) -> Sys
 def _measure_answers(
     system: System, answers: Mapping[tuple[str, str], AnswerRecord], judgements: JudgementLog
 ) -> dict[str, list[float]]:
-    """Return the values of each answer measure for one system, keyed by measure, with one value per question."""
+    """Return the answer measures of a system, keyed by measure, with one value for each question with an answer."""
     logs: dict[str, JudgementLog] = {}  # keyed by question: reading all judgements for each question would be slow
     for key, attempts in judgements.attempts.items():
         logs.setdefault(key[1], JudgementLog(judgements.values)).attempts[key] = attempts
@@ -238,7 +238,7 @@ def _round(*values: float) -> tuple[float, ...]:
 
 
 def _find_baselines(systems: Mapping[str, System]) -> dict[str, str]:
-    """Return the name of the baseline of each system, keyed by system name; systems that are baselines are omitted."""
+    """Return the baseline's name for each system, keyed by system name; the baselines are no keys."""
     first_runs: dict[str, str] = {}
     for label, system in systems.items():
         first_runs.setdefault(system.retriever, label)
@@ -249,7 +249,7 @@ def _find_baselines(systems: Mapping[str, System]) -> dict[str, str]:
 
 
 def _select_judged(system: System) -> System:
-    """Return a copy of the system with only the records of questions that have gold (relevant) documents."""
+    """Return a copy of the system with only the results for questions that have gold (relevant) documents."""
     return replace(system, records=[record for record in system.records if record.query.gold])
 
 

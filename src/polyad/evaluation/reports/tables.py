@@ -262,7 +262,7 @@ def _group_records(records: Sequence[QuestionRecord]) -> dict[str, list[Question
 
 
 def build_refusal_table(systems: Systems, seed: int) -> Table:
-    """Return a table of how often each system refuses questions whose gold documents are not in the index.
+    """Return a table of how often each system rejects all passages if the relevant documents are not in the index.
 
     The result is empty if refusal was not measured.
     """
@@ -322,34 +322,37 @@ def build_protocol_table(systems: Systems) -> Table:
     ]
 
 
-def _describe_gold(system: System, log: JudgementLog) -> str:
-    """Return as text the number of questions compared with evidence statements, and the number with documents."""
+def _describe_gold(system: System, judgements: JudgementLog) -> str:
+    """Return as text how many questions were compared with evidence statements, and how many with gold documents."""
     compared = [
         record.query
         for record in system.records
-        if (system.retriever, record.query.id, RETRIEVAL_SIMILARITY) in log.values
+        if (system.retriever, record.query.id, RETRIEVAL_SIMILARITY) in judgements.values
     ]
     stated = sum(bool(query.evidence) for query in compared)
     counts = {"stated evidence": stated, "gold documents": len(compared) - stated}
     return ", ".join(f"{gold} of {words.format_count(count, 'question')}" for gold, count in counts.items() if count)
 
 
-def format_answer_rows(averages: Mapping[str, Mapping[str, Average]]) -> Table:
-    """Return a table of mean answer measures, one row per system; ``averages`` is keyed by system and measure."""
-    measures = list(dict.fromkeys(measure for by_measure in averages.values() for measure in by_measure))
-    best = {measure: _find_best([by_measure.get(measure) for by_measure in averages.values()]) for measure in measures}
+def format_answer_rows(averages_by_system: Mapping[str, Mapping[str, Average]]) -> Table:
+    """Return a table of answer measures with one row per system and one column per measure; the best mean is marked."""
+    measures = list(dict.fromkeys(measure for by_measure in averages_by_system.values() for measure in by_measure))
+    best = {
+        measure: _find_best([by_measure.get(measure) for by_measure in averages_by_system.values()])
+        for measure in measures
+    }
     return [
         {
             "retriever": name,
             **{measure: _format_average(by_measure.get(measure), best[measure]) for measure in measures},
         }
-        for name, by_measure in averages.items()
+        for name, by_measure in averages_by_system.items()
         if measures
     ]
 
 
 def _find_best(averages: Sequence[Average | None]) -> float | None:
-    """Return the highest mean among averages of enough questions; None unless at least two averages are sufficient."""
+    """Return the highest mean to mark as best; None unless two means have a value for enough questions."""
     values = [average.value for average in averages if average and average.is_sufficient and average.value is not None]
     return max(values) if len(values) > 1 else None
 

@@ -65,7 +65,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A comparison of a system with a baseline system: the difference in each measure.
+    """The difference between a system and a baseline system in each measure.
 
     Attributes:
         first: The baseline.
@@ -116,8 +116,8 @@ def _split_name(name: str) -> tuple[Path, str]:
     return Path(folder), retriever
 
 
-def pair_systems(groups: Sequence[Sequence[System]]) -> list[tuple[System, System]]:
-    """Return the pairs of systems to compare, baseline first; ``groups`` lists the systems (retrievers) of each run.
+def pair_systems(systems_by_run: Sequence[Sequence[System]]) -> list[tuple[System, System]]:
+    """Return the pairs (baseline, system) to compare, from the systems (retrievers) of one or two runs.
 
     In one run, the first retriever is the baseline of all other retrievers. In two runs, each retriever is compared
     with itself if both runs have it. If the first run has only one retriever, that retriever is the baseline of all.
@@ -125,13 +125,15 @@ def pair_systems(groups: Sequence[Sequence[System]]) -> list[tuple[System, Syste
     Raises:
         ConfigurationError: there is nothing to compare, or the systems were asked different questions.
     """
-    if len(groups) == 1:
-        pairs = [(groups[0][0], system) for system in groups[0][1:]]
-    elif len(groups[0]) == 1:
-        pairs = [(groups[0][0], system) for system in groups[1]]
+    if len(systems_by_run) == 1:
+        pairs = [(systems_by_run[0][0], system) for system in systems_by_run[0][1:]]
+    elif len(systems_by_run[0]) == 1:
+        pairs = [(systems_by_run[0][0], system) for system in systems_by_run[1]]
     else:
-        by_retriever = {system.retriever: system for system in groups[0]}
-        pairs = [(by_retriever[system.retriever], system) for system in groups[1] if system.retriever in by_retriever]
+        by_retriever = {system.retriever: system for system in systems_by_run[0]}
+        pairs = [
+            (by_retriever[system.retriever], system) for system in systems_by_run[1] if system.retriever in by_retriever
+        ]
     if not pairs:
         raise ConfigurationError(
             "there is nothing to compare: expected two runs of the same retriever, one run of several, or retrievers "
@@ -148,7 +150,7 @@ def pair_systems(groups: Sequence[Sequence[System]]) -> list[tuple[System, Syste
 
 
 def choose_measures(pairs: Sequence[tuple[System, System]]) -> list[str]:
-    """Return the names of measures that the systems' data set supports: of ranked documents or of evidence statements.
+    """Return the names of the measures that the compared systems have: of ranked documents, or of evidence statements.
 
     The list is empty if the data set has neither gold documents nor evidence statements.
     """

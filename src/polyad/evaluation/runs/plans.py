@@ -128,13 +128,15 @@ ABLATIONS = _load_ablations()
 """Variants by retriever that show what each part of a method contributes, as far as parts are settings."""
 
 
-def build_grid(sweep: Mapping[str, Sequence[Value]]) -> list[Variant]:
-    """Return one variant of the settings for each combination of values; ``sweep`` lists the values of each setting.
+def build_grid(values_by_setting: Mapping[str, Sequence[Value]]) -> list[Variant]:
+    """Return one variant of the settings for each combination of the values of several settings.
 
     >>> [variant.name for variant in build_grid({"hypersu.decay": [0.3, 0.5]})]
     ['hypersu.decay=0.3', 'hypersu.decay=0.5']
     """
-    combinations = [dict(zip(sweep, values, strict=True)) for values in itertools.product(*sweep.values())]
+    combinations = [
+        dict(zip(values_by_setting, values, strict=True)) for values in itertools.product(*values_by_setting.values())
+    ]
     return [
         Variant(
             ", ".join(f"{name}={_format_value(value)}" for name, value in values.items()),
@@ -243,7 +245,7 @@ def _build_plan(folder: Path, content: Mapping[str, Any]) -> Plan:
 
 
 def _require_valid(key: str, value: Any) -> None:
-    """Raise an error unless ``key`` is a key of an experiment's TOML file and ``value`` is allowed for this key."""
+    """Raise an error unless ``key`` may be in an experiment's TOML file and ``value`` is a valid value of this key."""
     if key not in _TYPES:
         raise _KeyError(key, f"{key} is no key of an experiment; expected some of {', '.join(_TYPES)}")
     if type(value) is not _TYPES[key]:
@@ -260,22 +262,29 @@ def _require_valid(key: str, value: Any) -> None:
                 raise _KeyError(key, f"{key} has {name!r}; expected some of {', '.join(filter(None, _NAMES[key]))}")
 
 
-def _build_variants(content: Mapping[str, Any]) -> list[Variant]:
-    """Return one variant for each combination of settings, preset, method and answering mode of an experiment."""
+def _build_variants(plan: Mapping[str, Any]) -> list[Variant]:
+    """Return the variants of an experiment's TOML file: combinations of settings, preset, method and answering mode."""
     variants = []
-    for name, settings in content.get("variants", {}).items():
+    for name, settings in plan.get("variants", {}).items():
         if not isinstance(settings, dict):
             raise _KeyError(name, f"the variant {name!r} is {settings!r}; expected settings by section.key")
         variants.append(Variant(name, _flatten(settings)))
         _require_settings({key: [value] for key, value in variants[-1].settings.items()})
-    sweep = _flatten(content.get("sweep", {}))
+    sweep = _flatten(plan.get("sweep", {}))
     _require_settings(sweep)
     variants += build_grid(sweep) if sweep else []
-    presets, methods, modes = (content.get(key, [""]) for key in ("presets", "methods", "answering"))
+    presets, methods, modes = (plan.get(key, [""]) for key in ("presets", "methods", "answering"))
     return [
         replace(
             variant,
-            name=", ".join([*_label(presets, preset), *_label(methods, method), variant.name, *_label(modes, mode)]),
+            name=", ".join(
+                [
+                    *_list_name_part(presets, preset),
+                    *_list_name_part(methods, method),
+                    variant.name,
+                    *_list_name_part(modes, mode),
+                ]
+            ),
             settings={**variant.settings, **ANSWERING_MODES.get(mode, {})},
             method=method,
             preset=preset,
@@ -288,15 +297,15 @@ def _build_variants(content: Mapping[str, Any]) -> list[Variant]:
 
 
 def _flatten(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return nested TOML tables as one flat dictionary with keys ``section.key``."""
+    """Return nested TOML tables as one dictionary with keys such as ``section.key``."""
     flat: dict[str, Any] = {}
     for name, value in settings.items():
         flat |= {f"{name}.{key}": item for key, item in value.items()} if isinstance(value, dict) else {name: value}
     return flat
 
 
-def _label(choices: Sequence[str], choice: str) -> list[str]:
-    """Return a list with ``choice``, a part of a variant's name, or an empty list if there is only one choice."""
+def _list_name_part(choices: Sequence[str], choice: str) -> list[str]:
+    """Return a list with ``choice``, a part of a variant's name; empty if there are no other choices."""
     return [choice or "none"] if len(choices) > 1 else []
 
 

@@ -110,7 +110,7 @@ class QuestionRecord:
         return [passage.passage_id for passage in self.passages[:k]]
 
     def count_words_to_read(self, k: int) -> int:
-        """Return the number of words of all passages before the first passage of the (``k`` + 1)-th document."""
+        """Return how many words the ranked passages have until ``k`` different documents are complete."""
         documents: set[str] = set()
         words = 0
         for passage in self.passages:
@@ -121,7 +121,7 @@ class QuestionRecord:
         return words
 
     def get_documents_within(self, max_words: int) -> list[str]:
-        """Return the ids of the documents whose passages, in rank order, fit into a total of ``max_words`` words.
+        """Return the distinct documents of the first passages that together have at most ``max_words`` words.
 
         Reading stops at the first passage that does not fit. This compares retrievers of long and of short passages by
         the amount of text that a reader reads.
@@ -136,10 +136,10 @@ class QuestionRecord:
 
 
 def find_missing_questions(
-    stored: Container[tuple[str, str]], retriever: str, queries: Iterable[Question]
+    stored_keys: Container[tuple[str, str]], retriever: str, queries: Iterable[Question]
 ) -> list[Question]:
-    """Return the questions for which ``retriever`` has no record; ``stored`` contains keys (retriever, question id)."""
-    return [query for query in queries if (retriever, query.id) not in stored]
+    """Return the questions without a stored result of ``retriever``; a key is (retriever, question id)."""
+    return [query for query in queries if (retriever, query.id) not in stored_keys]
 
 
 Histogram = Mapping[int, int]
@@ -221,7 +221,7 @@ def compute_statistics(catalogue: Catalogue) -> HypergraphStatistics:
 
 
 def compute_mean(histogram: Histogram) -> float:
-    """Return the mean of the values that a histogram counts; 0 for an empty histogram.
+    """Return the mean of a histogram, which maps each value to its count; 0 for an empty histogram.
 
     >>> compute_mean({2: 1, 4: 3})
     3.5
@@ -234,14 +234,16 @@ def _count(sizes: Iterable[int]) -> Histogram:
     return dict(sorted(Counter(sizes).items()))
 
 
-def _find_example_entity(memberships: Mapping[str, Sequence[str]], members: Mapping[str, Sequence[str]]) -> str | None:
-    """Return the key of the entity with the most hyperedges, among entities with few enough neighbours for a plot.
+def _find_example_entity(
+    memberships: Mapping[str, Sequence[str]], entities_by_hyperedge: Mapping[str, Sequence[str]]
+) -> str | None:
+    """Return the key of the entity with the most hyperedges and few enough neighbours for a plot; None without one.
 
-    ``memberships`` maps entity keys to hyperedge ids, ``members`` maps hyperedge ids to entity keys. Entities with
-    digits in their key, such as numbers and dates, are skipped. Return None if the index has no suitable entity.
+    ``memberships`` maps entity keys to hyperedge ids, ``entities_by_hyperedge`` maps hyperedge ids to entity keys.
+    Entities with digits in their key, such as numbers and dates, are skipped.
     """
     neighbours = {
-        key: len({member for id in ids for member in members[id]}) - 1
+        key: len({member for id in ids for member in entities_by_hyperedge[id]}) - 1
         for key, ids in memberships.items()
         if len(ids) in _EXAMPLE_DEGREES and not any(letter.isdigit() for letter in key)
     }

@@ -115,7 +115,7 @@ def ask_questions(
     asked_before: int = 0,
     measure_coverage: MeasureCoverage | None = None,
 ) -> Iterator[tuple[QuestionRecord, Evidence]]:
-    """Search with each question and yield the record of the result (ranking, times, tokens) and the retrieved evidence.
+    """Search for each question, and yield a record of the result (ranking, times, tokens) with the evidence.
 
     The pair is yielded before the next question is asked. There is no warm-up: the first question counts.
 
@@ -172,7 +172,7 @@ def summarise_records(retriever: str, records: Sequence[QuestionRecord], k: int)
     judged = [record for record in records if record.query.gold]
     latencies = [record.milliseconds for record in records]
     kinds = ("recall", "all_recall", "mrr", "hits", "ndcg")
-    measures: dict[str, Any] = {kind: _average(f"{kind}@{k}", judged) for kind in kinds}
+    measures: dict[str, Any] = {kind: _average_measure(f"{kind}@{k}", judged) for kind in kinds}
     return RetrieverResult(
         retriever,
         latency_p50=statistics.median(latencies),
@@ -180,19 +180,19 @@ def summarise_records(retriever: str, records: Sequence[QuestionRecord], k: int)
         encode_p50=statistics.median(record.encode_ms for record in records),
         llm_tokens_per_query=statistics.fmean(record.llm_tokens for record in records),
         llm_tokens_uncached_per_query=statistics.fmean(record.llm_tokens_uncached for record in records),
-        recall_at_words={budget: _average(f"recall@{budget}w", judged) for budget in WORD_BUDGETS},
+        recall_at_words={budget: _average_measure(f"recall@{budget}w", judged) for budget in WORD_BUDGETS},
         **measures,
         **_summarise_coverage(records),
     )
 
 
-def _average(measure: str, records: Sequence[QuestionRecord]) -> float | None:
-    """Return the mean over ``records`` of the measure with this name; None if ``records`` is empty."""
+def _average_measure(measure: str, records: Sequence[QuestionRecord]) -> float | None:
+    """Return the mean of a measure, such as ``recall@5``, over ``records``; None if there are no records."""
     return statistics.fmean(map(parse_measure(measure), records)) if records else None
 
 
 def _summarise_coverage(records: Sequence[QuestionRecord]) -> dict[str, Any]:
-    """Return the mean recall of evidence statements for each word budget, and the highest mean recall that is possible.
+    """Return the mean recall of evidence statements within each word budget, and the highest possible mean.
 
     The keys are fields of :class:`RetrieverResult`. The result is empty if the data set has no evidence statements.
     """
@@ -208,10 +208,10 @@ def _summarise_coverage(records: Sequence[QuestionRecord]) -> dict[str, Any]:
     }
 
 
-def track_questions(questions: Sequence[str], progress: Progress, name: str) -> Iterator[str]:
-    """Yield each question after a call of ``progress``, whose label contains ``name``."""
+def track_questions(questions: Sequence[str], progress: Progress, retriever: str) -> Iterator[str]:
+    """Yield each question, after ``progress`` was called with its number and the name of the retriever."""
     for number, question in enumerate(questions):
-        progress(number, len(questions), f"questions, {name}")
+        progress(number, len(questions), f"questions, {retriever}")
         yield question
 
 
@@ -223,7 +223,7 @@ FALSE_REFUSALS = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """How often a retriever scores every passage below a threshold if the relevant documents are not in the index.
+    """How often a retriever refuses, because no passage reaches a threshold, after relevant documents were removed.
 
     Attributes:
         flags: Whether each question without its gold documents is refused.
@@ -280,19 +280,21 @@ def require_gold_documents(dataset: Dataset) -> None:
 
 
 def measure_refusal(
-    records: Sequence[QuestionRecord], without_gold: Mapping[tuple[str, str], QuestionRecord]
+    records_with_gold: Sequence[QuestionRecord], records_without_gold: Mapping[tuple[str, str], QuestionRecord]
 ) -> Refusal | None:
-    """Return how often a retriever refuses questions whose relevant documents were removed from the index.
+    """Return how often a retriever refuses questions after their relevant documents were removed from the index.
 
     A question is refused if its best passage scores below a threshold. At most 5 per cent of the questions with gold
     documents are below the threshold. This is the measure of ``benchmarks/manuals.py``. Return None if refusal was not
     measured.
 
     Args:
-        records: Records of the whole index.
-        without_gold: Records of the index without gold documents, by retriever and question id.
+        records_with_gold: Records of the whole index.
+        records_without_gold: Records of the index without gold documents, by retriever and question id.
     """
-    pairs = [(record, without_gold[record.key]) for record in records if record.key in without_gold]
+    pairs = [
+        (record, records_without_gold[record.key]) for record in records_with_gold if record.key in records_without_gold
+    ]
     if not pairs:
         return None
     passages = [passage for pair in pairs for record in pair for passage in record.passages]
@@ -309,13 +311,13 @@ def measure_refusal(
     return Refusal(flags, compute_roc_auc(with_gold, without), "relevance" if is_calibrated else "score")
 
 
-def find_refusal_threshold(values: Sequence[float]) -> float:
-    """Return the score threshold below which at most 5 per cent of ``values`` lie.
+def find_refusal_threshold(best_scores: Sequence[float]) -> float:
+    """Return the threshold below which at most 5 per cent of the questions' best scores lie.
 
     >>> find_refusal_threshold([0.1, *[0.5] * 19]), find_refusal_threshold([0.1, 0.5])
     (0.5, 0.1)
     """
-    return sorted(values)[int(FALSE_REFUSALS * len(values))]
+    return sorted(best_scores)[int(FALSE_REFUSALS * len(best_scores))]
 
 
 def compute_roc_auc(positives: Sequence[float], negatives: Sequence[float]) -> float:

@@ -301,11 +301,11 @@ def _make_run_folder(folder: Path) -> None:
 
 
 def _require_same_run(folder: Path, earlier: Json, current: Json, *, has_replies: bool) -> None:
-    """Raise ConfigurationError if a run folder's ``earlier`` manifest and the ``current`` manifest differ in settings.
+    """Raise ConfigurationError if the settings of a stored run (``earlier``) and of this run (``current``) differ.
 
     The language model may differ as long as no language model has replied.
     """
-    earlier, current = (_select_model_settings(manifest, has_replies) for manifest in (earlier, current))
+    earlier, current = (_remove_free_settings(manifest, has_replies) for manifest in (earlier, current))
     for name in sorted((earlier.keys() | current.keys()) - {"retrievers"}):
         if earlier.get(name) != current.get(name):
             key, before, after = _find_difference(name, earlier.get(name), current.get(name))
@@ -315,8 +315,8 @@ def _require_same_run(folder: Path, earlier: Json, current: Json, *, has_replies
             )
 
 
-def _select_model_settings(manifest: Json, has_replies: bool) -> Json:
-    """Return the manifest without the language-model settings that may change while a run is continued.
+def _remove_free_settings(manifest: Json, has_replies: bool) -> Json:
+    """Return the manifest without the language-model settings that may differ when a run is continued.
 
     These are all settings of the model if no model has replied (``has_replies`` is false), otherwise the settings that
     change no reply.
@@ -331,7 +331,7 @@ def _select_model_settings(manifest: Json, has_replies: bool) -> Json:
 
 
 def _find_difference(name: str, before: object, after: object) -> tuple[str, object, object]:
-    """Return the first difference of two JSON values as (dotted key, old value, new value)."""
+    """Return the first difference between two JSON values: its key, such as ``name.key``, the old and the new value."""
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         for key in sorted(before.keys() | after.keys()):
             if before.get(key) != after.get(key):
