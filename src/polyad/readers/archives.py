@@ -51,12 +51,12 @@ class _RootReached(Exception):  # noqa: N818  # not an error: leaves the parser 
 
 
 @contextmanager
-def open_archive(data: bytes, kind: str, *, max_text: int) -> Iterator[zipfile.ZipFile]:
-    """Yield an open ZIP archive, after checking that its parts can be unpacked and parsed safely.
+def open_archive(data: bytes, file_kind: str, *, max_text: int) -> Iterator[zipfile.ZipFile]:
+    """Yield an open ZIP archive whose parts are safe to unpack; ``file_kind``, such as "a workbook", is for messages.
 
     Args:
         data: The bytes of the file.
-        kind: The expected file type with its article, for messages: "an EPUB book".
+        file_kind: The expected file type with its article, for messages: "an EPUB book".
         max_text: Bytes that the XML and HTML parts may unpack to.
 
     Raises:
@@ -71,14 +71,14 @@ def open_archive(data: bytes, kind: str, *, max_text: int) -> Iterator[zipfile.Z
     except ReadError:
         raise
     except Exception as error:  # each library raises its own exceptions for damaged files
-        raise ReadError(f"not {kind}, or damaged: {to_single_line(str(error)) or type(error).__name__}") from error
+        raise ReadError(f"not {file_kind}, or damaged: {to_single_line(str(error)) or type(error).__name__}") from error
 
 
 @contextmanager
 def open_office_file(
     data: bytes, kind: str, *, max_text: int, max_tags: int | None = None
 ) -> Iterator[tuple[str, dict[str, MetadataValue]]]:
-    """Yield title (may be empty) and metadata of an Office file, after checks that libraries can parse the file safely.
+    """Yield title and metadata of an Office file, after checks that libraries can parse the file safely.
 
     A library may read ``data`` inside the block: no XML part declares a document type, all parts together have at most
     ``max_tags`` tags, and the other checks, arguments and errors are the same as in :func:`open_archive`.
@@ -91,7 +91,7 @@ def open_office_file(
 
 
 def _check_sizes(archive: zipfile.ZipFile, max_text: int) -> None:
-    """Raise ReadError if the parts of an archive are encrypted, or if their stated sizes exceed the limits.
+    """Raise ReadError if parts of an archive are encrypted or too large: over ``max_text`` bytes of XML and HTML.
 
     No part unpacks to more than its stated size.
     """

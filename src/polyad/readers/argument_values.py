@@ -98,7 +98,7 @@ def parse_column_name(column: str) -> tuple[str, RoleDeclaration | None]:
 
 
 def build_arguments(role: str, value: object, declaration: RoleDeclaration = UNDECLARED) -> Iterator[Argument]:
-    """Yield the arguments of a fact in a JSON value of the role ``role``: one argument, or one for each item of a list.
+    """Yield the arguments of a fact for a JSON ``value``: one argument, or one for each item of a list.
 
     An object is ``{"entity": "Q42", "label": ..., "aliases": [...]}`` or ``{"value": 5, "unit": "mg", "type": ...}``;
     any other object is an argument whose value is its JSON. Null, an empty list and blank text are arguments too.
@@ -111,13 +111,13 @@ def build_arguments(role: str, value: object, declaration: RoleDeclaration = UND
             if item.strip():
                 yield _build_argument(role, item.strip(), declaration)
     elif isinstance(value, dict) and (key := next((key for key in _IDENTITIES if key in value), "")):
-        yield from _build_described(role, value, value[key], declaration)
+        yield from _build_arguments_with_unit(role, value, value[key], declaration)
     else:
         yield _build_argument(role, value, declaration)
 
 
 def parse_cell_arguments(role: str, text: str, declaration: RoleDeclaration = UNDECLARED) -> Iterator[Argument]:
-    """Yield the arguments of a fact in ``text``, a table cell, which may contain a JSON list of several values."""
+    """Yield the arguments of a fact for ``text``, a table cell with one value or a JSON list of values."""
     if text.strip().startswith("["):
         try:
             value = json.loads(text, parse_float=VerbatimFloat, parse_int=parse_json_integer)
@@ -130,7 +130,7 @@ def parse_cell_arguments(role: str, text: str, declaration: RoleDeclaration = UN
 
 
 def _parse_declaration(role: str, declared_type: object) -> RoleDeclaration:
-    """Parse the type that ``schema.toml`` declares for a role. Raise ReadError if the type is invalid."""
+    """Return the type that ``schema.toml`` declares for a role; raise ReadError for an invalid type."""
     separator: object = ""
     if isinstance(declared_type, dict):
         separator, declared_type = declared_type.get("separator", ""), declared_type.get("type", "entity")
@@ -145,10 +145,10 @@ def _parse_declaration(role: str, declared_type: object) -> RoleDeclaration:
     return declaration
 
 
-def _build_described(
+def _build_arguments_with_unit(
     role: str, record: dict[str, object], value: object, declaration: RoleDeclaration
 ) -> Iterator[Argument]:
-    """Yield the arguments of a fact in ``record``, a JSON object with a value and, for example, its unit or aliases.
+    """Yield the arguments of a fact for ``record``, a JSON object with a ``value`` and its unit, type or aliases.
 
     If the value is a list, there is one argument for each item, and the other keys apply to all.
     """

@@ -59,7 +59,7 @@ def read_docx(data: bytes) -> Content:
 
 
 def _find_title_paragraphs(document: Any) -> list[str]:
-    """Return the paragraphs with the style *Title*, whose internal name is the same in every language of Word."""
+    """Return the paragraphs with Word's style *Title*, in a document of any language."""
     return [
         to_single_line(extract_raw_text_from_element(child))
         for child in document.children

@@ -28,7 +28,7 @@ class _Message(Message):
     """An e-mail message with shortened headers, because the library parses long headers in quadratic time."""
 
     def get(self, name: str, failobj: Any = None) -> Any:
-        """Return the e-mail header ``name``, shortened to its first characters."""
+        """Return the e-mail header ``name`` without the text beyond a length limit; ``failobj`` if it is missing."""
         value = super().get(name, failobj)
         return value if value is failobj else str(value)[:_MAX_HEADER]
 
@@ -81,7 +81,7 @@ def _format_date(header: str) -> str:
 
 
 def _split_parts(message: Message) -> tuple[list[str], list[str], list[str]]:
-    """Return the plain texts, the HTML parts and the attachment names of a message, as three lists."""
+    """Return three lists of a message's contents: plain texts, HTML parts, and names of attachments."""
     plain_texts: list[str] = []
     html_parts: list[str] = []
     attachments: list[str] = []

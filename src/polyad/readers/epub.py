@@ -81,15 +81,16 @@ def read_epub(data: bytes) -> Content:
     return Content(clean_stated_title(title), text, tuple(sections), metadata=metadata)
 
 
-def _shift_sections(chapter: Content, name: str, start: int, end: int) -> Iterator[Section]:
+def _shift_sections(chapter: Content, name: str, chapter_start: int, chapter_end: int) -> Iterator[Section]:
     """Yield the sections of a chapter with offsets in the text of the whole book.
 
-    ``start`` and ``end`` are the chapter's span in the book. A chapter without sections becomes one section ``name``.
+    ``chapter_start`` and ``chapter_end`` are the chapter's span in the book. A chapter without sections becomes one
+    section ``name``.
     """
     for section in chapter.sections:
-        yield Section(section.name, section.start + start, section.end + start)
+        yield Section(section.name, section.start + chapter_start, section.end + chapter_start)
     if not chapter.sections and name:
-        yield Section(name, start, end)
+        yield Section(name, chapter_start, chapter_end)
 
 
 def _find_package_path(archive: ZipFile) -> str:
@@ -101,7 +102,7 @@ def _find_package_path(archive: ZipFile) -> str:
 
 
 def _list_items(package: Element, package_path: str) -> dict[str, _Item]:
-    """Return the files that the package document of a book lists, by id."""
+    """Return the files that the package document of a book lists, keyed by id."""
     return {
         element.get("id", ""): _Item(
             _resolve_reference(package_path, element.get("href", "")), element.get("properties", "")
@@ -110,10 +111,10 @@ def _list_items(package: Element, package_path: str) -> dict[str, _Item]:
     }
 
 
-def _resolve_reference(base: str, reference: str) -> str:
-    """Return the archive path of a reference (a relative URL) in the file ``base``."""
+def _resolve_reference(referring_file: str, reference: str) -> str:
+    """Return the archive path to which a relative URL in the file ``referring_file`` leads."""
     path = unquote(urlsplit(reference).path)
-    return posixpath.normpath(posixpath.join(posixpath.dirname(base), path))
+    return posixpath.normpath(posixpath.join(posixpath.dirname(referring_file), path))
 
 
 def _list_chapters(package: Element, items: Mapping[str, _Item]) -> Iterator[_Item]:
@@ -129,16 +130,16 @@ def _find_contents_pages(package: Element, package_path: str) -> set[str]:
     return {_resolve_reference(package_path, page.get("href", "")) for page in guide if page.get("type") == "toc"}
 
 
-def _reject_encrypted(archive: ZipFile, spine: list[_Item]) -> None:
-    """Raise ReadError if a chapter of an EPUB book is encrypted; encrypted fonts are ignored."""
+def _reject_encrypted(archive: ZipFile, chapters: list[_Item]) -> None:
+    """Raise ReadError if a chapter of an EPUB book is encrypted; encrypted fonts are allowed."""
     if _ENCRYPTION in archive.namelist():
         references = parse_xml(archive.read(_ENCRYPTION)).iterfind(".//{*}CipherReference")
-        if {reference.get("URI") for reference in references} & {item.path for item in spine}:
+        if {reference.get("URI") for reference in references} & {item.path for item in chapters}:
             raise ReadError("encrypted (DRM); export it without")
 
 
 def _read_chapter_names(archive: ZipFile, items: Mapping[str, _Item]) -> dict[str, str]:
-    """Return the name of each chapter file, by path: the first entry for the file in the tables of contents.
+    """Return the name of each chapter file, keyed by path: its first entry in the tables of contents.
 
     Later entries name parts of the chapter.
     """
@@ -156,7 +157,7 @@ def _read_chapter_names(archive: ZipFile, items: Mapping[str, _Item]) -> dict[st
 
 
 def _list_contents_entries(contents: Element) -> Iterator[tuple[str, str]]:
-    """Yield reference (a relative URL) and name of each entry in a table of contents (NCX or EPUB 3 navigation)."""
+    """Yield a relative URL and a name for each entry in a table of contents (NCX or EPUB 3 navigation)."""
     for point in contents.iter(f"{_NCX}navPoint"):
         target = point.find(f"{_NCX}content")
         if target is not None:

@@ -178,11 +178,11 @@ class FileReader:
         return self._select_files(start_paths, self.skipped)
 
     def _select_files(self, start_paths: list[Path], skipped: list[str]) -> Iterator[Path | Failure]:
-        """Yield the path of each file to read, and a Failure for each inaccessible file.
+        """Yield the path of each file to read, and a Failure for each inaccessible file; other files go to ``skipped``.
 
         Files of unsupported types and minified source code are appended to ``skipped``.
         """
-        for path in self._walk(start_paths):
+        for path in self._walk_folders(start_paths):
             if isinstance(path, Failure) or path in start_paths:
                 yield path
             elif path.suffix.lower() not in self._extensions or _is_minified(path):
@@ -202,7 +202,7 @@ class FileReader:
                     yield Failure(format_path(path), format_reason(error))
 
     def _queue_file(self, path: Path, workers: WorkerPool) -> _QueuedFile:
-        """Return the queue entry of a file; a worker process reads the file if it is large or of a complex format."""
+        """Return a queue entry for a file; a worker process starts to read the file unless it is small and simple."""
         extension = path.suffix.lower()
         if extension not in self._extensions:
             formats = [name for name in self._extensions if name not in _SOURCE_CODE]
@@ -215,7 +215,7 @@ class FileReader:
         is_in_process = not function or (function in _FAST_READERS and status.st_size <= _SMALL_FILE)
         return _QueuedFile(path, status.st_size, function, None if is_in_process else workers.submit(path, function))
 
-    def _walk(self, start_paths: list[Path]) -> Iterator[Path | Failure]:
+    def _walk_folders(self, start_paths: list[Path]) -> Iterator[Path | Failure]:
         """Yield each file in or below ``start_paths``, and a Failure for each file that cannot or must not be read.
 
         The walk is iterative: folders may nest deeper than Python's stack.
@@ -241,7 +241,7 @@ class FileReader:
                 yield Failure(format_path(path), format_reason(error))
 
     def _check_access(self, path: Path, root: Path | None, is_folder: bool) -> None:
-        """Raise ReadError for a file below ``/proc`` or ``/sys``, and for a link that leads outside ``root``.
+        """Raise ReadError for a file below ``/proc`` or ``/sys``, or a link that leads outside the folder ``root``.
 
         Args:
             path: A file or folder.
@@ -266,7 +266,7 @@ class FileReader:
     def _read_documents(
         self, file: _QueuedFile, workers: WorkerPool, on_progress: Callable[[str], None]
     ) -> Iterator[Document | Failure]:
-        """Yield the documents in a queued file; ``on_progress`` receives the file name and the current page."""
+        """Yield the documents in a file of the queue; ``on_progress`` receives the file name and the current page."""
         path, _, function, job = file
         name = format_path(path)
         if not function:
@@ -281,7 +281,7 @@ class FileReader:
         yield _build_document(path, name, content)
 
     def _read_records(self, file: _QueuedFile, name: str, workers: WorkerPool) -> Iterator[Document | Failure]:
-        """Yield the documents of a file with one document per line or row, within the limits of the settings."""
+        """Yield the documents of a file with one document per line or row, such as CSV."""
         file_metadata, settings = get_file_metadata(file.path), self._settings
         function = self._many_documents[file.path.suffix.lower()]
         if file.size <= _SMALL_FILE:
@@ -310,7 +310,7 @@ class FileReader:
 
 
 def _prefetch(items: Iterator[_QueuedFile | Failure], count: int) -> Iterator[_QueuedFile | Failure]:
-    """Yield ``items``, but request up to ``count`` items in advance, so that worker processes stay busy."""
+    """Yield the ``items`` of an iterator that is always ``count`` items ahead, so that worker processes stay busy."""
     queue = deque(islice(items, count))
     while queue:
         yield queue.popleft()
@@ -318,7 +318,7 @@ def _prefetch(items: Iterator[_QueuedFile | Failure], count: int) -> Iterator[_Q
 
 
 def _build_document(path: Path, name: str, content: Content) -> Document:
-    """Return the document of a file. The file name is the title if the content states no title or a generic one."""
+    """Return a document with the content of a file; the file name is the title if the content has no specific title."""
     metadata = {**get_file_metadata(path), **content.metadata}
     title = content.title
     if not title or is_generic_name(title):

@@ -22,7 +22,7 @@ _LINE = re.compile(r"^([A-Za-z][\w -]{0,60}):[ \t]*(\S.*)$", re.MULTILINE)
 
 
 class FrontMatter(NamedTuple):
-    """The title, URL and metadata in front matter (a block of metadata before a text), which ends at offset ``end``."""
+    """The title, URL and metadata in a block of metadata before a text, and the offset at which the block ends."""
 
     end: int = 0
     title: str = ""
@@ -40,7 +40,7 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc, unused-ignore]  # its base
 
 
 def parse_front_matter(text: str) -> FrontMatter:
-    """Return title, URL and metadata in the front matter of a text: YAML or TOML between delimiters; may be empty."""
+    """Return title, URL and metadata from the YAML or TOML block at the start of a text; without a block, empty."""
     if match := _YAML.match(text):
         values = _parse_yaml(match[1])
     elif match := _TOML.match(text):
@@ -60,7 +60,7 @@ def parse_front_matter(text: str) -> FrontMatter:
 
 
 def _parse_yaml(text: str) -> dict[str, object]:
-    """Return a YAML mapping as a dictionary; if the YAML is malformed, each line is split at the first colon."""
+    """Return YAML as a dictionary; if the YAML is malformed, split each line at its first colon."""
     try:
         values = yaml.load(text, _Loader)  # _Loader is safe: a subclass of SafeLoader
     except (yaml.YAMLError, ValueError, RecursionError):

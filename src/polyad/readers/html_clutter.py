@@ -57,7 +57,7 @@ _QUOTING = frozenset({"blockquote", "figure", "aside"})
 
 
 class ClutterDetector:
-    """Detects elements of an HTML page that are not content, such as navigation.
+    """Detects the elements of an HTML page that are not content, such as navigation.
 
     An element that contains the main content, or the first heading of the highest rank, is never clutter by its class.
     """
@@ -109,7 +109,7 @@ def _is_permalink(node: ElementNode) -> bool:
 
 
 def _get_only_text(node: ElementNode) -> str:
-    """Return the text of an HTML element that contains only text; otherwise ``x``, a text that no permalink has."""
+    """Return the text of an HTML element that contains only text; otherwise "x", which is no permalink's text."""
     child = node.first_child
     if child is None:
         return ""

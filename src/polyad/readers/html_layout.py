@@ -320,7 +320,7 @@ class _Page:
 
 
 def _walk_nodes(root: DOMNode, is_clutter: Callable[[ElementNode], bool]) -> Iterator[tuple[DOMNode, bool]]:
-    """Yield each node under ``root`` with True when entering the node, and with False when leaving an element."""
+    """Yield each node under ``root`` with True at its start, and again with False at the end of an element."""
     ancestors: list[DOMNode] = []  # iterative: pages nest deeper than Python's stack
     node = root.first_child
     while node is not None or ancestors:
@@ -338,9 +338,9 @@ def _walk_nodes(root: DOMNode, is_clutter: Callable[[ElementNode], bool]) -> Ite
         node = node.next
 
 
-def _prefix_name(name: str, text: str) -> str:
+def _prefix_name(column: str, text: str) -> str:
     """Return a table cell as ``column: text`` if the column name is short and differs from the text."""
-    return f"{name}: {text}" if name and text and len(name) <= _MAX_COLUMN_NAME and name != text else text
+    return f"{column}: {text}" if column and text and len(column) <= _MAX_COLUMN_NAME and column != text else text
 
 
 def _parse_number(text: str | None, default: int) -> int:

@@ -84,7 +84,7 @@ def _clean_lines(text: str) -> Iterator[str]:
 
 
 def _remove_comments(line: str, is_comment: bool, may_open: bool) -> tuple[str, bool]:
-    """Return ``line`` without HTML comments, and whether a comment continues on the next line.
+    """Return two results: ``line`` without HTML comments, and whether a comment continues on the next line.
 
     ``is_comment`` states whether the line starts inside a comment, and ``may_open`` whether a comment may start in the
     line.

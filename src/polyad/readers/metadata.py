@@ -33,7 +33,7 @@ _RESERVED = 6  # keys that polyad adds: four about the file, TITLE_FROM and LEFT
 
 
 def build_metadata(pairs: Iterable[tuple[str, object]]) -> dict[str, MetadataValue]:
-    """Return document metadata from (key, value) pairs, with values converted to strings, numbers or lists of strings.
+    """Return document metadata from (key, value) pairs, with values as strings, numbers or lists of strings.
 
     Nested values become JSON. Null and blank values are omitted. A key that occurs again with another value gets a
     number. Keys beyond the maximum are listed under :data:`LEFT_OUT`.
@@ -47,7 +47,7 @@ def build_metadata(pairs: Iterable[tuple[str, object]]) -> dict[str, MetadataVal
         value = _convert_value(raw_value)
         if value is None:
             continue
-        key = _find_free_key(to_single_line(name)[:_MAX_KEY] or "unnamed", value, metadata)
+        key = _choose_key(to_single_line(name)[:_MAX_KEY] or "unnamed", value, metadata)
         if key not in metadata and len(metadata) >= METADATA_KEYS - _RESERVED:
             left_out.append(key)
         else:
@@ -82,7 +82,7 @@ def get_file_metadata(path: Path) -> dict[str, MetadataValue]:
 
 
 def _convert_value(value: object) -> MetadataValue | None:
-    """Return a value converted to a type that document metadata may have, such as string or number; None if empty."""
+    """Return a value as a type that document metadata may have, such as string or number; None if it is empty."""
     if isinstance(value, str):
         return value.strip() or None
     if isinstance(value, bool | int) and -(2**63) <= value < 2**63:
@@ -104,8 +104,8 @@ def _format_json(value: object) -> str:
         return f"a {type(value).__name__} that cannot be written as JSON"
 
 
-def _find_free_key(key: str, value: MetadataValue, metadata: Mapping[str, MetadataValue]) -> str:
-    """Return ``key`` or, if ``metadata`` has another value under this key, ``key`` with a number."""
+def _choose_key(key: str, value: MetadataValue, metadata: Mapping[str, MetadataValue]) -> str:
+    """Return ``key`` or, if ``metadata`` already has another value for this key, ``key`` followed by a number."""
     number, free = 1, key
     while free in metadata and metadata[free] != value:
         number += 1

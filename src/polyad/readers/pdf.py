@@ -170,7 +170,7 @@ def _read_label(document: pypdfium2.PdfDocument, index: int) -> str:
 
 
 def _get_target_height(target: pypdfium2.PdfDest) -> float | None:
-    """Return the height on the page, in points, of ``target``, the target of a PDF bookmark; None if not stated."""
+    """Return the height on the page, in points, of a PDF bookmark's target; None if the bookmark states no height."""
     mode, values = target.get_view()
     if mode == raw.PDFDEST_VIEW_XYZ and len(values) > 1:
         return float(values[1])

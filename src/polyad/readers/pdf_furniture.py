@@ -67,7 +67,7 @@ _MIN_PAGE_NUMBERS = 0.9
 
 
 class _Row(NamedTuple):
-    """The pieces of text at one height of a PDF page: their line numbers and their joined text."""
+    """The pieces of text at one height of a PDF page: indices of the lines, and their joined text."""
 
     page: int
     baseline: float
@@ -120,7 +120,7 @@ def _find_running_rows(pages: Pages) -> set[tuple[int, int]]:
     return {(row.page, place) for row in running for place in row.places}
 
 
-def _group_rows(number: int, page: Sequence[Line]) -> list[_Row]:
+def _group_rows(page_index: int, page: Sequence[Line]) -> list[_Row]:
     """Return the lines of a PDF page grouped by height, from top to bottom, without rotated lines."""
     usual_turn = mode(line.turn for line in page) if page else 0
     upright = [place for place, line in enumerate(page) if line.turn == usual_turn]
@@ -131,13 +131,19 @@ def _group_rows(number: int, page: Sequence[Line]) -> list[_Row]:
         else:
             rows.append([place])
     return [
-        _Row(number, page[row[0]].baseline, page[row[0]].size, tuple(row), " ".join(page[place].text for place in row))
+        _Row(
+            page_index,
+            page[row[0]].baseline,
+            page[row[0]].size,
+            tuple(row),
+            " ".join(page[place].text for place in row),
+        )
         for row in (sorted(row, key=lambda place: page[place].left) for row in rows)
     ]
 
 
 def _list_page_offsets(row: _Row) -> Iterator[tuple[bool, int]]:
-    """Yield (whether it is decimal, its value minus the page index) for the first and the last number in a row.
+    """Yield (whether it is decimal, value minus page index) for the first and last number in a row of a page.
 
     Printed page numbers have the same difference on all pages. Page indexes start at 0.
     """
@@ -151,17 +157,17 @@ def _parse_page_number(number: str) -> int:
     return int(number) if number.isdigit() else parse_roman(number.lower())
 
 
-def _select_frequent_height(group: Sequence[_Row], least: int) -> list[_Row]:
-    """Return the rows at the median height if most pages have such a row (a likely page header); otherwise no row.
+def _select_frequent_height(rows: Sequence[_Row], min_pages: int) -> list[_Row]:
+    """Return the rows at the median height if most pages have such a row (a likely page header); otherwise none.
 
     Args:
-        group: The rows.
-        least: Least number of pages with a row.
+        rows: Rows of several pages.
+        min_pages: Least number of pages with a row.
     """
-    height = median(row.baseline for row in group)
-    level = [row for row in group if abs(row.baseline - height) <= _HEIGHT_TOLERANCE]
+    height = median(row.baseline for row in rows)
+    level = [row for row in rows if abs(row.baseline - height) <= _HEIGHT_TOLERANCE]
     pages = sorted({row.page for row in level})
-    if len(pages) < least:
+    if len(pages) < min_pages:
         return []
     step = 2 if len({page % 2 for page in pages}) == 1 else 1
     return level if len(pages) >= _LEAST_SHARE * ((pages[-1] - pages[0]) / step + 1) else []
@@ -187,7 +193,7 @@ def _remove_listings(pages: Pages) -> Pages:
 
 
 def _remove_entries(page: Sequence[Line], entries: Sequence[_Entry]) -> Iterator[Line]:
-    """Yield the lines of a PDF page without the entries and the title of a table of contents or index."""
+    """Yield the lines of a PDF page without its table of contents or index: title and ``entries``."""
     first, last = entries[0].place, entries[-1].place
     title = next((place for place in range(first) if _LISTING_TITLE.fullmatch(page[place].text[:_TAIL])), first)
     if all(_PLAIN_ENTRY.search(line.text[-_TAIL:]) for line in page[title + 1 : first]):
@@ -198,29 +204,31 @@ def _remove_entries(page: Sequence[Line], entries: Sequence[_Entry]) -> Iterator
             yield line
 
 
-def _find_listing_entries(page: Sequence[Line], number: int, count: int, follows_listing: bool) -> list[_Entry]:
-    """Return the entries of a page with a table of contents or an index; an empty list for other pages.
+def _find_listing_entries(
+    page: Sequence[Line], page_index: int, page_count: int, follows_listing: bool
+) -> list[_Entry]:
+    """Return the entries of a page that lists contents or an index; an empty list for other pages.
 
     Args:
         page: The lines of the page.
-        number: Page number, from 0.
-        count: Number of pages.
+        page_index: Page number, from 0.
+        page_count: Number of pages.
         follows_listing: Whether the previous page is a table of contents or an index.
     """
     leader_entries = _match_lines(page, _LEADER_ENTRY)
     least = 1 if follows_listing else _LED_LEAST
-    if len(leader_entries) >= least and _have_page_numbers(leader_entries, count):
+    if len(leader_entries) >= least and _have_page_numbers(leader_entries, page_count):
         lines = leader_entries[-1].place - leader_entries[0].place + 1
         if len(leader_entries) >= _LED_SHARE * lines:
             return leader_entries
     entries = _match_lines(page, _LEADER_ENTRY, _PLAIN_ENTRY)
     least = _LED_LEAST if follows_listing else _NUMBERED_LEAST
-    if len(entries) < max(least, _NUMBERED_SHARE * len(page)) or not _have_page_numbers(entries, count):
+    if len(entries) < max(least, _NUMBERED_SHARE * len(page)) or not _have_page_numbers(entries, page_count):
         return []
     are_growing = _are_ordered([entry.number for entry in entries])
-    is_contents = are_growing and number < max(_NUMBERED_LEAST, count // 5)
+    is_contents = are_growing and page_index < max(_NUMBERED_LEAST, page_count // 5)
     initials = [ord(next(filter(str.isalpha, entry.line.text.casefold()), "\0")) for entry in entries]
-    is_index = number > count // 2 and (follows_listing or (_are_ordered(initials) and not are_growing))
+    is_index = page_index > page_count // 2 and (follows_listing or (_are_ordered(initials) and not are_growing))
     return entries if is_contents or is_index else []
 
 
@@ -233,9 +241,9 @@ def _match_lines(page: Sequence[Line], *patterns: re.Pattern[str]) -> list[_Entr
     return [_Entry(place, line, _parse_page_number(match[1])) for place, line, match in matches if match]
 
 
-def _have_page_numbers(entries: Sequence[_Entry], count: int) -> bool:
-    """Return whether nearly all numbers of the entries are valid page numbers of a PDF with ``count`` pages."""
-    return sum(entry.number <= count for entry in entries) >= _MIN_PAGE_NUMBERS * len(entries)
+def _have_page_numbers(entries: Sequence[_Entry], page_count: int) -> bool:
+    """Return whether nearly all numbers of the entries are possible page numbers of a PDF with ``page_count`` pages."""
+    return sum(entry.number <= page_count for entry in entries) >= _MIN_PAGE_NUMBERS * len(entries)
 
 
 def _are_ordered(values: Sequence[int]) -> bool:

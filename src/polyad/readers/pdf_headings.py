@@ -87,7 +87,7 @@ def locate_outline_entries(
 def _locate_entry(
     entry: OutlineEntry, lines: _LineIndex, page: Sequence[Line], starts: Sequence[int], page_start: int
 ) -> Heading:
-    if span := lines.find(entry.name):
+    if span := lines.find_heading(entry.name):
         first, last = span
         return Heading(entry.level + 1, entry.name, starts[first], starts[last] + len(page[last].text))
     line_below = lines.find_below(entry.top) if entry.top is not None else None
@@ -110,12 +110,12 @@ class _LineIndex:
         bare = ((_NUMBER.sub("", text, count=1), place) for place, text in enumerate(texts))
         self._beginnings = sorted({*bare, *((text, place) for place, text in enumerate(texts))})
 
-    def find(self, name: str) -> tuple[int, int] | None:
-        """Return first and last line index of the heading ``name``, or of a line that starts with ``name``; or None.
+    def find_heading(self, heading: str) -> tuple[int, int] | None:
+        """Return the first and last line index of a heading, or of a line that starts with the heading; None without.
 
         The name may omit the heading's number. Equal lines are returned in order, one at each call.
         """
-        key = _normalize(name)
+        key = _normalize(heading)
         if lines := self._by_text.get(key):
             return lines.pop() if len(lines) > 1 else lines[0]
         at = bisect_left(self._beginnings, (key, 0))
@@ -126,7 +126,7 @@ class _LineIndex:
         return None
 
     def find_below(self, top: float) -> int | None:
-        """Return the index of the first line of the page at or below the height ``top`` (in points), or None."""
+        """Return the index of the first line of the page at or below the height ``top`` (in points); None without."""
         place = bisect_left(self._depths, -top)
         return place if place < len(self._depths) else None
 
@@ -165,16 +165,18 @@ def find_headings_by_type(
     return sorted(headings, key=lambda heading: heading.start)
 
 
-def _simplify_style(line: Line, body: Style) -> Style:
-    """Return the style of a line; lines larger than the body text (style ``body``) differ only by their size."""
-    if line.size >= _HEADING_SIZE_RATIO * body.size:
+def _simplify_style(line: Line, body_style: Style) -> Style:
+    """Return the style of a line; for a line larger than the body text, only the size is kept."""
+    if line.size >= _HEADING_SIZE_RATIO * body_style.size:
         return Style(round(2 * line.size) / 2, False)
-    return Style(body.size, line.is_bold)
+    return Style(body_style.size, line.is_bold)
 
 
-def _find_first_body_line(page: Sequence[Line], body: Style) -> int:
-    """Return the index of the first line in the style of body text; the number of lines if no line has this style."""
-    return next((place for place, line in enumerate(page) if _simplify_style(line, body) == body), len(page))
+def _find_first_body_line(page: Sequence[Line], body_style: Style) -> int:
+    """Return the index of the first line in the style of body text; the number of lines if there is none."""
+    return next(
+        (place for place, line in enumerate(page) if _simplify_style(line, body_style) == body_style), len(page)
+    )
 
 
 def _starts_paragraph(text: str, start: int) -> bool:
@@ -183,24 +185,24 @@ def _starts_paragraph(text: str, start: int) -> bool:
 
 
 def _find_marked_paragraphs(
-    page: Sequence[Line], body: Style, paragraph_starts: Sequence[bool]
+    page: Sequence[Line], body_style: Style, paragraph_starts: Sequence[bool]
 ) -> Iterator[tuple[int, int]]:
     """Yield the first and last line index of each short paragraph in larger or bold type (a likely heading).
 
     Args:
         page: The lines of the page.
-        body: The most frequent style of the document.
+        body_style: The most frequent style of the document.
         paragraph_starts: Whether each line starts a paragraph.
     """
     starts = [place for place, is_first in enumerate(paragraph_starts) if is_first]
     for first, end in pairwise([*starts, len(page)]):
-        style = _simplify_style(page[first], body)
-        is_marked = style.size > body.size or (style.is_bold and not body.is_bold)
-        is_short = end - first <= _MAX_LINES and page[first].size >= (1 - _SIZE_TOLERANCE) * body.size
+        style = _simplify_style(page[first], body_style)
+        is_marked = style.size > body_style.size or (style.is_bold and not body_style.is_bold)
+        is_short = end - first <= _MAX_LINES and page[first].size >= (1 - _SIZE_TOLERANCE) * body_style.size
         if (
             is_marked
             and is_short
-            and all(_simplify_style(line, body) == style and not line.is_fixed for line in page[first:end])
+            and all(_simplify_style(line, body_style) == style and not line.is_fixed for line in page[first:end])
         ):
             yield first, end - 1
 
@@ -211,10 +213,10 @@ def _is_heading(name: str) -> bool:
     return is_short and not name[0].islower() and bool(_HEADING.match(name)) and not _END_PUNCTUATION.search(name)
 
 
-def _are_plausible(headings: Sequence[Heading], length: int) -> bool:
-    """Return whether candidate headings are mostly distinct, and rare enough for ``length`` characters of text."""
+def _are_plausible(headings: Sequence[Heading], text_length: int) -> bool:
+    """Return whether candidate headings are mostly distinct, and rare enough for a text of this length."""
     names = {heading.name.casefold() for heading in headings}
-    is_sparse = len(headings) * _MIN_TEXT <= length
+    is_sparse = len(headings) * _MIN_TEXT <= text_length
     return is_sparse and len(names) >= (1 - _MAX_REPEATED) * len(headings)
 
 

@@ -131,12 +131,17 @@ def _compose(match: re.Match[str]) -> str:
     return letter if len(letter) == 1 else match[0]
 
 
-def _build_line(text_page: Any, text: str, first: int, last: int) -> Line:
+def _build_line(text_page: Any, text: str, first_character: int, last_character: int) -> Line:
     """Return a line of a PDF page, with position and style measured at its first, middle and last character.
 
     ``first`` and ``last`` are positions of characters in PDFium's text of the page.
     """
-    places = sorted({_get_char_index(text_page, place) for place in (first, (first + last) // 2, last)})
+    places = sorted(
+        {
+            _get_char_index(text_page, place)
+            for place in (first_character, (first_character + last_character) // 2, last_character)
+        }
+    )
     samples = [_sample_character(text_page, place) for place in places]
     middle = samples[len(samples) // 2]
     cosine, sine = math.cos(middle.angle), math.sin(middle.angle)
@@ -154,12 +159,12 @@ def _build_line(text_page: Any, text: str, first: int, last: int) -> Line:
 
 
 def _get_char_index(text_page: Any, place: int) -> int:
-    """Return PDFium's index of the character at a position in PDFium's text of the page."""
+    """Return PDFium's character index for the offset ``place`` in PDFium's text of the page."""
     return max(0, int(raw.FPDFText_GetCharIndexFromTextIndex(text_page, place)))
 
 
 def _sample_character(text_page: Any, index: int) -> _Sample:
-    """Return the position and font of the character at PDFium's index."""
+    """Return position, font and size of the character with PDFium's ``index``."""
     x, y = ctypes.c_double(), ctypes.c_double()
     raw.FPDFText_GetCharOrigin(text_page, index, x, y)
     matrix = raw.FS_MATRIX()
@@ -182,7 +187,7 @@ def _parse_font_name(font: bytes) -> tuple[bool, bool]:
 
 
 def _get_line_end(text_page: Any, index: int, cosine: float, sine: float) -> float:
-    """Return the right end of a character in text direction, whose angle ``cosine`` and ``sine`` define."""
+    """Return the right end of a character along its line, whose angle has this ``cosine`` and ``sine``."""
     left, right, bottom, top = (ctypes.c_double() for _ in range(4))
     raw.FPDFText_GetCharBox(text_page, index, left, right, bottom, top)
     return max(x.value * cosine + y.value * sine for x in (left, right) for y in (bottom, top))

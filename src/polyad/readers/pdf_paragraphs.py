@@ -62,7 +62,7 @@ class JoinedText(NamedTuple):
 
 
 class _LineJoin(NamedTuple):
-    """The transition between two PDF lines: the characters to cut (a hyphen) and the separator to insert."""
+    """How two PDF lines are joined: the number of characters to cut (a hyphen) and the separator to insert."""
 
     cut: int
     separator: str
@@ -126,7 +126,7 @@ def _is_same_row(previous: Line, line: Line) -> bool:
 
 
 def _choose_separator(previous: Line, line: Line) -> str:
-    """Return the separator of two lines in one row: a tab between table cells, a space, or nothing inside a word."""
+    """Return the separator of two pieces of one row: a tab between table cells, a space, or nothing in a word."""
     gap = (line.left - previous.right) / (max(previous.size, line.size) or 1)
     if gap >= _CELL_GAP:
         return "\t"

@@ -85,15 +85,15 @@ def join_texts(texts: Sequence[str]) -> tuple[str, list[tuple[int, int]]]:
     return _BLANK_LINE.join(texts), [(start, start + len(text)) for start, text in zip(starts, texts, strict=False)]
 
 
-def detect_encoding(sample: bytes, *, complete: bool = True) -> str:
-    """Return the name of Python's codec for the encoding of ``sample``.
+def detect_encoding(sample: bytes, *, is_whole_file: bool = True) -> str:
+    """Return the name of Python's codec for the encoding of ``sample``, the beginning or the whole of a file.
 
     A byte order mark decides; then zero bytes reveal UTF-16; then valid or slightly damaged UTF-8 is UTF-8; otherwise
     charset-normalizer guesses.
 
     Args:
         sample: The beginning of a file.
-        complete: Whether the sample is the whole file; otherwise its last character may be cut off.
+        is_whole_file: Whether the sample is the whole file; otherwise its last character may be cut off.
 
     Raises:
         ReadError: The sample is not text.
@@ -104,7 +104,7 @@ def detect_encoding(sample: bytes, *, complete: bool = True) -> str:
     if encoding := _detect_utf16(sample):
         return encoding
     try:
-        codecs.getincrementaldecoder("utf-8")().decode(sample, final=complete)
+        codecs.getincrementaldecoder("utf-8")().decode(sample, final=is_whole_file)
     except UnicodeDecodeError:
         return "utf-8" if _is_damaged_utf8(sample) else _guess_encoding(sample)
     return "utf-8"

@@ -30,13 +30,13 @@ def prepend_properties(content: Content) -> Content:
 
 
 def _join_unwritten(value: object, beginning: str) -> str:
-    """Return the strings of a metadata value that ``beginning`` does not contain, joined by commas."""
+    """Return the strings of a metadata value that the text ``beginning`` does not contain, joined by commas."""
     values = [value] if isinstance(value, str) else value if isinstance(value, tuple) else ()
     return ", ".join(line for line in map(to_single_line, values) if line.casefold() not in beginning)
 
 
 def prepend_lines(content: Content, lines: Sequence[tuple[str, str]]) -> Content:
-    r"""Return the content with lines ``name: value`` before its text, so that searches find the values.
+    r"""Return the content with a line ``name: value`` before its text for each pair, so that searches find the values.
 
     The section and the page at the beginning of the text include the lines; empty values are omitted.
 

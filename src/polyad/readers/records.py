@@ -282,7 +282,7 @@ def _open_text(file: Path, newline: str | None) -> TextIO:
     """Return a text file opened in its detected encoding. Raises ReadError if the file is binary."""
     with file.open("rb") as data:
         sample = data.read(_SAMPLE_BYTES)
-    encoding = detect_encoding(sample, complete=len(sample) < _SAMPLE_BYTES)
+    encoding = detect_encoding(sample, is_whole_file=len(sample) < _SAMPLE_BYTES)
     require_text(sample.decode(encoding, errors="replace"))
     return file.open(encoding=encoding, errors="replace", newline=newline)
 
@@ -311,7 +311,7 @@ def _build_record_document(record: object, place: str) -> Document:
 
 
 def _choose_title(cells: Iterable[tuple[str, str]], metadata: dict[str, MetadataValue]) -> str:
-    """Return a title for a CSV or JSON record without the key ``title``, from its other values.
+    """Return a title from the values of a CSV or JSON record that has no key ``title``.
 
     The metadata gets the column of the title, unless the column is called ``name``. A title from another column, such
     as the class "news" of many records, is displayed, but does not state the subject of the text.
@@ -323,7 +323,7 @@ def _choose_title(cells: Iterable[tuple[str, str]], metadata: dict[str, Metadata
 
 
 def get_url_and_metadata(record: Mapping[str, object], excluded_keys: Set[str]) -> tuple[str, dict[str, MetadataValue]]:
-    """Return the URL and the metadata of a record: the entries of the key ``metadata``, then all other keys.
+    """Return two results: the URL of a record, and the metadata, from the key ``metadata`` and all other keys.
 
     Args:
         record: A JSON object.
@@ -341,7 +341,7 @@ def get_url_and_metadata(record: Mapping[str, object], excluded_keys: Set[str]) 
 
 
 def find_values(columns: Sequence[str], row: Sequence[str], names: Sequence[str]) -> dict[str, str]:
-    """Return the values of a CSV row for the columns in ``names``, by lower-case column name; "" for a blank value.
+    """Return the values of a CSV row in the columns ``names``, keyed by lower-case column name; "" for blank values.
 
     Raises:
         ReadError: Several columns of one name have values.
@@ -356,7 +356,7 @@ def find_values(columns: Sequence[str], row: Sequence[str], names: Sequence[str]
 
 
 def _format_cell(column: str, value: str) -> tuple[str, str]:
-    """Return the column's name without its declared type, and the cell's value with the declared unit.
+    """Return two results: the column's name without its declared type, and the cell's value with the declared unit.
 
     For example, "5" in the column ``dose:number[mg]`` becomes "dose" and "5 mg".
     """

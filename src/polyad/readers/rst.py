@@ -57,7 +57,7 @@ def read_rst(data: bytes) -> Content:
 
 
 def _split_fields(lines: Sequence[str]) -> tuple[list[tuple[str, str]], list[str]]:
-    """Return the field list at the beginning of a reStructuredText file as (name, value) pairs, and all other lines."""
+    """Return two results: the (name, value) pairs at the beginning of a reStructuredText file, and all other lines."""
     fields: list[tuple[str, str]] = []
     other_lines: list[str] = []
     for place, line in enumerate(lines):
@@ -70,10 +70,10 @@ def _split_fields(lines: Sequence[str]) -> tuple[list[tuple[str, str]], list[str
     return fields, other_lines
 
 
-def _may_come_before_fields(lines: Sequence[str], place: int) -> bool:
-    """Return whether a line belongs to the document title, the only text allowed before a field list."""
-    near = lines[max(0, place - 1) : place + 2]
-    return len(lines[place]) <= MAX_HEADING and any(_ADORNMENT.match(line) for line in near)
+def _may_come_before_fields(lines: Sequence[str], line_index: int) -> bool:
+    """Return whether a line belongs to the document title, the only text allowed before (name, value) fields."""
+    near = lines[max(0, line_index - 1) : line_index + 2]
+    return len(lines[line_index]) <= MAX_HEADING and any(_ADORNMENT.match(line) for line in near)
 
 
 def _clean_lines(lines: Sequence[str]) -> Iterator[str]:

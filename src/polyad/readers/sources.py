@@ -42,7 +42,7 @@ class MissingDocuments:
 
 
 def get_source_roots(paths: Iterable[Path]) -> list[str] | None:
-    """Return the paths as prefixes of document sources, for a filter; None if a path is the current or the root folder.
+    """Return the paths as prefixes of document sources; None if a path contains all sources (current or root folder).
 
     Any document may lie below these two folders, so that the sources need no filter.
     """
@@ -57,7 +57,7 @@ def find_missing_documents(
     failures: Iterable[Failure],
     skipped: Iterable[str] = (),
 ) -> MissingDocuments:
-    """Return the indexed documents whose file or record in or below ``paths`` no longer exists.
+    """Return the indexed documents in or below ``paths`` whose file or record no longer exists.
 
     A document of a file that was not read completely is not missing.
 

@@ -34,15 +34,15 @@ class TextBuilder:
     bullet: str = ""
     is_continued: bool = False
 
-    def end_line(self, gap: int) -> None:
-        """End the current line (``gap=1``) or paragraph (``gap=2``) before the next piece of text."""
+    def end_line(self, line_breaks: int) -> None:
+        """End the current line (1 line break) or paragraph (2 line breaks) before the next piece of text."""
         if not self.is_continued:
-            self.gap = max(self.gap, gap)
+            self.gap = max(self.gap, line_breaks)
             self.space = ""
 
-    def continue_after(self, gap: int, bullet: str = "") -> None:
-        """Continue the paragraph after ``gap`` line breaks, with ``bullet`` before the next piece of text."""
-        self.gap, self.space, self.bullet, self.is_continued = gap, "", bullet, True
+    def continue_after(self, line_breaks: int, bullet: str = "") -> None:
+        """Continue the paragraph after a number of line breaks, with ``bullet`` before the next piece of text."""
+        self.gap, self.space, self.bullet, self.is_continued = line_breaks, "", bullet, True
 
     def write_words(self, text: str) -> None:
         """Write running text, with one space in place of consecutive white space."""
@@ -62,7 +62,7 @@ class TextBuilder:
             self._write(text)
 
     def insert(self, text: str, headings: list[Heading]) -> None:
-        """Append the text and headings that another TextBuilder built, and shift the headings' offsets."""
+        """Append the text and headings of another TextBuilder; the offsets of the headings are shifted."""
         self._write_break()
         self.headings += [
             heading._replace(start=heading.start + self.length, end=heading.end + self.length) for heading in headings

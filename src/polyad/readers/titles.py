@@ -59,7 +59,7 @@ def clean_stated_title(title: str) -> str:
 
 
 def choose_record_title(cells: Iterable[tuple[str, str]]) -> tuple[str, str]:
-    """Return the column and value that serve as title of a record: the name, or the first text, shortened.
+    """Return the column and the value that serve as a record's title: the name, or the first text, shortened.
 
     Numbers, dates, booleans, addresses and identifiers are not texts. Both strings are empty if there is no text.
 
@@ -82,7 +82,7 @@ def is_name_column(column: str) -> bool:
 
 
 def _is_text(line: str) -> bool:
-    """Return whether a table value is text: it has letters and is no number, date, address or code ("P-17")."""
+    """Return whether a table value is text: it has letters, and is no number, date, address or code ("P-17")."""
     has_letters = len(line) > 1 and any(map(str.isalpha, line))
     is_address = "://" in line or (" " not in line and ("@" in line or "/" in line))
     is_code = " " not in line and any(map(str.isdigit, line))

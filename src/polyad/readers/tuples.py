@@ -193,7 +193,7 @@ class _FactBuilder:
 
 
 def _split_record(record: Mapping[str, object]) -> tuple[str, list[tuple[str, object]], frozenset[str]]:
-    """Return the relation of a fact in a JSON record, the arguments as (role, value) pairs, and all keys used.
+    """Return three results for a fact in a JSON record: relation, (role, value) pairs, and the keys of both.
 
     Raises:
         ReadError: The record has no arguments.
@@ -215,7 +215,7 @@ def _split_record(record: Mapping[str, object]) -> tuple[str, list[tuple[str, ob
 
 
 def _split_triple(record: Mapping[str, object]) -> tuple[str, list[tuple[str, object]], frozenset[str]]:
-    """Return relation, (role, value) pairs and their keys in a JSON record with the keys ``subject`` and ``object``."""
+    """Return relation, (role, value) pairs, and their keys in a JSON record with ``subject`` and ``object``."""
     key = next((key for key in _RELATIONS if key in record), "relation")
     qualifiers = record.get("qualifiers")
     pairs: list[tuple[str, object]] = [("subject", record["subject"]), ("object", record["object"])]
@@ -228,7 +228,7 @@ def _split_triple(record: Mapping[str, object]) -> tuple[str, list[tuple[str, ob
 
 
 def _split_arity(record: Mapping[str, object]) -> tuple[str, list[tuple[str, object]], frozenset[str]]:
-    """Return relation, (role, value) pairs and their keys in a JSON record whose keys are roles, as in NaLP.
+    """Return relation, (role, value) pairs, and their keys in a JSON record whose keys are roles, as in NaLP.
 
     The relation is the name of the primary triple, whose roles come first.
     """
@@ -242,22 +242,22 @@ def _split_arity(record: Mapping[str, object]) -> tuple[str, list[tuple[str, obj
     return relation, pairs, _FACT_KEYS.union([_ARITY], (key for key, _ in pairs))
 
 
-def _parse_item(value: object, place: int) -> tuple[str, object]:
-    """Return role and value of item number ``place`` in a list of arguments; the role may be ``argument N``."""
+def _parse_item(value: object, item_number: int) -> tuple[str, object]:
+    """Return role and value of an item in a fact's list of arguments; the default role is ``argument N``."""
     if not isinstance(value, dict) or not {"role", "entity", "value", "id"} & value.keys():
-        return f"argument {place}", value
+        return f"argument {item_number}", value
     described = {key: part for key, part in value.items() if key != "role"}
-    return _parse_role(value.get("role"), place), described if described.keys() - {"type", "unit"} else None
+    return _parse_role(value.get("role"), item_number), described if described.keys() - {"type", "unit"} else None
 
 
-def _parse_role(role: object, place: int) -> str:
-    """Return the role of argument number ``place`` of a fact on one line; ``argument N`` if the role is blank."""
+def _parse_role(role: object, item_number: int) -> str:
+    """Return the role of a fact's argument on one line; ``argument N`` with its number if the role is blank."""
     name = to_single_line(role if isinstance(role, str) else "" if role is None else json.dumps(role))
-    return name or f"argument {place}"
+    return name or f"argument {item_number}"
 
 
 def _append_literals(text: str, arguments: Sequence[Argument]) -> str:
-    """Return ``text`` followed by the literal values (numbers, dates and so on) that the text does not contain.
+    """Return ``text`` followed by those numbers, dates and other literal values that the text does not contain.
 
     Literals are not entities: a search finds literals only by the words of the fact.
     """

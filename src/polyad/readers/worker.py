@@ -115,7 +115,7 @@ def _reply_to(request: Mapping[str, Any], replies: IO[bytes]) -> dict[str, Any]:
 
 
 def _send_records(path: Path, function: str, name: str, settings: ReadSettings, replies: IO[bytes]) -> None:
-    """Send the documents of a file with many documents to the parent process in batches."""
+    """Read a file with many documents, and send them to the parent process in batches."""
     batch: list[dict[str, Any]] = []
     size = 0
     records: Iterator[Document | Failure] = load_function(function)(path, name, settings.max_bytes)
@@ -139,7 +139,7 @@ def format_memory_failure(settings: ReadSettings) -> str:
 
 
 def parse_record(values: Mapping[str, Any]) -> Document | Failure:
-    """Return the document, or the failure to read a document, in a JSON object that a worker process has sent."""
+    """Return the document, or the failure to read a document, in a JSON object from a worker process."""
     record: Document | Failure = parse_value(values, Failure if "reason" in values else Document)
     return record
 

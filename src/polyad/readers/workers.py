@@ -58,7 +58,7 @@ _PROGRESS_SECONDS = 0.2
 
 
 class ReadJob:
-    """The reading of one document in a worker process: its progress, and a future for the content.
+    """A job of a worker process: to read one document; it has a progress, and a future with the content.
 
     Attributes:
         page: The current page, as ``p. 12/311``; empty for documents without pages.
@@ -107,7 +107,7 @@ class WorkerPool:
             function: The ``module:function`` that converts the bytes of the file to one document.
         """
         job = ReadJob()
-        job.future = self._threads.submit(self._read, path, function, job)
+        job.future = self._threads.submit(self._read_in_worker, path, function, job)
         return job
 
     def close(self) -> None:
@@ -120,13 +120,13 @@ class WorkerPool:
         for process in self._processes:
             process.end()
 
-    def _read(self, path: Path, function: str, job: ReadJob) -> Content:
+    def _read_in_worker(self, path: Path, function: str, job: ReadJob) -> Content:
         """Return the content of a file that a worker process reads; ``job`` receives the current page.
 
         The process ends afterwards if it has used too much memory or failed.
         """
         pieces: list[str] = []
-        for reply in self._request(path, function):
+        for reply in self._send_request(path, function):
             if "page" in reply:
                 job.page = f"p. {int(reply['page'])}/{int(reply['pages'])}"
             elif "text" in reply:
@@ -145,11 +145,11 @@ class WorkerPool:
         Raises:
             ReadError: The file cannot be read or a record exceeds a limit.
         """
-        for reply in self._request(path, function, name=name):
+        for reply in self._send_request(path, function, name=name):
             yield from map(parse_record, reply.get("records", ()))
 
-    def _request(self, path: Path, function: str, **more: str) -> Iterator[dict[str, Any]]:
-        """Yield the replies of a worker process to the request to read a file.
+    def _send_request(self, path: Path, function: str, **more: str) -> Iterator[dict[str, Any]]:
+        """Send a worker process the request to read a file, and yield its replies.
 
         The process ends if it has used too much memory or failed, or if the caller stops the iteration.
         """
@@ -191,7 +191,7 @@ class WorkerPool:
 
 
 class _Process:
-    """A worker process with the pipes for requests and replies."""
+    """A worker process, with the pipes for requests and replies."""
 
     def __init__(self, settings: ReadSettings) -> None:
         self._settings = settings

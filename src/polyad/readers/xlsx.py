@@ -78,22 +78,22 @@ def _read_sheets(data: bytes) -> Iterator[tuple[str, str]]:
                 yield to_single_line(sheet.title), "\n".join(lines)
 
 
-def _format_row(row: Sequence[object], columns: list[str] | None) -> tuple[str, list[str] | None]:
-    """Return a row as one line of text, and the column names of the sheet, which are None until a row states names."""
+def _format_row(row: Sequence[object], column_names: list[str] | None) -> tuple[str, list[str] | None]:
+    """Return two results: a row as one line of text, and the sheet's column names, None until a row states them."""
     values = [_format_value(value) for value in row]
     filled = [value for value in values if value]
-    if columns is None:
+    if column_names is None:
         if len(filled) < _MIN_COLUMNS:
             return "; ".join(filled), None
         if all(isinstance(value, str) for value in row if value is not None):
             return "", values
-        columns = []
-    cells = zip_longest(columns[: len(values)], values, fillvalue="")
-    return "; ".join(f"{column}: {value}" if column else value for column, value in cells if value), columns
+        column_names = []
+    cells = zip_longest(column_names[: len(values)], values, fillvalue="")
+    return "; ".join(f"{column}: {value}" if column else value for column, value in cells if value), column_names
 
 
 def _format_value(value: object) -> str:
-    """Return the value of a cell as text for a reader."""
+    """Return the value of a spreadsheet cell as readable text."""
     if value is None:
         return ""
     if isinstance(value, datetime) and value.time() == time():
