@@ -33,7 +33,7 @@ _MAX_NUMBER = 1e12
 
 
 def require(is_valid: bool, name: str, value: object, expected: str) -> None:
-    """Raise SettingError with name, value and expectation unless ``is_valid`` is true.
+    """Raise SettingError with the setting's name, its value and what is ``expected``, unless ``is_valid`` is true.
 
     A number must also be finite and at most :data:`_MAX_NUMBER`.
     """
@@ -43,26 +43,26 @@ def require(is_valid: bool, name: str, value: object, expected: str) -> None:
         raise SettingError(name, value, expected)
 
 
-def require_idle(settings: DataclassInstance, keys: Sequence[str], needed: str) -> None:
-    """Raise SettingError if one of ``keys`` is set although it has no effect without ``needed``.
+def require_idle(settings: DataclassInstance, idle_keys: Sequence[str], needed: str) -> None:
+    """Raise SettingError if a setting in ``idle_keys`` is not the default, since it has no effect without ``needed``.
 
     An example is an option of a component that is not in use.
 
     Args:
         settings: A settings dataclass.
-        keys: Names of the fields that have no effect.
+        idle_keys: Names of the fields that have no effect.
         needed: Description of the setting with which they have an effect.
     """
     for setting in fields(settings):
         value = getattr(settings, setting.name)
-        if setting.name in keys and value != setting.default:
+        if setting.name in idle_keys and value != setting.default:
             raise SettingError(
                 setting.name, value, f"{setting.default!r}: it does nothing without {needed}", is_idle=True
             )
 
 
 def mask_url(url: str) -> str:
-    """Return a URL without password and query, for messages.
+    """Return a URL without password and query, to show in messages.
 
     >>> mask_url("https://user:password@host:8000/v1?api-key=x")
     'https://host:8000/v1'

@@ -17,7 +17,7 @@ _TIMEOUT = 5.0
 
 
 def load_model(load: Callable[[bool], ModelT], description: str, hint: str = "", *, is_local: bool = False) -> ModelT:
-    """Load a model from local files or, if they are missing, from the Hugging Face hub.
+    """Return the model that ``load`` loads: from local files or, if there are none, from the Hugging Face hub.
 
     Args:
         load: Loads the model; the argument says whether only local files may be used.
@@ -49,7 +49,7 @@ def disable_tokenizer_threads() -> None:
 
 
 def _is_hub_reachable() -> bool:
-    """Return whether the Hugging Face hub accepts connections; True behind a proxy.
+    """Return whether the Hugging Face hub accepts connections; always True behind a proxy.
 
     Offline, the library of the hub would try for over a minute before it fails.
     """

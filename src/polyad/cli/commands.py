@@ -298,7 +298,7 @@ def _polyad(
 
 
 def _log_level(verbose: int) -> int:
-    """Return the log level that ``-v`` (``verbose`` times) or the variable ``POLYAD_LOG`` sets; WARNING by default.
+    """Return the log level: WARNING, or lower if ``-v`` is set (``verbose`` times) or ``POLYAD_LOG`` names a level.
 
     Raises:
         ConfigurationError: ``POLYAD_LOG`` is no log level.
@@ -312,7 +312,7 @@ def _log_level(verbose: int) -> int:
 
 
 class _Formatter(logging.Formatter):
-    """A log formatter that prints log records in the style of other warnings: ``polyad: warning: ...``."""
+    """A log formatter that prints log messages in the style of other warnings: ``polyad: warning: ...``."""
 
     def format(self, record: logging.LogRecord) -> str:
         line = f"polyad: {record.levelname.lower()}: {record.getMessage()}"

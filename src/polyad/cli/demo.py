@@ -49,7 +49,7 @@ def demo(
 
 
 def _show_demo(report: IndexReport, results: Sequence[tuple[Question, Evidence]], store: str | None) -> None:
-    """Print the questions of ``polyad demo`` with the passages that answer each, and the commands to try next."""
+    """Print the questions of ``polyad demo`` with the passages that answer them, and commands to try next."""
     out = output.console()
     output.show_index_report(report)
     for number, (query, evidence) in enumerate(results, 1):

@@ -210,7 +210,7 @@ def _measure_variant(
     index_costs: dict[Path, dict[str, object]],
     progress: Progress,
 ) -> bool:
-    """Measure one variant of the settings; return whether a document was not indexed or a question not answered.
+    """Measure a variant of the settings on a benchmark; return whether a document or a question failed.
 
     Questions with a stored result are skipped. Variants that share an index report the cost of the first variant, which
     is stored in ``index_costs``.
@@ -230,7 +230,7 @@ def _measure_variant(
 
 
 def _compute_index_digest(settings: Configuration) -> str:
-    """Return a hash of the settings that affect indexing: variants with equal hashes share an index."""
+    """Return a hash of the settings that affect indexing; variants with equal hashes share an index."""
     settings_by_section = get_settings_by_section(settings.stages)
     sections = [settings_to_json(settings_by_section[name]) for name in _INDEX_SECTIONS]
     command = settings.command

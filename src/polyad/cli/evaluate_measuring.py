@@ -87,7 +87,7 @@ _MAX_THREADS = 8
 
 
 def parse_judges(judged: str | None) -> tuple[str, ...]:
-    """Parse the option ``--judge A,B`` into names of measures that a language model judges, without duplicates.
+    """Return the measures in the option ``--judge A,B``, which a language model judges, without duplicates.
 
     Raises:
         SettingError: A name is no such measure.
@@ -98,18 +98,20 @@ def parse_judges(judged: str | None) -> tuple[str, ...]:
     return names
 
 
-def with_judge_model(settings: Configuration, name: str | None) -> Configuration:
-    """Return a copy of the settings with the language model ``name``; the same settings if ``name`` is empty."""
-    if not name:
+def with_judge_model(settings: Configuration, model_name: str | None) -> Configuration:
+    """Return the settings with the language model ``model_name``; unchanged if the name is empty."""
+    if not model_name:
         return settings
     model = settings.language_model
-    return replace(settings, language_model=replace(model, model=name) if model else LanguageModelSettings(model=name))
+    return replace(
+        settings, language_model=replace(model, model=model_name) if model else LanguageModelSettings(model=model_name)
+    )
 
 
 def require_models(
     retrievers: Sequence[str], judges: Sequence[str], judging: Configuration, settings: Configuration, answers: bool
 ) -> None:
-    """Raise an error if a retriever is unknown, or if no language model is set for a retriever, answers or judges.
+    """Raise an error for an unknown retriever, or if a language model is needed and none is set.
 
     Raises:
         SettingError: There is no such retriever.
@@ -177,7 +179,7 @@ class Measuring:
                 )
         with open_engine(self.settings, create=True, reranks=True, directory=directory) as engine:
             start = _measure_cpu_seconds()
-            report = self._index(engine, progress)
+            report = self._index_documents(engine, progress)
             cpu_seconds = _measure_cpu_seconds() - start
             statistics = engine.catalogue.statistics()
             sizes = eval_index_json(report, statistics) | {
@@ -194,10 +196,10 @@ class Measuring:
             measure_coverage = _build_coverage_measure(engine, queries, self.settings.stages)
             for name in self.retrievers:
                 missing = find_missing_questions(writer.by_key, name, queries)
-                for record, evidence in self._ask(engine, name, missing, progress, measure_coverage):
+                for record, evidence in self._search_questions(engine, name, missing, progress, measure_coverage):
                     writer.add_record(record, evidence)
             if self.answers:
-                self._answer(engine, queries, writer.folder, progress)
+                self._answer_questions(engine, queries, writer.folder, progress)
             sources = engine.catalogue.sources()
         if self.refusal:
             self._measure_refusal(directory, writer.folder, progress)
@@ -207,33 +209,33 @@ class Measuring:
         self._warn_of_weights()
         return sizes
 
-    def _index(self, engine: Engine, progress: Progress) -> IndexReport:
+    def _index_documents(self, engine: Engine, progress: Progress) -> IndexReport:
         """Index the documents of the benchmark with the engine, and return the indexing report."""
         documents, method = self.dataset.documents, self.settings.method
         index: Callable[..., IndexReport] = engine.index if documents is None else engine.index_documents
         corpus = [self.dataset.corpus] if documents is None else documents
         return index(corpus, method=method, max_cost=self.max_cost, max_tokens=self.max_tokens, progress=progress)
 
-    def _ask(
+    def _search_questions(
         self,
         engine: Engine,
-        name: str,
+        retriever: str,
         queries: Sequence[Question],
         progress: Progress,
         measure_coverage: MeasureCoverage | None = None,
     ) -> Iterator[tuple[QuestionRecord, Evidence]]:
-        """Search for each of ``queries`` with the retriever ``name``; yield a question record and its evidence."""
+        """Search for each question with a retriever, and yield a record of the result with its evidence."""
         if not queries:
             return iter(())
         components = engine.components
         return retriever_evaluation.ask_questions(
-            name,
-            lambda question, k: engine.search(question, k, retriever=name, where=self.where, merge=False),
+            retriever,
+            lambda question, k: engine.search(question, k, retriever=retriever, where=self.where, merge=False),
             queries,
             self.settings.command.depth,
             progress,
             lambda: (components.usage.tokens, components.usage_uncached.tokens),
-            partial(engine.prepare, name, progress),
+            partial(engine.prepare, retriever, progress),
             len(self.dataset.queries) - len(queries),
             measure_coverage,
         )
@@ -251,11 +253,11 @@ class Measuring:
             with open_engine(self.settings, reranks=True, directory=copy) as engine:
                 engine.remove(sorted(gold & engine.catalogue.sources().keys()))
                 for name, questions in missing.items():
-                    for record, _ in self._ask(engine, name, questions, progress):
+                    for record, _ in self._search_questions(engine, name, questions, progress):
                         file.append(record)
 
     def is_complete(self, writer: RunWriter) -> bool:
-        """Return whether the run folder has every result, answer and refusal result that the options request."""
+        """Return whether the run folder has each search result, answer and refusal that the options request."""
         queries = self.dataset.queries
         required: list[tuple[Container[tuple[str, str]], Sequence[Question]]] = [(writer.by_key, queries)]
         if self.refusal:
@@ -266,8 +268,8 @@ class Measuring:
             find_missing_questions(stored, name, group) for stored, group in required for name in self.retrievers
         )
 
-    def _answer(self, engine: Engine, queries: Sequence[Question], folder: Path, progress: Progress) -> None:
-        """Answer, in parallel, the questions for which ``folder`` stores no answer yet.
+    def _answer_questions(self, engine: Engine, queries: Sequence[Question], folder: Path, progress: Progress) -> None:
+        """Answer, in parallel, the questions without a stored answer in the run folder ``folder``.
 
         Questions on which the language model fails are left to the next run, with a warning.
         """
@@ -370,13 +372,13 @@ def warn_of_judgements(dataset: Dataset, documents: Container[str]) -> None:
         )
 
 
-def _select_gold(queries: Sequence[Question], documents: Container[str]) -> list[Question]:
-    """Return copies of the questions, whose gold (relevant) documents are limited to the ids in ``documents``.
+def _select_gold(queries: Sequence[Question], document_ids: Container[str]) -> list[Question]:
+    """Return copies of the questions whose gold (relevant) documents are limited to ``document_ids``.
 
     Raises:
         ConfigurationError: The questions have gold documents, and the filter selects none of them.
     """
-    selected = [replace(query, gold=frozenset(filter(documents.__contains__, query.gold))) for query in queries]
+    selected = [replace(query, gold=frozenset(filter(document_ids.__contains__, query.gold))) for query in queries]
     if any(query.gold for query in queries) and not any(query.gold for query in selected):
         raise ConfigurationError("--where selects no gold document of a question; expected a filter that selects some")
     return selected
@@ -389,7 +391,7 @@ def _measure_cpu_seconds() -> float:
 
 
 def _build_coverage_measure(engine: Engine, queries: Sequence[Question], settings: Settings) -> MeasureCoverage | None:
-    """Return a function that measures the share of gold statements in a search result; None without statements."""
+    """Return a function that counts the evidence statements in a search result; None if no question has any."""
     if not any(query.evidence for query in queries):
         return None
     splitter = SentenceSplitter(settings.split)
@@ -459,7 +461,7 @@ def _require_language_model(settings: Configuration, purpose: str) -> LanguageMo
 def _pair_with_gold(
     run: Run, answers: Mapping[tuple[str, str], AnswerRecord], dataset: Dataset
 ) -> dict[tuple[str, str], tuple[str, Sequence[str]]]:
-    """Return a pair (retrieved text, gold texts) for each key (retriever, question id).
+    """Return the retrieved text and the gold texts of each question, keyed by retriever and question id.
 
     The gold text is the evidence that the data set states; if it states none, the gold documents.
     """
@@ -474,7 +476,7 @@ def _pair_with_gold(
 
 
 def _join_texts(run: Run, answers: Mapping[tuple[str, str], AnswerRecord]) -> dict[tuple[str, str], str]:
-    """Return the passages in the prompt of each answer, joined to one text, by (retriever, question id).
+    """Return the passages in the prompt of each answer as one text, keyed by retriever and question id.
 
     Without an answer, the first k passages are joined.
 

@@ -158,7 +158,7 @@ def _show_comparison(comparison: Comparison, max_questions: int) -> None:
 
 
 def _select_ends(items: Sequence[T], limit: int) -> Sequence[T]:
-    """Return the first and the last items of a sequence, together at most ``limit`` items."""
+    """Return the first and the last items of a sequence; together at most ``limit`` items."""
     head, tail = limit - limit // 2, len(items) - limit // 2
     return items if len(items) <= limit else [*items[:head], *items[tail:]]
 
@@ -177,7 +177,7 @@ def _row(difference: Difference) -> Mapping[str, str]:
 
 
 def _describe_documents(record: QuestionRecord, texts: Mapping[str, PassageText]) -> str:
-    """Return a line of text: the titles of the top-ranked documents, and all gold documents, marked with ``*``."""
+    """Return one line with the titles of the top-ranked documents and of all gold documents, marked with ``*``."""
     titles: dict[str, str] = {}
     for hit in record.passages:
         passage = texts.get(hit.passage_id)

@@ -183,7 +183,7 @@ def worker(
 
 
 def _connect(address: str) -> AbstractContextManager[Loader]:
-    """Return the loader of models: a Ray cluster at ``address``, or this process if the address is empty."""
+    """Return the loader of models on the Ray cluster at ``address``; without an address, the loader of this process."""
     if not address:
         return nullcontext(loaders)
     from polyad.engine.ray_cluster import RayCluster  # takes 2 s

@@ -193,7 +193,7 @@ def _find_facts(
     where: Filter | None,
     as_of: Time,
 ) -> list[schemas.FactSchema]:
-    """Return the facts that contain all ``entities``; without entities, the facts that satisfy ``conditions``."""
+    """Return the facts that contain all ``entities``; without entities, the facts that satisfy the conditions."""
     if entities:
         edges = catalogue.hyperedges_joining(entities, where, as_of)[:limit]
         return [schemas.hyperedge_json(catalogue, edge) for edge in edges]
@@ -218,7 +218,7 @@ def conflicts(where: Filtered = None, as_of: AsOf = None, store: Store = None, j
 
 
 def _describe_units(condition: Condition, catalogue: Catalogue) -> str:
-    """Return a note on units of numbers that a condition ignores or cannot convert; empty without such units."""
+    """Return a note on numbers whose units a condition ignores or cannot convert; empty without such numbers."""
     number = parse_number(condition.value)
     units = catalogue.units(condition.role) if number else {}
     if number and number.unit:
@@ -236,7 +236,7 @@ def _describe_units(condition: Condition, catalogue: Catalogue) -> str:
 def _explain_no_facts(
     catalogue: Catalogue, conditions: Sequence[Condition], roles: Sequence[str], relation: str
 ) -> Iterator[str]:
-    """Yield notes on why no fact matches: roles and relations that no fact has, and the roles of the values."""
+    """Yield notes on why no fact matches: missing roles and relations, and the roles that the values have."""
     existing = catalogue.role_names()
     for name in sorted({*(condition.role for condition in conditions), *roles}.difference(existing)):
         yield f"no fact of this index has the role {name!r}; existing roles: {_list_first(existing)}"

@@ -62,7 +62,7 @@ ReplyCache = Annotated[
 
 
 def _parse_min_relevance(text: str) -> float | str:
-    """Convert the value of ``--min-relevance`` to a float; return a text such as ``auto`` unchanged.
+    """Return the value of ``--min-relevance`` as a float; a word such as ``auto`` is returned unchanged.
 
     The settings validate the value.
 
@@ -231,7 +231,7 @@ class IndexFlags:
 
 
 def expand_flags(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a Typer command in which each dataclass parameter is replaced by its fields as options."""
+    """Return a Typer command in which the fields of each dataclass parameter are options of their own."""
     types = get_type_hints(command, include_extras=True)
     groups: dict[str, Any] = {name: kind for name, kind in types.items() if is_dataclass(kind)}
     annotations: dict[str, Any] = {}
@@ -258,7 +258,7 @@ def expand_flags(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def split_names(names: str | None) -> tuple[str, ...]:
-    """Split the option value ``A,B,...`` into a tuple of names, without duplicates."""
+    """Return the names in an option value ``A,B,...`` as a tuple without duplicates."""
     return tuple(dict.fromkeys(name.strip() for name in names.split(","))) if names else ()
 
 
@@ -313,7 +313,7 @@ def open_engine(
     directory: str | Path | None = None,
     loader: loaders.Loader = loaders,
 ) -> Engine:
-    """Open the index in ``directory`` (by default, the index that the settings name) and return its engine.
+    """Return the engine on an index: the index in ``directory``, or by default the index that the settings name.
 
     Args:
         settings: Settings of the command.
@@ -348,7 +348,7 @@ def open_engine(
 
 
 def _warn_of_endpoints(settings: Configuration) -> None:
-    """Print a warning for each endpoint to which no API key of the environment is sent."""
+    """Print a warning for each endpoint that does not get the API key of the environment."""
     for address in settings.keyless:
         warn(
             "warning",

@@ -102,7 +102,7 @@ def show_evidence(evidence: Evidence, explain: bool, full: bool = False) -> None
 
 
 def _show_lines(lines: Iterable[str], terms: Set[str]) -> None:
-    """Print indented lines, wrapped to the terminal's width, with ``terms`` (words of the question) in bold."""
+    """Print indented lines, wrapped to the terminal's width; ``terms`` (words of the question) are bold."""
     out = console()
     width = max(20, out.width - 1)
     for long_line in lines:
@@ -290,7 +290,7 @@ def warn_of_failures(report: IndexReport) -> None:
 
 
 def join_first(ids: Sequence[str]) -> str:
-    """Join at most five ids with commas, and add the number of further ids: ``a, b and 3 more``."""
+    """Return at most five ids joined by commas, and the number of further ids: ``a, b and 3 more``."""
     more = f" and {len(ids) - _MAX_LISTED:,} more" if len(ids) > _MAX_LISTED else ""
     return f"{', '.join(ids[:_MAX_LISTED])}{more}"
 
@@ -476,7 +476,7 @@ def show_facts(facts: Sequence[FactSchema]) -> None:
 
 
 def _format_roles(fact: FactSchema) -> dict[str, list[str]]:
-    """Return the values of a fact's roles as text, in a dictionary by role.
+    """Return the values of each role of a fact as text, keyed by role.
 
     Entities with an id are printed with their label, numbers with their unit.
     """
@@ -497,7 +497,7 @@ def _format_item(item: object) -> str:
 
 
 def show_table(rows: Sequence[Mapping[str, str]]) -> None:
-    """Print mappings with equal keys as the rows of a table: first column left-aligned, other columns right-aligned."""
+    """Print a table with one row for each mapping, whose keys are the columns; the first column is left-aligned."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for place, name in enumerate(rows[0]):
         table.add_column(name, justify="right" if place else "left", no_wrap=place == 0)

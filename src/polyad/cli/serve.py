@@ -224,7 +224,7 @@ def _get_place(store: str | None, workspace: str) -> str | Path:
 
 @contextmanager
 def _open_keys(place: str | Path) -> Iterator[ValueStore]:
-    """Yield the key-value store of API keys of one index, or of a folder with several indexes."""
+    """Yield the key-value store of API keys of an index, or of a folder with several indexes."""
     if isinstance(place, str) or Engine.exists(place):
         with Engine.open(place, create=False) as engine:
             yield engine.values

@@ -149,7 +149,7 @@ FLAGS = frozenset(each.name for each in fields(CommandSettings)) | _SECTIONS_OF_
 
 @dataclass(frozen=True, slots=True)
 class SourcedValue:
-    """The value of a setting and its source: a flag, an environment variable or a settings file."""
+    """The value of a setting, and the source of the value: a flag, an environment variable or a settings file."""
 
     value: object
     origin: str
@@ -267,7 +267,7 @@ def _get_preset(values: _Layer) -> str:
 
 
 def _preset_layer(name: str) -> _Layer:
-    """Return the settings of a preset by (section, key), each with the paper's section as its source."""
+    """Return the settings of a preset, keyed by (section, key), with the paper's section as source."""
     if not name:
         return {}
     return {
@@ -353,7 +353,7 @@ def _resolve_examples(file: Path, layer: _Layer) -> None:
 
 
 def _validate_section(file: Path, section: str, values: Mapping[str, object]) -> _Layer:
-    """Check keys and types of one section of a settings file; return the values by (section, key)."""
+    """Return the values in a section of a settings file, keyed by (section, key), after a check of keys and types."""
     types = _types()[section]
     layer: _Layer = {}
     for key, value in values.items():
@@ -381,7 +381,7 @@ def _parse_variable(variable: str, text: str, type_: Any) -> object:
 
 
 def _withhold_keys(values: _Layer, from_file: _Layer, from_user: _Layer) -> tuple[str, ...]:
-    """Remove the user's API keys from endpoints that only the project's file names, and return the endpoints.
+    """Remove the user's API keys from endpoints that only the project's file names, and return their addresses.
 
     An endpoint from the file gets the key that the same file sets for it, or a placeholder.
     """
@@ -437,7 +437,7 @@ def _build_section(kind: type[T], name: str, values: _Layer) -> T:
 
 @cache
 def _types() -> dict[str, dict[str, Any]]:
-    """Return the type of each setting in a nested dictionary, by section and key of the settings file."""
+    """Return the types of all settings in nested dictionaries, keyed by section and then by key."""
     return {
         name: {each.name: get_type_hints(kind)[each.name] for each in list_keys(kind)}
         for name, kind in get_file_sections().items()
@@ -445,7 +445,7 @@ def _types() -> dict[str, dict[str, Any]]:
 
 
 def get_file_sections() -> dict[str, type]:
-    """Return the settings class of each section of a settings file, in a dictionary by section name.
+    """Return the settings class of each section of a settings file, keyed by section name.
 
     The empty name is the top level.
     """
@@ -459,7 +459,7 @@ def list_keys(section: type) -> list[Field[Any]]:
 
 
 def get_variables() -> dict[str, tuple[str, str]]:
-    """Return for each environment variable the pair (section, key) of the setting that the variable sets."""
+    """Return the setting (section, key) that each environment variable sets, keyed by variable name."""
     derived = {
         "_".join(part for part in ("POLYAD", section, key) if part).upper(): (section, key)
         for section, types in _types().items()

@@ -29,7 +29,7 @@ def say(text: str = "") -> None:
 def say_result(
     as_json: bool, shape: Mapping[str, object], show: Callable[P, object], *arguments: P.args, **options: P.kwargs
 ) -> None:
-    """Print a command's result: ``shape`` as JSON if ``as_json``, otherwise text by calling ``show``."""
+    """Print a command's result: the mapping ``shape`` as JSON if ``as_json``, otherwise as text by calling ``show``."""
     if as_json:
         say_json(shape)
     else:

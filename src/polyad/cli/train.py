@@ -149,7 +149,7 @@ def _train_default(
 def _build_linear_examples(
     engines: Mapping[str, Engine], questions: Mapping[str, Sequence[Question]], progress: Progress
 ) -> dict[str, list[linear_scorer.TrainingExample]]:
-    """Return the labelled training examples of the linear scorer, in a dictionary by benchmark."""
+    """Return the labelled training examples of the linear scorer in lists, keyed by benchmark."""
     examples = {}
     for name, engine in engines.items():
         texts = track_questions([query.text for query in questions[name]], progress, name)
