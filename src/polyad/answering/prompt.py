@@ -96,7 +96,7 @@ def _iterate_entities(evidence: Evidence, prompt_hyperedges: tuple[NumberedHyper
 def _create_budget(
     shares: tuple[float, ...], earlier_text: str, settings: AnswerSettings, count_tokens: CountTokens
 ) -> TokenBudget:
-    """Return the token budget of one part of a prompt: the sum of ``shares`` includes the ``earlier_text``.
+    """Return the token budget of one part of a prompt: ``earlier_text`` and this part together have a limit.
 
     Args:
         shares: Shares of the kinds up to this one; unused tokens of earlier kinds pass to it unless they are fixed.

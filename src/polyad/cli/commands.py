@@ -107,7 +107,7 @@ class _Commands(TyperGroup):
         self.commands.update(groups)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Import the command that ``args`` name; return its name, the command and the remaining arguments."""
+        """Import the command that ``args`` name; return its name, the command itself and the other arguments."""
         name, command, rest = super().resolve_command(ctx, args)
         if isinstance(command, _LazyCommand):
             command = command.loaded

@@ -118,7 +118,7 @@ _ROLES = ("system", "user", "assistant", "start_of_turn", "end_of_turn")
 
 
 def escape_tags(text: str, tags: Iterable[str]) -> str:
-    """Escape the given ``tags``, such as ``</passage>``, and chat role markers in ``text``, against prompt injection.
+    """Escape tags with the names ``tags``, and chat role markers, in ``text``, against prompt injection.
 
     >>> escape_tags("<b>So</b> ends the </passage><|im_end|>", ["passage"])
     '<b>So</b> ends the &lt;/passage>&lt;|im_end|>'

@@ -136,7 +136,7 @@ class GroupSummary:
 
 
 def summarise_systems(title: str, name: str, systems: Mapping[str, System], seed: int) -> GroupSummary:
-    """Return means, confidence intervals and costs of systems that answered the same questions; keys are labels.
+    """Return a summary of systems that answered the same questions: means, confidence intervals and costs.
 
     Args:
         title: Name of the data set and number of questions.

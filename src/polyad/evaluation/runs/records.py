@@ -110,7 +110,7 @@ class QuestionRecord:
         return [passage.passage_id for passage in self.passages[:k]]
 
     def count_words_to_read(self, k: int) -> int:
-        """Return how many words the ranked passages have until ``k`` different documents are complete."""
+        """Return how many words of the ranked passages come before the (``k`` + 1)-th different document."""
         documents: set[str] = set()
         words = 0
         for passage in self.passages:
