@@ -60,7 +60,7 @@ Members = Callable[[IntArray], tuple[IntArray, IntArray]]
 
 
 def build_triples(members: Members, edges: IntArray, heads: IntArray | None = None) -> Triples:
-    """Return a triple (head, hyperedge, tail) for each ordered pair of entities in each hyperedge.
+    """Return a triple (head, hyperedge, tail) for each pair of entities in a hyperedge; heads must be in ``heads``.
 
     This is equation 3 of HyperRAG.
 
@@ -111,7 +111,7 @@ def get_encoding_width(rounds: int, directions: Directions) -> int:
 def compute_directional_distances(
     triples: Triples, starts: IntArray, rounds: int, directions: Directions = "separate"
 ) -> tuple[IntArray, FloatArray]:
-    """Return (rows of entities, their distance features): how near each is to ``starts``, by direction and hop.
+    """Return (entity rows, features): how near an entity is to ``starts``, for each direction and number of hops.
 
     These are equations 4 to 7 of HyperRAG.
 
@@ -157,7 +157,7 @@ def compute_directional_distances(
 
 
 def encode_triples(triples: Triples, rows: IntArray, encodings: FloatArray) -> FloatArray:
-    """Return the distance features of each triple: the ``encodings`` of its head entity, then of its tail entity.
+    """Return the distance features of each triple: the features (``encodings``) of head and tail, side by side.
 
     This is equation 8 of HyperRAG.
 
@@ -187,9 +187,9 @@ def _find_positions(rows: IntArray, entities: IntArray) -> IntArray:
     return rows.searchsorted(entities)
 
 
-def _distinct_pairs(heads: IntArray, tails: IntArray, count: int) -> tuple[IntArray, IntArray]:
-    """Return (head, tail) pairs without duplicates as parallel arrays; all entity rows are below ``count``."""
-    distinct_heads, distinct_tails = np.divmod(sort_unique(heads * count + tails), max(count, 1))
+def _distinct_pairs(heads: IntArray, tails: IntArray, entity_count: int) -> tuple[IntArray, IntArray]:
+    """Return the distinct pairs (head, tail) as parallel arrays; entities are numbered below ``entity_count``."""
+    distinct_heads, distinct_tails = np.divmod(sort_unique(heads * entity_count + tails), max(entity_count, 1))
     return distinct_heads, distinct_tails
 
 
@@ -204,9 +204,9 @@ def _build_indicator(rows: IntArray, starts: IntArray) -> npt.NDArray[np.float64
 def _mix_directions(
     initial: npt.NDArray[np.float64], heads: IntArray, tails: IntArray, rounds: int
 ) -> list[npt.NDArray[np.float64]]:
-    """Return the ``initial`` values of entities, then the values after each round, which passes values both ways.
+    """Return ``initial`` (a value for each entity), then per round the last columns propagated in both directions.
 
-    These are M^(0) .. M^(L) of the published code.
+    These are M^(0) .. M^(L) of the published code. Each round has twice as many columns as the round before.
     """
     columns = sent = [initial]
     for _ in range(rounds):

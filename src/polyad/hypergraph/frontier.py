@@ -48,44 +48,55 @@ def expand_frontier(
     width: int,
     decay: float,
 ) -> Walk:
-    """Spread scores from ``seeds`` (nodes) along hyperedges for ``depth`` hops; each hop adds up to ``width`` nodes.
+    """Spread scores from the nodes ``seeds`` along hyperedges, which ``activation`` weighs, for ``depth`` hops.
 
     Args:
         graph: The hypergraph.
         seeds: The first frontier: a(z) in (0, 1] by node.
-        activation: alpha; see :data:`Activation`.
-        sort_key: Breaks ties between nodes.
+        activation: alpha, which returns the weight of hyperedges; see :data:`Activation`.
+        sort_key: Returns a sort key for each node, which breaks ties.
         depth: Number of hops. 0 reaches only the seeds.
         width: K, the number of new nodes per hop, strongest first.
-        decay: beta in (0, 1].
+        decay: beta in (0, 1], by which scores are multiplied at each hop.
     """
     walk = Walk({}, {}, dict(seeds))
     frontier = reached = np.array(sorted(seeds), dtype=np.int64)
-    strengths = np.array([seeds[node] for node in frontier.tolist()], dtype=np.float32)
+    node_scores = np.array([seeds[node] for node in frontier.tolist()], dtype=np.float32)
     for hop in range(1, depth + 1):
-        edges, scores, sources = _compute_bridge_scores(graph, frontier, strengths, activation, sort_key)
+        edges, scores, sources = _compute_bridge_scores(graph, frontier, node_scores, activation, sort_key)
         _record_bridges(walk, edges, scores, sources)
-        received = _compute_received(graph, edges, scores, reached)
+        received = _score_new_nodes(graph, edges, scores, reached)
         nodes = np.sort(received.top_k(width, sort_key))
         if not len(nodes):
             break
         reached = union([reached, nodes])
-        frontier, strengths = nodes, received.get(nodes) * np.float32(decay**hop)
-        walk.nodes.update(zip(frontier.tolist(), strengths.tolist(), strict=True))
+        frontier, node_scores = nodes, received.get(nodes) * np.float32(decay**hop)
+        walk.nodes.update(zip(frontier.tolist(), node_scores.tolist(), strict=True))
     return walk
 
 
 def _compute_bridge_scores(
-    graph: Graph, frontier: IntArray, strengths: FloatArray, activation: Activation, sort_key: SortKey
+    graph: Graph, frontier: IntArray, node_scores: FloatArray, activation: Activation, sort_key: SortKey
 ) -> tuple[IntArray, FloatArray, IntArray]:
-    """Return (rows, scores, strongest ``frontier`` node of each) of the frontier's hyperedges with a score above 0."""
+    """Return the hyperedges of the nodes ``frontier`` with a score above 0: highest node score times ``activation``.
+
+    Args:
+        graph: The hypergraph.
+        frontier: The nodes that the last hop reached.
+        node_scores: a(z) of each of these nodes.
+        activation: Returns the weight of hyperedges.
+        sort_key: Returns a sort key for each node, which breaks ties.
+
+    Returns:
+        Three parallel arrays: hyperedge, bridge score, and the frontier node with the highest score in the hyperedge.
+    """
     edges, owners = graph.memberships(frontier)
     # By edge, then strongest node, then sort key: the first entry of each edge is its maximum.
-    ranked = np.lexsort((sort_key(frontier)[owners], -strengths[owners], edges))
+    ranked = np.lexsort((sort_key(frontier)[owners], -node_scores[owners], edges))
     edges, owners = edges[ranked], owners[ranked]
     first = np.flatnonzero(np.diff(edges, prepend=-1))
     edges, best = edges[first], owners[first]
-    scores = activation(edges) * strengths[best]
+    scores = activation(edges) * node_scores[best]
     active = scores > 0
     return edges[active], scores[active], frontier[best[active]]
 
@@ -97,8 +108,11 @@ def _record_bridges(walk: Walk, edges: IntArray, scores: FloatArray, sources: In
             walk.entered_from[edge] = source
 
 
-def _compute_received(graph: Graph, edges: IntArray, scores: FloatArray, reached: IntArray) -> Scores:
-    """Return for each new node (not in ``reached``) the highest score of its hyperedges; c_t(v) in HyperSU."""
+def _score_new_nodes(graph: Graph, edges: IntArray, scores: FloatArray, reached: IntArray) -> Scores:
+    """Return for each node of ``edges`` (hyperedges) that is not in ``reached`` the highest score of its hyperedges.
+
+    This is c_t(v) of HyperSU.
+    """
     members, owners = graph.members(edges)
     new = ~is_in(members, reached)
     return Scores.from_max(members[new], scores[owners[new]])

@@ -104,7 +104,7 @@ class VectorReplacement:
         return embedded
 
     def _replace_documents(self, documents: Sequence[IndexedDocument]) -> tuple[list[IndexedDocument], Values]:
-        """Return (documents with new vectors and the users' corrections, values to store with them).
+        """Return ``documents`` with new vectors and the users' corrections, and the values to store beside them.
 
         The values are the original passages of corrected documents, and the entry of the history.
         """

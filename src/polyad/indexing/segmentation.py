@@ -192,9 +192,10 @@ def _build_candidates(boundaries: Sequence[int]) -> CandidateUnits:
 
 
 def _find_admissible(sentence_lengths: IntArray, min_words: int, max_words: int) -> CandidateUnits:
-    """Return the sentence groups of all divisions of a passage that violate the word limits least.
+    """Return the groups of sentences in all divisions of a passage with the fewest missing and excess words.
 
-    The violation is the sum of missing and excess words. ``sentence_lengths`` are the sentences' numbers of words.
+    Words are missing below ``min_words`` in a group, or in excess above ``max_words``. ``sentence_lengths`` are the
+    sentences' numbers of words.
     """
     offsets = np.concatenate([[0], np.cumsum(sentence_lengths)])
     count = len(sentence_lengths)

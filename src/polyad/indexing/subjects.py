@@ -137,7 +137,14 @@ def _find_section_key(section: Section, sections: Sequence[Section]) -> str:
 
 
 class _Definition(NamedTuple):
-    """A definition "X is a ..." in a sentence: the entity X, the remarks after its name, and a strength in (0, 1]."""
+    """A definition in a sentence, such as "Ada Lovelace (née Byron) was a mathematician".
+
+    Attributes:
+        key: Key of the defined entity.
+        name: The defined name, such as "Ada Lovelace".
+        remarks: Span of the text between the name and the verb, in parentheses or commas, such as "(née Byron)".
+        strength: How certain it is that the passage is about the entity, in (0, 1].
+    """
 
     key: str
     name: Mention
@@ -185,7 +192,7 @@ def _find_definition(passage: Passage, sentence: Span) -> _Definition | None:
 def _find_defined_names(
     text: str, definition: _Definition, mentions: Sequence[tuple[str, Mention]]
 ) -> Iterator[tuple[str, Mention]]:
-    """Yield (entity key, mention) of each name that a definition has for its entity: before "is a", and in remarks.
+    """Yield (entity key, mention) of the name that a sentence defines, and of other names of the same entity.
 
     The longest name is first. The name in "John Stuart, Lord Bute, is a" continues after the comma.
     """
@@ -211,7 +218,7 @@ def _split_alternatives(name: Mention) -> Iterator[tuple[str, Mention]]:
 def _find_remark_names(
     text: str, remark_span: tuple[int, int], mentions: Sequence[tuple[str, Mention]]
 ) -> Iterator[tuple[str, Mention]]:
-    """Yield (entity key, mention) of each other name of a defined entity in the remark at ``remark_span``.
+    """Yield (entity key, mention) of other names in the text after a defined name, such as "(née Byron)".
 
     Such a name is in parentheses, or after "called" and similar words.
     """

@@ -167,10 +167,10 @@ class PrunedAdjacency:
         neighbours: IntArray,
         weights: FloatArray,
     ) -> PrunedAdjacency:
-        """Return the list without the neighbours that are False in ``live``, and with added (row, neighbour) pairs.
+        """Return the adjacency list after pairs (row, neighbour) were added and neighbours were deleted.
 
         Args:
-            live: Which neighbours are live now.
+            live: The new mask of live neighbours.
             deleted_pairs: Rows and neighbours of the pairs whose neighbours were deleted; duplicates count once.
             rows: Rows of the new pairs, see :meth:`GrowingAdjacency.append`.
             neighbours: Neighbours of the new pairs.

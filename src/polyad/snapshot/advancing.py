@@ -34,18 +34,18 @@ def advance(snapshot: MappedSnapshot, changes: Changes, batches: Iterable[Stored
         changes: The changes of the store since.
         batches: The rows of the documents that were added.
     """
-    later, touched = apply_changes(snapshot, changes, batches)
-    graph, touched = later.graph.update_variants(later.entities.keys, snapshot.graph, touched)
+    later, changed = apply_changes(snapshot, changes, batches)
+    graph, changed = later.graph.update_variants(later.entities.keys, snapshot.graph, changed)
     entities = later.entities
     if entities.vectors is not None:
-        entities = replace(entities, outdated=union([entities.outdated, touched]))
+        entities = replace(entities, outdated=union([entities.outdated, changed]))
     later = replace(
         later,
         graph=graph,
         entities=entities,
-        records=snapshot.records.without_changed_entities(touched),
+        records=snapshot.records.without_changed_entities(changed),
     )
-    return replace(later, link_count=_update_link_count(snapshot, later, touched))
+    return replace(later, link_count=_update_link_count(snapshot, later, changed))
 
 
 def apply_changes(
@@ -62,7 +62,7 @@ def apply_changes(
     later = add_entities(snapshot, sorted(added.entity_keys.items()))
     passage_pks = passages.pks.append(added.passage_numbers)
     hyperedge_pks = hyperedges.pks.append(added.hyperedge_numbers)
-    graph, touched = snapshot.graph.advance(
+    graph, changed = snapshot.graph.advance(
         deleted,
         NewIncidences(
             passage_count=len(added.passage_ids),
@@ -97,7 +97,7 @@ def apply_changes(
         records=RecordCache(),
         names=snapshot.names.renew(keep_labels=not len(deleted)),
     )
-    return later, touched
+    return later, changed
 
 
 def add_entities(snapshot: MappedSnapshot, entities: Iterable[tuple[int, str]]) -> MappedSnapshot:
@@ -116,13 +116,14 @@ def resolve_links(snapshot: MappedSnapshot) -> MappedSnapshot:
     return replace(snapshot, graph=graph, link_count=link_count)
 
 
-def _update_link_count(snapshot: MappedSnapshot, later: MappedSnapshot, touched: IntArray) -> int:
-    """Return the number of links in ``later``, a later snapshot; only links of ``touched`` entities are counted again.
+def _update_link_count(snapshot: MappedSnapshot, later: MappedSnapshot, changed_entities: IntArray) -> int:
+    """Return the number of links in ``later``: the number in ``snapshot``, updated for ``changed_entities``.
 
-    The entities ``touched`` are those whose hyperedges or names changed since ``snapshot``.
+    The hyperedges or names of these entities changed between the two snapshots.
     """
-    before = find_affected_passages(snapshot.graph, touched[touched < len(snapshot.entities.keys)])
-    affected = union([before, find_affected_passages(later.graph, touched)])
+    is_earlier = changed_entities < len(snapshot.entities.keys)
+    before = find_affected_passages(snapshot.graph, changed_entities[is_earlier])
+    affected = union([before, find_affected_passages(later.graph, changed_entities)])
     earlier = affected[affected < len(snapshot.passages.ids)]
     live = affected[later.graph.live_passages.are_live(affected)]
     lost = count_links(snapshot.graph, snapshot.passages.document, earlier)
@@ -156,13 +157,17 @@ class NewRows:
     lengths: IntArray
 
     @classmethod
-    def from_batches(cls, batches: Iterable[StoredRows], first_row: int, last_entity: int, dimension: int) -> NewRows:
-        """Concatenate the ``batches`` of rows of added documents; texts become posting lists (term frequencies).
+    def from_batches(
+        cls, batches: Iterable[StoredRows], first_row: int, last_entity_pk: int, dimension: int
+    ) -> NewRows:
+        """Concatenate ``batches`` of rows of added documents; entities up to ``last_entity_pk`` exist already.
+
+        Texts become posting lists (term frequencies).
 
         Args:
             batches: In the order of their rows.
             first_row: Row of the first passage.
-            last_entity: Primary key of the last entity that the snapshot has.
+            last_entity_pk: Primary key of the last entity that the snapshot has.
             dimension: Length of vectors.
         """
         columns: dict[str, list[Any]] = {name: [empty] for name, empty in _get_columns(_empty_rows(dimension))}
@@ -176,7 +181,7 @@ class NewRows:
             first_row += len(batch.passage_ids)
             for name, column in _get_columns(batch):
                 columns[name].append(column)
-            keys.update(pair for pair in batch.entity_keys.items() if pair[0] > last_entity)
+            keys.update(pair for pair in batch.entity_keys.items() if pair[0] > last_entity_pk)
         rows = StoredRows(texts=(), entity_keys=keys, **{name: _join(columns.pop(name)) for name in list(columns)})
         positions = {id: position for position, id in enumerate(dict.fromkeys(rows.document_ids))}
         document_of_passage = np.array([positions[id] for id in rows.document_ids], dtype=np.int64)

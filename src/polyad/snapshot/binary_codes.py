@@ -56,7 +56,10 @@ class BinaryCodes:
         return codes
 
     def encode(self, vectors: FloatArray) -> Bits:
-        """Return the binary codes of vectors, float32 ``[vectors, dimension]``, as ``[planes / 64, vectors]``."""
+        """Return the binary codes of vectors: a bit for each hyperplane, packed into 64-bit numbers.
+
+        The vectors are float32 ``[vectors, dimension]``, the codes ``[planes / 64, vectors]``.
+        """
         bits: Bits = np.packbits(vectors @ self.directions > self.thresholds, axis=1).view(np.uint64).T
         return bits
 

@@ -430,7 +430,7 @@ class StringIndex:
         return type(self)(self.strings.append(ids), append_run(self.lookup, HashIndex.from_entries(hashes, rows)))
 
     def compact(self) -> Self:
-        """Return the string index with all sorted hash arrays merged into one."""
+        """Return an equal string index, with all batches (runs) of hashes merged into one."""
         return type(self)(self.strings, (HashIndex.merge_all(self.lookup),))
 
     @staticmethod
@@ -455,9 +455,12 @@ class EntityKeys(StringIndex):
         return (alias,) if alias not in ("", id) else ()
 
     def find_with_aliases(self, keys: Sequence[str]) -> tuple[IntArray, dict[int, list[int]]]:
-        """Return (row of each key or -1, rows of entities whose normalised name is the key, by index in ``keys``).
+        """Return (row of each key, rows of other entities that have the key as their normalised name).
 
         An entity has a normalised name beside its key if the key is an exact text from the user's data.
+
+        Returns:
+            An array with the row of each key, or -1; and the rows of other entities by index in ``keys``.
         """
         rows = np.full(len(keys), -1)
         aliased: dict[int, set[int]] = {}

@@ -108,7 +108,9 @@ class Incidences:
         return edges[is_live], owners[is_live]
 
     def subjects(self, passages: IntArray) -> Neighbours:
-        """Return the main topics of passages as arrays: entity, index in ``passages``, certainty in (0, 1].
+        """Return the entities that passages are about, as arrays: entity, index in ``passages``, strength in (0, 1].
+
+        The strength is how certain it is that the passage is about the entity.
 
         A subject of several hyperedges of a passage is returned for each of them.
         """
@@ -120,9 +122,9 @@ class Incidences:
     # With name variants
 
     def members(self, hyperedges: IntArray, *, variants: bool = True) -> tuple[IntArray, IntArray]:
-        """Return the entities in the hyperedges as parallel arrays: entity, and index in ``hyperedges``.
+        """Return the entities in hyperedges, with ``variants`` also their short names, and indices in ``hyperedges``.
 
-        With ``variants``, the name variants of subjects are included.
+        The two arrays are parallel. Only subjects have short names (name variants).
         """
         entities, owners, strengths = _get_live_neighbours(self.edge_members, hyperedges, self.live_hyperedges)
         if not variants:
@@ -152,12 +154,14 @@ class Incidences:
         return _merge_neighbours(stored, (edges[is_about], names[places[is_about]], strengths[is_about]))[:2]
 
     def mentions(self, entities: IntArray, *, as_subject: bool = False) -> Neighbours:
-        """Return the passages that mention entities, as arrays: passage, index in ``entities``, topic certainty.
-
-        The three arrays are parallel.
+        """Return the passages that mention entities; with ``as_subject``, only the passages about entities.
 
         A variant is mentioned also by the passages about its subject. The higher of two strengths counts. With
         ``as_subject``, only passages about the entity or its subject are returned.
+
+        Returns:
+            Three parallel arrays: passage, index in ``entities``, and strength. The strength is how certainly the
+            passage is about the entity; it is 0 or below for a passage that only mentions the entity.
         """
         stored = (self.subject_passages if as_subject else self.entity_passages).get_neighbours(entities)
         names, subjects = self._find_full_names(entities)
@@ -244,16 +248,16 @@ class Incidences:
         )
         return later, union([lost, new.entities])
 
-    def update_variants(self, keys: EntityKeys, before: Incidences, changed: IntArray) -> tuple[Incidences, IntArray]:
-        """Return (hypergraph with short names that changed since ``before`` resolved again, all entities affected).
+    def update_variants(self, keys: EntityKeys, earlier: Incidences, changed: IntArray) -> tuple[Incidences, IntArray]:
+        """Return (hypergraph with short names resolved again, rows of ``changed`` and of all renamed entities).
 
         Args:
             keys: The keys of all entities.
-            before: The hypergraph before the change.
+            earlier: The hypergraph before the change.
             changed: Rows of the entities whose passages changed.
         """
-        subjects = changed[self.are_subjects(changed) != before.are_subjects(changed)]
-        entities = changed[self.are_live(changed) != before.are_live(changed)]
+        subjects = changed[self.are_subjects(changed) != earlier.are_subjects(changed)]
+        entities = changed[self.are_live(changed) != earlier.are_live(changed)]
         variants, renamed = self.variants.advance(keys, subjects, entities, self.are_subjects, self.are_live)
         return replace(self, variants=variants), union([changed, renamed])
 
@@ -263,12 +267,12 @@ class Incidences:
         return replace(self, variants=NameVariants.build(keys, self.are_subjects(rows), self.are_live(rows)))
 
     def build_part_variants(self, keys: EntityKeys) -> Incidences:
-        """Return a filtered hypergraph with short names resolved to full names of its own entities only."""
+        """Return this filtered hypergraph with short names resolved only to full names that the filter selects."""
         entities, _, strengths = self.edge_members.get_neighbours(self.live_hyperedges.to_rows())
         are_live, are_subjects = np.zeros((2, len(keys)), dtype=bool)
         are_live[entities] = True
         are_subjects[entities[strengths > 0]] = True
-        return replace(self, variants=NameVariants.build(keys, are_subjects, are_live, will_advance=False))
+        return replace(self, variants=NameVariants.build(keys, are_subjects, are_live, can_advance=False))
 
 
 def _get_live_neighbours(adjacency: GrowingAdjacency, rows: IntArray, live: LiveRows) -> Neighbours:
@@ -353,7 +357,7 @@ def count_links(graph: Incidences, document_of_passage: Column, passages: IntArr
 def _count_mentions(
     graph: Incidences, document_of_passage: Column, entities: IntArray
 ) -> tuple[BoolArray, IntArray, IntArray, IntArray]:
-    """Return four arrays ``[entities]``: is a main topic, number of mentions, first and last document with a mention.
+    """Return for each entity how many passages mention the entity, and in which documents, to count links.
 
     Returns:
         For each entity: whether it is the strong subject (main topic) of few passages; the number of passages that

@@ -38,8 +38,8 @@ _SUM_BLOCK = 1 << 12
 _MAX_NEW = 0.02
 """Share of passages, or entity vectors, beside the saved arrays from which a snapshot is saved again."""
 
-_PATIENT_NEW = 100
-"""New passages, or entity vectors, that a process of patience 1 leaves unsaved: another adds them in some 30 ms."""
+_EXTRA_NEW = 100
+"""New passages, or entity vectors, that an extra share of 1 leaves unsaved: a process adds them in some 30 ms."""
 
 _MAX_DELETED = 0.5
 """Share of deleted passages from which a snapshot is built from the store again."""
@@ -177,18 +177,19 @@ class MappedSnapshot:
 
     # State
 
-    def needs_saving(self, patience: float = 0.0) -> bool:
-        """Return whether so many rows are not in files that the snapshot should be saved; ``patience`` allows more.
+    def needs_saving(self, extra_share: float = 0.0) -> bool:
+        """Return whether too many rows are unsaved, so that the snapshot should be saved to files.
 
         Args:
-            patience: How many more rows may be unsaved; with 1, twice as many, and at least :data:`_PATIENT_NEW`.
+            extra_share: Share of additional rows that may be unsaved: with 1, twice as many, and at least
+                :data:`_EXTRA_NEW`.
         """
         embedded = 0
         if self.entities.vectors is not None:
             embedded = len(self.entities.vectors) + len(self.entities.vectors.column.replaced)
         new_passages, new_entities = len(self.passages.ids) - self.saved.passages, embedded - self.saved.entities
         pairs = ((new_passages, self.saved.passages), (new_entities, self.saved.entities))
-        return any(new > max(patience * _PATIENT_NEW, (1 + patience) * _MAX_NEW * saved) for new, saved in pairs)
+        return any(new > max(extra_share * _EXTRA_NEW, (1 + extra_share) * _MAX_NEW * saved) for new, saved in pairs)
 
     @property
     def is_mostly_deleted(self) -> bool:
@@ -227,12 +228,18 @@ class MappedSnapshot:
     def nearest(
         self, kind: Kind, vectors: FloatArray, k: int, *, weighted: bool = False
     ) -> list[tuple[IntArray, FloatArray]]:
-        """Return the ``k`` nearest rows of each query vector and their cosines, best first, ties by id."""
+        """Return (rows, cosines) of the ``k`` nearest rows of each query vector, best first, ties by id.
+
+        With ``weighted``, rows are ranked by cosine times score, and these products are returned.
+        """
         scores = self._get_scores(kind) if weighted else None
         return self.all_vectors[kind].nearest(vectors, k, self._get_ids(kind), scores)
 
     def cosines(self, kind: Kind, rows: IntArray, vectors: FloatArray, *, weighted: bool = False) -> FloatArray:
-        """Return the cosines of rows with query vectors, ``[rows, vectors]``, or with one query vector, ``[rows]``."""
+        """Return the cosines of rows with query vectors; with ``weighted``, multiplied by the scores of the rows.
+
+        The shape is ``[rows, vectors]``, or ``[rows]`` for one query vector.
+        """
         cosines = compute_cosines(self.vectors(kind, rows), vectors)
         scores = self._get_scores(kind) if weighted else None
         return cosines if scores is None else (cosines.T * scores.take(rows)).T

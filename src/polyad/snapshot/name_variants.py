@@ -67,24 +67,24 @@ class NameVariants:
 
     @classmethod
     def build(
-        cls, keys: EntityKeys, are_subjects: BoolArray, are_live: BoolArray, *, will_advance: bool = True
+        cls, keys: EntityKeys, are_subjects: BoolArray, are_live: BoolArray, *, can_advance: bool = True
     ) -> NameVariants:
-        """Build the mapping from short names to full names for a whole index, from the ``keys`` of all entities.
+        """Build the mapping of short names from the ``keys`` of all entities; :meth:`advance` requires ``can_advance``.
 
         Args:
             keys: The keys of all entities.
             are_subjects: Whether each entity is the subject of a passage; ``[entities]``.
             are_live: Whether each entity has hyperedges; ``[entities]``.
-            will_advance: Whether the variants will be advanced, for which the names of all entities are indexed.
+            can_advance: Whether to index the names of all entities too, which :meth:`advance` needs.
         """
         codes = _index_codes(keys, np.flatnonzero(are_subjects), _get_short_form_codes)
         names = cls(
             append_run((), codes),
-            append_run((), _index_codes(keys, np.arange(len(keys)), _get_name_codes)) if will_advance else (),
+            append_run((), _index_codes(keys, np.arange(len(keys)), _get_name_codes)) if can_advance else (),
             Column.empty(np.int32),
             GrowingAdjacency.empty(),
         )
-        pruned = replace(names, subject_codes=(_drop_frequent_codes(codes),))
+        pruned = replace(names, subject_codes=(_limit_entries(codes),))
         subject, entities = np.full(len(keys), -1, dtype=np.int32), np.flatnonzero(are_live & ~are_subjects)
         for start in range(0, len(entities), _BLOCK):
             block = entities[start : start + _BLOCK]
@@ -95,7 +95,7 @@ class NameVariants:
         return replace(names, subject=Column.from_array(subject), variants=variants)
 
     def resolve(self, keys: EntityKeys, names: Sequence[str], is_subject: Predicate) -> IntArray:
-        """Return for each short name the row of the only entity with a matching full name; -1 without a unique match.
+        """Return for each of ``names`` the row of the only subject with a matching full name, or -1.
 
         A name that ends in a subject stands for the longest such subject: "watchman piet adler" for "piet adler",
         because extractors do not separate a person from the office. A name is short for a subject if its words occur in
@@ -135,25 +135,31 @@ class NameVariants:
         return names, owners
 
     def advance(
-        self, keys: EntityKeys, subjects: IntArray, entities: IntArray, is_subject: Predicate, is_live: Predicate
+        self,
+        keys: EntityKeys,
+        changed_subjects: IntArray,
+        changed_entities: IntArray,
+        is_subject: Predicate,
+        is_live: Predicate,
     ) -> tuple[NameVariants, IntArray]:
         """Return (mapping of short names after documents changed, rows of the names that now map to another entity).
 
         Args:
             keys: The keys of all entities, new entities at the end.
-            subjects: Rows of the entities that became subjects or stopped being subjects.
-            entities: Rows of the entities that got their first hyperedge or lost their last one.
+            changed_subjects: Rows of the entities that became subjects or stopped being subjects.
+            changed_entities: Rows of the entities that got their first hyperedge or lost their last one.
             is_subject: Returns whether entities are subjects now.
             is_live: Returns whether entities have hyperedges now.
         """
         new = np.arange(len(self.subject), len(keys))
         extended = NameVariants(
-            append_run(self.subject_codes, _index_codes(keys, subjects, _get_short_form_codes)),
+            append_run(self.subject_codes, _index_codes(keys, changed_subjects, _get_short_form_codes)),
             append_run(self.name_codes, _index_codes(keys, new, _get_name_codes)),
             self.subject.append(np.full(len(new), -1, dtype=np.int32)),
             self.variants,
         )
-        affected = union([subjects, entities, extended._find_affected_names(keys, subjects, is_subject)])
+        short_names = extended._find_affected_names(keys, changed_subjects, is_subject)
+        affected = union([changed_subjects, changed_entities, short_names])
         names = affected[is_live(affected) & ~is_subject(affected)]
         after = np.full(len(affected), -1)
         after[np.searchsorted(affected, names)] = extended.resolve(keys, keys.strings.take(names), is_subject)
@@ -163,12 +169,12 @@ class NameVariants:
     def _find_candidates(
         self, keys: EntityKeys, codes: Sequence[int], is_subject: Predicate
     ) -> defaultdict[int, list[tuple[int, list[str]]]]:
-        """Return for each hash code the entities (row, words) whose short form may have the code.
+        """Return for each of ``codes`` (hashes of short names) the full names with this code, as (row, words) pairs.
 
         At most one more than :data:`_MAX_CANDIDATES` are returned, which shows that the limit is exceeded.
         """
         unique = sorted(set(codes))
-        places, rows = self._find_full_names(unique, is_subject)
+        places, rows = self._find_subjects(unique, is_subject)
         is_listed = rank_in_group(places) <= _MAX_CANDIDATES
         places, rows = places[is_listed], rows[is_listed]
         subjects = sort_unique(rows)
@@ -178,10 +184,10 @@ class NameVariants:
             candidates[unique[place]].append((row, words[row]))
         return candidates
 
-    def _find_full_names(self, codes: Sequence[int], is_subject: Predicate) -> tuple[IntArray, IntArray]:
-        """Return the full-name entities with one of the hash ``codes``, as arrays: index in ``codes``, entity row.
+    def _find_subjects(self, codes: Sequence[int], is_subject: Predicate) -> tuple[IntArray, IntArray]:
+        """Return the subjects whose short forms have one of the hash ``codes``, as (indices in ``codes``, rows).
 
-        The pairs are sorted and unique.
+        The pairs are sorted and unique. Rows for which ``is_subject`` returns False are omitted.
         """
         places, rows = find_in_runs(self.subject_codes, codes)
         unique = sort_unique(rows)
@@ -189,19 +195,19 @@ class NameVariants:
         width = max(1, int(rows.max(initial=0)) + 1)
         return np.divmod(sort_unique(places[is_current] * width + rows[is_current]), width)
 
-    def _find_affected_names(self, keys: EntityKeys, subjects: IntArray, is_subject: Predicate) -> IntArray:
-        """Return the rows of short names that may map elsewhere, in any order, after ``subjects`` (full names) changed.
+    def _find_affected_names(self, keys: EntityKeys, changed_subjects: IntArray, is_subject: Predicate) -> IntArray:
+        """Return the rows of the short names whose full name may be another one after ``changed_subjects`` changed.
 
         These names end in a changed subject or are a short form of a changed subject. If a code passes the limit of
-        candidates, all names with the code are affected.
+        candidates, all names with the code are affected. The rows are in any order.
         """
         changed: defaultdict[int, list[list[str]]] = defaultdict(list)
-        subject_keys = tuple(keys.strings.take(subjects))
+        subject_keys = tuple(keys.strings.take(changed_subjects))
         for words in (key.split(" ") for key in subject_keys):
             for code in _get_short_form_codes(words) | _get_ending_codes(words):
                 changed[code].append(words)
         codes = sorted(changed)
-        counts = np.bincount(self._find_full_names(codes, is_subject)[0], minlength=len(codes))
+        counts = np.bincount(self._find_subjects(codes, is_subject)[0], minlength=len(codes))
         changes = np.array([len(changed[code]) for code in codes], dtype=np.int64)
         stays_in_limit = counts + changes <= _MAX_CANDIDATES
         stays_over_limit = counts - changes > _MAX_CANDIDATES
@@ -227,7 +233,7 @@ class NameVariants:
         return replace(self, subject=self.subject.replace(names, subjects), variants=variants)
 
     def compact(self) -> NameVariants:
-        """Return an equal mapping of short names, with all sorted hash arrays merged into one."""
+        """Return an equal mapping of short names, with all batches (runs) of hash codes merged into one."""
         return NameVariants(
             (HashIndex.merge_all(self.subject_codes),),
             (HashIndex.merge_all(self.name_codes),),
@@ -237,7 +243,10 @@ class NameVariants:
 
 
 def _resolve_endings(keys: EntityKeys, names: Sequence[Sequence[str]], is_subject: Predicate) -> IntArray:
-    """Return for each name the longest entity name at its end ("director Christopher Nolan") as a row, or -1."""
+    """Return for each name the row of the longest full name at its end ("director Christopher Nolan"), or -1.
+
+    Only the names of subjects count, which are the rows for which ``is_subject`` returns True.
+    """
     subjects = np.full(len(names), -1)
     endings = [
         (place, " ".join(words[start:]))
@@ -263,8 +272,11 @@ def _index_codes(keys: EntityKeys, rows: IntArray, get_codes: Callable[[Sequence
     return HashIndex.from_entries(np.array(codes), np.repeat(rows, np.diff(ends, prepend=0)))
 
 
-def _drop_frequent_codes(codes: HashIndex) -> HashIndex:
-    """Return the hash index without the codes that more than :data:`_MAX_CANDIDATES` entities share."""
+def _limit_entries(codes: HashIndex) -> HashIndex:
+    """Return the hash index with at most :data:`_MAX_CANDIDATES` + 1 entities for each code of a short name.
+
+    The last one shows that the limit is exceeded.
+    """
     is_listed = rank_in_group(codes.hashes.astype(np.int64)) <= _MAX_CANDIDATES
     return HashIndex(codes.hashes[is_listed], codes.rows[is_listed])
 
@@ -283,7 +295,7 @@ def _get_ending_codes(words: Sequence[str]) -> set[int]:
 
 
 def _get_name_codes(words: Sequence[str]) -> set[int]:
-    """Return the hash codes of a possible short name, by which the full names that it may stand for are found."""
+    """Return the hash codes under which a short name is indexed: a changed full name finds the name by these codes."""
     if len(words) < _MIN_WORDS:
         return set()
     return {_hash_words(words[0], words[-1]), _hash_words(words[0][0], words[-1])} | _get_ending_codes(words)
@@ -344,7 +356,7 @@ class EntityLabels:
         self._reading = Lock()
 
     def find_keys(self, labels: Iterable[str], store: Store, last_hyperedge: int) -> dict[str, Sequence[str]]:
-        """Return the sorted entity keys for each label (a name in the user's data beside an entity's id).
+        """Return the sorted entity keys for each label; labels of hyperedges up to ``last_hyperedge`` are read first.
 
         Args:
             labels: The labels as name keys (normalised names).
@@ -376,11 +388,11 @@ class EntityNames:
         self._rows_by_word: Mapping[str, Sequence[int]] | None = None
 
     def renew(self, *, keep_labels: bool) -> EntityNames:
-        """Return a lookup for a later snapshot, without cached aliases and words; labels stay with ``keep_labels``."""
+        """Return a lookup with empty caches, for a later snapshot; with ``keep_labels``, the read labels are reused."""
         return EntityNames(self._labels if keep_labels else None)
 
     def find_labelled(self, names: Iterable[str], store: Store, last_hyperedge: int) -> dict[str, Sequence[str]]:
-        """Return for each name the keys of the entities that have the name as a label or as the user's alias.
+        """Return for each name the keys of the entities with this label or alias; read labels up to ``last_hyperedge``.
 
         Args:
             names: The name keys (normalised names) of labels or aliases.

@@ -105,12 +105,10 @@ def restrict(snapshot: MappedSnapshot, passages: BoolArray, hyperedges: BoolArra
 
 
 def connect(part: MappedSnapshot, whole: MappedSnapshot) -> MappedSnapshot:
-    """Return the filtered snapshot ``part`` with the links of ``whole``, so that walks may leave the filter.
+    """Return the snapshot ``whole``, in which vector and term searches return only rows of the filtered ``part``.
 
-    Walks may then pass through passages outside the restriction.
-
-    Searches by vectors and terms return rows of the part, and entities are aggregated over its hyperedges; an
-    entity without any has only its key. Walks reach rows of the whole, which the caller removes.
+    Walks pass through the hypergraph of the whole and reach rows outside the part, which the caller removes. Entities
+    are aggregated over the hyperedges of the part; an entity without any has only its key.
 
     Args:
         part: The filtered snapshot.

@@ -95,7 +95,7 @@ class SnapshotProvider:
         self._is_followed = False
         self._is_closed = threading.Event()
         self._parts: list[SnapshotPart] = []
-        self._patience = random.uniform(0.5, 1.5)  # one of many followers saves first, and the others load its files
+        self._extra_share = random.uniform(0.5, 1.5)  # one of many followers saves first, and the others load its files
 
     def get_current(self, min_version: int = 0) -> MappedSnapshot:
         """Return the current snapshot; during an update, the previous snapshot unless older than ``min_version``.
@@ -127,7 +127,9 @@ class SnapshotProvider:
     def restrict(
         self, snapshot: MappedSnapshot, where: Filter | None, as_of: float | None, *, bridges_outside: bool = False
     ) -> SnapshotPart:
-        """Return the part of a snapshot that ``where`` selects and that is valid at ``as_of``; recent parts are cached.
+        """Return the part of a snapshot that ``where`` and ``as_of`` select; ``bridges_outside`` lets walks leave it.
+
+        Recent parts are cached.
 
         Args:
             snapshot: The whole index.
@@ -177,7 +179,7 @@ class SnapshotProvider:
                     continue
                 try:
                     self._advance_current()
-                    self._save_if_needed(self._patience)
+                    self._save_if_needed(self._extra_share)
                 except PolyadError as error:  # if the error persists, the next search reports it
                     _LOG.info("the snapshot could not be advanced: %s", error)
                 else:
@@ -238,12 +240,15 @@ class SnapshotProvider:
         self._advance_current()
         self._save_if_needed()
 
-    def _save_if_needed(self, patience: float = 0.0) -> MappedSnapshot:
-        """Save the current snapshot if more rows are unsaved than ``patience`` allows; return it with mapped arrays."""
+    def _save_if_needed(self, extra_share: float = 0.0) -> MappedSnapshot:
+        """Save the current snapshot if too many rows are unsaved; ``extra_share`` 1 allows twice as many.
+
+        Return the snapshot: after saving, with arrays mapped from the files.
+        """
         with self._saving:
             snapshot = self._snapshot
             assert snapshot is not None, "a snapshot is built before it is saved"
-            if self._files is None or not _should_save(snapshot, patience):
+            if self._files is None or not _should_save(snapshot, extra_share):
                 return snapshot
             snapshot = replace(snapshot, incidences=build_incidences(snapshot))
             with self._store.read_transaction() as transaction:
@@ -294,9 +299,9 @@ class SnapshotProvider:
         return replace(resolve_links(snapshot), version=transaction.version)
 
 
-def _should_save(snapshot: MappedSnapshot, patience: float = 0.0) -> bool:
-    """Return whether the snapshot is large and has more unsaved rows than ``patience`` (0 or more) allows."""
-    return snapshot.row_count("hyperedge") >= MIN_SAVED and snapshot.needs_saving(patience)
+def _should_save(snapshot: MappedSnapshot, extra_share: float = 0.0) -> bool:
+    """Return whether a snapshot is large and has too many unsaved rows; ``extra_share`` 1 allows twice as many."""
+    return snapshot.row_count("hyperedge") >= MIN_SAVED and snapshot.needs_saving(extra_share)
 
 
 def _group_into_blocks(batches: Iterable[StoredRows]) -> Iterator[Iterator[StoredRows]]:

@@ -169,7 +169,9 @@ def _add_to_cache(cache: dict[int, T], records: Mapping[int, T], limit: int) -> 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IncidenceCache:
-    """The incidences (hyperedge memberships) of frequent entities, with the entity's name and type in each.
+    """A cache of the hyperedge memberships (incidences) of entities that are members of many hyperedges.
+
+    Each incidence has the name, type, description and score that the hyperedge states for the entity.
 
     Attributes:
         entities: Entity row of each saved incidence, sorted; int32 ``[incidences]``.
@@ -281,13 +283,20 @@ def _read_incidences(
     hyperedges: Sequence[set[int]],
     read: IncidenceReader | None,
 ) -> list[Sequence[EntityIncidence]]:
-    """Return the hyperedge memberships of each entity that are newer than ``last_saved``, from cache or store.
+    """Return the unsaved hyperedge memberships (incidences) of each entity, from the cache or else from the store.
 
-    They include the requested hyperedges unless those have been deleted.
+    Args:
+        snapshot: The snapshot.
+        entities: Rows of the entities.
+        last_saved: Primary key of the last hyperedge of each entity that is in files; all later ones are unsaved.
+        hyperedges: Primary keys of the unsaved hyperedges of each entity that the result has to include, unless a
+            hyperedge has been deleted.
+        read: Reads incidences that are not cached; None for a request to the store.
     """
     cache, rows, saved = snapshot.incidences, entities.tolist(), last_saved.tolist()
     cached: list[Sequence[EntityIncidence]] = [
-        _reuse_if_complete(cache.added.get(row, ()), selected) for row, selected in zip(rows, hyperedges, strict=True)
+        _reuse_unless_missing(cache.added.get(row, ()), selected)
+        for row, selected in zip(rows, hyperedges, strict=True)
     ]
     after = [group[-1][0] if group else last for group, last in zip(cached, saved, strict=True)]
     unread = [place for place, selected in enumerate(hyperedges) if max(selected) > after[place]]
@@ -304,15 +313,16 @@ def _read_incidences(
     return cached
 
 
-def _reuse_if_complete(group: Sequence[EntityIncidence], hyperedges: set[int]) -> Sequence[EntityIncidence]:
-    """Return the cached incidences ``group`` of an entity if all ``hyperedges`` are in it; else an empty tuple.
+def _reuse_unless_missing(cached: Sequence[EntityIncidence], hyperedges: set[int]) -> Sequence[EntityIncidence]:
+    """Return the ``cached`` incidences of an entity, or an empty tuple if the cache lacks an earlier hyperedge.
 
+    Hyperedges with a primary key above all cached ones do not count as missing: they are read from the store.
     Snapshots of several versions share the cache: a search of a later version adds incidences without those of
     hyperedges that were deleted since, which a search in a read transaction of an earlier version still reads.
     """
-    present = {incidence[0] for incidence in group}
-    last = group[-1][0] if group else 0
-    return group if all(hyperedge in present or hyperedge > last for hyperedge in hyperedges) else ()
+    present = {incidence[0] for incidence in cached}
+    last = cached[-1][0] if cached else 0
+    return cached if all(hyperedge in present or hyperedge > last for hyperedge in hyperedges) else ()
 
 
 def build_incidences(snapshot: MappedSnapshot) -> IncidenceCache:

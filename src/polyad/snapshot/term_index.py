@@ -168,7 +168,14 @@ class PassageTerms:
         return cls((), Column.empty(np.int32), LiveRows.empty(), 0)
 
     def advance(self, live: LiveRows, deleted: IntArray, added: Sequence[Postings], lengths: IntArray) -> PassageTerms:
-        """Return the BM25 index without the passages ``deleted`` (sorted) and with the posting lists ``added``."""
+        """Return the BM25 index after passages were deleted and passages with ``lengths`` (in words) were added.
+
+        Args:
+            live: The new mask of live passages.
+            deleted: Rows of the deleted passages, sorted.
+            added: Posting lists of the added passages.
+            lengths: Number of words of each added passage.
+        """
         total_length = self.total_length - int(self.lengths.take(deleted).sum()) + int(lengths.sum())
         runs = append_run(self.runs, Postings.merge_all(added))
         return PassageTerms(runs, self.lengths.append(lengths), live, total_length, union([self.deleted, deleted]))
@@ -196,10 +203,7 @@ class PassageTerms:
         return is_contained
 
     def search(self, question: str, k: int, ids: StringColumn) -> tuple[IntArray, FloatArray]:
-        """Return the ``k`` passages with the highest BM25 scores above 0, and the scores, best first.
-
-        Ties are ordered by ``ids``.
-        """
+        """Return (rows, BM25 scores) of the ``k`` best passages with a score above 0, ties ordered by ``ids``."""
         rows, scores = self._score_passages(extract_search_terms(question), k)
         values = np.round(scores, 6).astype(np.float32)
         top = find_top_positions(values, k, lambda positions: ids.rank(rows[positions]))
@@ -234,7 +238,7 @@ class PassageTerms:
     def _score_candidates(
         self, rows: IntArray, scores: Scores, remaining_terms: Sequence[tuple[float, list[PostingList]]], k: int
     ) -> tuple[IntArray, Scores]:
-        """Return (rows, complete BM25 scores) of the candidates ``rows`` that can still be among the best ``k``.
+        """Return (rows, BM25 scores) of candidates for the best ``k``, after adding ``remaining_terms`` to ``scores``.
 
         Args:
             rows: The passages, sorted.

@@ -90,7 +90,7 @@ class Vectors:
 
     @cached_property
     def _live_places(self) -> IntArray:
-        """The sorted positions in :attr:`column` of the vectors that are not deleted; computed once."""
+        """The sorted positions of the live vectors in :attr:`column`, which is ordered by cluster, not by row."""
         return np.sort(self._to_places(self.live.to_rows()))
 
     def __len__(self) -> int:
@@ -154,17 +154,17 @@ class Vectors:
     def nearest(
         self, vectors: FloatArray, k: int, ids: StringColumn, scores: Column | None = None
     ) -> list[tuple[IntArray, FloatArray]]:
-        """Return (rows, cosines) of the ``k`` vectors nearest to each query vector, best first, ties by ``ids``.
+        """Return (rows, cosines times ``scores``) of the ``k`` best vectors for each query vector, ties by ``ids``.
 
         With clusters, these are the nearest vectors in the clusters read for any query; with codes, most of them.
 
         Args:
             vectors: Unit query vectors, ``[vectors, dimension]``.
             k: Number of rows.
-            ids: The ids of rows.
-            scores: Multiplies the cosines by a score for each row.
+            ids: The ids of rows, by which ties are ordered.
+            scores: The score of each row, by which its cosines are multiplied; None for plain cosines.
         """
-        places, products = self._compute_products(vectors, k, scores is not None)
+        places, products = self._compute_products(vectors, k, use_codes=scores is None)
         return [
             self._select_nearest(query, places, query_products, k, ids, scores)
             for query, query_products in zip(vectors, products, strict=True)
@@ -179,12 +179,12 @@ class Vectors:
         ids: StringColumn,
         scores: Column | None,
     ) -> tuple[IntArray, FloatArray]:
-        """Return (rows, cosines) of the ``k`` candidates with the highest dot ``products`` with the vector ``query``.
+        """Return (rows, cosines times ``scores``) of the ``k`` best ``candidates`` for ``query``, ties by ``ids``.
 
-        The ``candidates`` are positions in :attr:`column`; ``products`` is overwritten. With ``scores``, products and
-        cosines are multiplied by the score of the row. The ``ids`` break ties.
+        The ``candidates`` are positions in :attr:`column`, and ``products`` (overwritten) their dot products with
+        ``query``. Without ``scores``, the cosines are not multiplied.
         """
-        candidates, products = self._add_replaced(query, candidates, products)
+        candidates, products = self._update_replaced(query, candidates, products)
         rows = self._to_rows(candidates)
         if scores is not None:
             products *= scores.take(rows)
@@ -198,17 +198,17 @@ class Vectors:
         top = find_top_positions(cosines, k, lambda positions: ids.rank(rows[positions]))
         return rows[top], cosines[top]
 
-    def _compute_products(self, queries: FloatArray, k: int, is_weighted: bool = False) -> tuple[IntArray, FloatArray]:
-        """Return (positions of candidates, dot products with ``queries``) for a search of the ``k`` nearest vectors.
+    def _compute_products(self, queries: FloatArray, k: int, *, use_codes: bool = True) -> tuple[IntArray, FloatArray]:
+        """Return candidates for the ``k`` nearest vectors: (positions in :attr:`column`, products with ``queries``).
 
         Args:
             queries: Unit vectors, float32 ``[queries, dimension]``.
             k: Number of neighbours.
-            is_weighted: Whether the caller weights the products; then binary codes cannot preselect candidates.
+            use_codes: Whether binary codes preselect candidates; not possible if the caller weights the products.
         """
         base, appended = self.column.base, self.column.appended.values
         if not self.is_exact and self.live.live_count < _MIN_LIVE_SHARE * len(self):
-            return self._compute_live_products(queries, k, is_weighted)
+            return self._compute_live_products(queries, k, use_codes=use_codes)
         if self.clusters is None:
             spans, places, since = [slice(0, len(base))], np.arange(len(base)), np.arange(len(appended))
         else:
@@ -216,7 +216,7 @@ class Vectors:
             spans, places = self.clusters.get_spans(clusters)
             is_near = is_in(self.appended_clusters.astype(np.int64), clusters)
             since = np.concatenate([np.flatnonzero(is_near), np.arange(len(is_near), len(appended))])
-        if self.codes is None or is_weighted:
+        if self.codes is None or not use_codes:
             parts = [compute_dot_product_matrix(base[span], queries) for span in spans]
         else:
             distances = self.codes.compute_distances(spans, queries)
@@ -227,27 +227,33 @@ class Vectors:
         places = np.concatenate([places, len(base) + since])
         return places, np.concatenate([*parts, compute_dot_product_matrix(appended[since], queries)], axis=1)
 
-    def _compute_live_products(
-        self, queries: FloatArray, k: int, is_weighted: bool = False
-    ) -> tuple[IntArray, FloatArray]:
-        """Return (positions of live vectors, dot products with ``queries``), as candidates for the ``k`` nearest."""
+    def _compute_live_products(self, queries: FloatArray, k: int, *, use_codes: bool) -> tuple[IntArray, FloatArray]:
+        """Return live candidates for the ``k`` nearest vectors: (positions in :attr:`column`, dot products).
+
+        With ``use_codes``, the candidates are preselected by their binary codes.
+        """
         base, places = self.column.base, self._live_places
         saved, since = places[places < len(base)], places[places >= len(base)]
-        if self.codes is not None and not is_weighted:
+        if self.codes is not None and use_codes:
             distances = self.codes.compute_distances_at(saved, queries)
             saved = saved[_find_nearest_codes(distances, _COMPARED_PER_K * k + _MIN_COMPARED)]
         parts = [base.take(saved, axis=0), self.column.appended.values[since - len(base)]]
         products = [compute_dot_product_matrix(part, queries) for part in parts]
         return np.concatenate([saved, since]), np.concatenate(products, axis=1)
 
-    def _add_replaced(self, query: FloatArray, places: IntArray, products: FloatArray) -> tuple[IntArray, FloatArray]:
-        """Return ``places`` and ``products`` (of candidates), updated for vectors that were replaced after saving."""
+    def _update_replaced(
+        self, query: FloatArray, candidates: IntArray, products: FloatArray
+    ) -> tuple[IntArray, FloatArray]:
+        """Return (candidates, dot products with ``query``) with all replaced vectors, by their new values.
+
+        The ``candidates`` are positions in :attr:`column`.
+        """
         replaced = self.column.replaced
         if not len(replaced):
-            return places, products
-        stays = ~is_in(places, replaced)
+            return candidates, products
+        stays = ~is_in(candidates, replaced)
         return (
-            np.concatenate([places[stays], replaced]),
+            np.concatenate([candidates[stays], replaced]),
             np.concatenate([products[stays], compute_dot_products(self.column.replacements, query)]),
         )
 
@@ -266,7 +272,10 @@ def _permute(numbers: IntArray, permutation: Numbers) -> IntArray:
 
 
 def _find_nearest_codes(distances: Distances, count: int) -> BoolArray:
-    """Return a mask of the codes that are among the ``count`` nearest (in Hamming distance) of any query."""
+    """Return a mask of the codes that are among the ``count`` nearest to at least one query, by ``distances``.
+
+    The Hamming ``distances`` have the shape ``[queries, codes]``.
+    """
     if distances.shape[1] <= count:
         return np.ones(distances.shape[1], dtype=bool)
     limits = np.partition(distances, count - 1)[:, count - 1 : count]

@@ -377,7 +377,7 @@ class _PassageState:
             self.notes["replies that repeat what was said until they are cut"] += 1
 
     def ignore_unreadable_continuation(self) -> None:
-        """Record a truncated reply as the failure if the continuation of this reply cannot be parsed.
+        """Replace the failure of an unreadable continuation by the failure that the reply before was truncated.
 
         The earlier replies remain, and are all there is in this run.
         """

@@ -85,7 +85,10 @@ class _Token(NamedTuple):
 
 
 class _Segment(NamedTuple):
-    """Consecutive capitalised words of a name, and the lower-case words ``before`` them, such as ``("of", "the")``."""
+    """Consecutive capitalised words of a possible name, after joining words or a comma (``before``).
+
+    The words before "Netherlands" in "Bank of the Netherlands" are ``("of", "the")``.
+    """
 
     tokens: list[_Token]
     before: tuple[str, ...]
@@ -195,8 +198,6 @@ def _find_first_of_name(tokens: list[_Token], start: int, is_ignored: Callable[[
     """Return the position, from ``start`` on, of the first token that may begin a name: capitalised, not ignored.
 
     ``is_ignored`` decides whether a capitalised word is ignored.
-
-    ``is_ignored`` decides whether a capitalised word is ignored.
     """
     while start < len(tokens) and (is_ignored(tokens[start].word) or _is_lower_case(tokens[start].word)):
         start += 1
@@ -232,7 +233,7 @@ def _split_segments(tokens: list[_Token]) -> list[_Segment]:
 
 
 def _find_names_in_words(words: list[_Token]) -> Iterator[tuple[int, int]]:
-    """Yield the spans of names in a word sequence: rows of capitalised words, and such rows joined by "of" or "the"."""
+    """Yield the spans of names in a word sequence: consecutive capitalised words, also joined by words like "of"."""
     chain: list[_Segment] = []
     for segment in _split_segments(words):
         if chain and segment.before[0] not in _JOINING_WORDS:
@@ -263,15 +264,15 @@ def _find_in_chain(chain: list[_Segment]) -> Iterator[tuple[int, int]]:
             yield from _find_names_in_segment(segment.tokens)
 
 
-def _is_separate_name(chain: list[_Segment], position: int) -> bool:
-    """Return whether part ``position`` of ``chain`` is also a name, such as "Oxford" in "University of Oxford".
+def _is_separate_name(segments: list[_Segment], position: int) -> bool:
+    """Return whether a segment of a joined name is itself a name, such as "Oxford" in "University of Oxford".
 
     Another example is "Prome" in "Bayin Htwe of Prome". A single first word, such as "University", is no name.
     """
-    tokens = chain[position].tokens
-    if position and chain[position].before[0] in _BINDING_WORDS:
+    tokens = segments[position].tokens
+    if position and segments[position].before[0] in _BINDING_WORDS:
         return False
-    if position + 1 < len(chain) and chain[position + 1].before[0] in _BINDING_WORDS:
+    if position + 1 < len(segments) and segments[position + 1].before[0] in _BINDING_WORDS:
         return False
     return len(tokens) > 1 or (position > 0 and tokens[0].word.lower() not in COMMON_WORDS)
 
