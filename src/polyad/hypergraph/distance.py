@@ -60,7 +60,7 @@ Members = Callable[[IntArray], tuple[IntArray, IntArray]]
 
 
 def build_triples(members: Members, edges: IntArray, heads: IntArray | None = None) -> Triples:
-    """Return a triple (head, hyperedge, tail) for each pair of entities in a hyperedge; heads must be in ``heads``.
+    """Return a triple (head, hyperedge, tail) for each pair of entities in ``edges``; ``heads`` limits the heads.
 
     This is equation 3 of HyperRAG.
 

@@ -78,7 +78,9 @@ def expand_frontier(
 def _compute_bridge_scores(
     graph: Graph, frontier: IntArray, node_scores: FloatArray, activation: Activation, sort_key: SortKey
 ) -> tuple[IntArray, FloatArray, IntArray]:
-    """Return the hyperedges of the nodes ``frontier`` with a score above 0: highest node score times ``activation``.
+    """Return the hyperedges of the nodes ``frontier`` and their scores: the highest node score times ``activation``.
+
+    Hyperedges with the score 0 are omitted.
 
     Args:
         graph: The hypergraph.

@@ -33,7 +33,7 @@ _DIGEST_BYTES = 32
 
 @dataclass(frozen=True, slots=True)
 class OutdatedEntities:
-    """The entities of a snapshot that have no vector, or whose vector has an earlier name or description.
+    """The entities of a snapshot without a vector, or with a vector of an earlier name or description.
 
     Attributes:
         rows: Sorted.

@@ -228,9 +228,9 @@ class MappedSnapshot:
     def nearest(
         self, kind: Kind, vectors: FloatArray, k: int, *, weighted: bool = False
     ) -> list[tuple[IntArray, FloatArray]]:
-        """Return (rows, cosines) of the ``k`` nearest rows of each query vector, best first, ties by id.
+        """Return (rows, cosines) of the ``k`` best rows for each query vector; with ``weighted``, cosines times scores.
 
-        With ``weighted``, rows are ranked by cosine times score, and these products are returned.
+        The best row is first; ties are ordered by id.
         """
         scores = self._get_scores(kind) if weighted else None
         return self.all_vectors[kind].nearest(vectors, k, self._get_ids(kind), scores)

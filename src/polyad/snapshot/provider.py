@@ -127,7 +127,7 @@ class SnapshotProvider:
     def restrict(
         self, snapshot: MappedSnapshot, where: Filter | None, as_of: float | None, *, bridges_outside: bool = False
     ) -> SnapshotPart:
-        """Return the part of a snapshot that ``where`` and ``as_of`` select; ``bridges_outside`` lets walks leave it.
+        """Return the part of a snapshot that ``where`` and ``as_of`` select; walks may leave it if ``bridges_outside``.
 
         Recent parts are cached.
 

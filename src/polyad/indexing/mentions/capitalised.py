@@ -85,7 +85,7 @@ class _Token(NamedTuple):
 
 
 class _Segment(NamedTuple):
-    """Consecutive capitalised words of a possible name, after joining words or a comma (``before``).
+    """Consecutive capitalised words of a possible name, and the joining words (or comma) ``before`` these words.
 
     The words before "Netherlands" in "Bank of the Netherlands" are ``("of", "the")``.
     """
@@ -265,7 +265,7 @@ def _find_in_chain(chain: list[_Segment]) -> Iterator[tuple[int, int]]:
 
 
 def _is_separate_name(segments: list[_Segment], position: int) -> bool:
-    """Return whether a segment of a joined name is itself a name, such as "Oxford" in "University of Oxford".
+    """Return whether the segment at ``position`` is itself a name, such as "Oxford" in "University of Oxford".
 
     Another example is "Prome" in "Bayin Htwe of Prome". A single first word, such as "University", is no name.
     """
