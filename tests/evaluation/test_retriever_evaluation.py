@@ -77,7 +77,7 @@ def test_latencies_are_of_each_question_with_its_encoding() -> None:
 
 def test_the_retriever_is_prepared_before_the_first_question_and_each_is_asked_once() -> None:
     search, prepared = Scripted(), []
-    list(ask_questions("scripted", search, QUERIES, 3, prepare=lambda: prepared.append(len(search.asked))))
+    list(ask_questions("scripted", search, QUERIES, 3, load_models=lambda: prepared.append(len(search.asked))))
     assert prepared == [0]
     assert search.asked == [
         ("first", 3 * PASSAGES_PER_DOCUMENT),

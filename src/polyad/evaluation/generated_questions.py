@@ -109,7 +109,12 @@ class _Sentence:
 
 @dataclass(frozen=True, slots=True)
 class _Names:
-    """The entity names in each passage, and for each entity the passages that are about the entity."""
+    """The entity names in each passage, and for each entity the passages that are about the entity.
+
+    Attributes:
+        by_passage: Entity name by passage id and entity key.
+        passages_about: Strength (certainty) by entity key and id of a passage whose subject is the entity.
+    """
 
     by_passage: dict[str, dict[str, str]]
     passages_about: dict[str, dict[str, float]]
@@ -189,8 +194,8 @@ def _generate_two_hop(
 def _is_bridge(entity_key: str, sentence: _Sentence, names: _Names) -> bool:
     """Return whether an entity in ``sentence`` can link two passages: exactly one other passage is about the entity.
 
-    This needs exactly one passage about the entity; the sentence's own passage and its title must not be about the
-    entity.
+    A two-hop question leaves out the name of such an entity. The sentence's own passage and its title must not be about
+    the entity.
     """
     is_about_itself = sentence.passage.id in names.passages_about.get(entity_key, {})
     return (

@@ -154,7 +154,7 @@ def write_questions(
     progress: Progress = silent,
     sources: Sequence[str] = (BINARY, N_ARY),
 ) -> QuestionSet:
-    """Return questions about facts of an index, written by a language model.
+    """Return questions that a language model writes, each about one or several facts of an index.
 
     Replies that are stored in ``folder`` are reused.
 
@@ -165,7 +165,7 @@ def write_questions(
         counts: Number of questions of one, two and three hops, for each source; fewer if the index has too few facts.
         seed: Seed of the samples.
         progress: Called after each reply.
-        sources: Some of :data:`SOURCES`.
+        sources: How the facts of a question are sampled: some of :data:`SOURCES`.
 
     Raises:
         ConfigurationError: there is no fact, or the folder holds something else.
@@ -276,23 +276,23 @@ def _walk_facts(
 
 
 def _collect_questions(
-    earlier_questions: Container[str], chains: Sequence[FactChain], count: int, file: RecordFile[QuestionReply]
+    excluded_texts: Container[str], chains: Sequence[FactChain], count: int, replies: RecordFile[QuestionReply]
 ) -> tuple[dict[str, GeneratedQuestion], list[FactChain]]:
-    """Return two results: up to ``count`` new questions from the replies in ``file``, and chains without a reply.
+    """Return at most ``count`` questions from a language model's stored replies, and the fact chains without a reply.
 
-    Questions are keyed by normalised text; texts in ``earlier_questions`` are skipped. Replies count in the order of
-    the chains, in whichever order the replies arrived.
+    Questions are keyed by normalised text; ``excluded_texts`` are skipped. Replies count in the order of the chains,
+    in whichever order the replies arrived.
     """
     added: dict[str, GeneratedQuestion] = {}
     missing: list[FactChain] = []
     for chain in chains:
         if len(added) == count:
             break
-        if chain.key not in file.by_key:
+        if chain.key not in replies.by_key:
             missing.append(chain)
-        elif question := _read_question(chain, file.by_key[chain.key].reply):
+        elif question := _read_question(chain, replies.by_key[chain.key].reply):
             normalized = " ".join(normalize_words(question.text))
-            if normalized and normalized not in earlier_questions:
+            if normalized and normalized not in excluded_texts:
                 added.setdefault(normalized, question)
     return added, missing
 

@@ -257,13 +257,19 @@ def _compute_statement_f1(reply: Mapping[str, Any], _: JudgeInput) -> float:
 
 
 def _compute_first_share(reply: Mapping[str, Any], _: JudgeInput) -> float:
-    """Return the first list's share of the statements in a judge's JSON reply, which has two lists of statements."""
+    """Return the share of statements that a judge's reply puts into the first of its two lists.
+
+    The lists are, for instance, the supported and the unsupported statements of an answer.
+    """
     first, second = _count_statements(reply)
     return first / (first + second)
 
 
 def _compute_supported_share(reply: Mapping[str, Any], judge_input: JudgeInput) -> float:
-    """Return the share of an answer's statements that a judge's JSON reply lists as supported by the evidence."""
+    """Return the share of the numbered statements in the prompt that a judge's reply calls supported.
+
+    The reply lists the numbers of these statements. Raise ValueError if a number occurs twice or does not exist.
+    """
     numbers = reply["supported"]
     statements = next(iter(judge_input.listed.values()), judge_input.statements)
     if len(set(numbers)) < len(numbers) or not set(numbers) <= set(range(1, len(statements) + 1)):
@@ -274,7 +280,7 @@ def _compute_supported_share(reply: Mapping[str, Any], judge_input: JudgeInput) 
 def _create_integer_reader(low: int, high: int) -> ScoreReply:
     """Return a function that converts the integer from ``low`` to ``high`` in a judge's reply to a score in [0, 1].
 
-    The function raises ValueError if the integer is below ``low`` or above ``high``.
+    The score is the integer divided by ``high``. The function raises ValueError if the integer is out of range.
     """
 
     def score_reply(reply: Mapping[str, Any], _: JudgeInput) -> float:

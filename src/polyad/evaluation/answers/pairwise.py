@@ -160,9 +160,9 @@ def _build_inputs(first: System, second: System, subject: Subject) -> list[Judge
 
 
 def _read_texts(system: System, subject: Subject) -> dict[str, tuple[str, str]]:
-    """Return pairs of texts by question id: source passage, and the system's answer or list of hyperedges.
+    """Return, by question id, a pair: the source passage, and the system's text that a judge compares.
 
-    The source passage is empty if answers are compared.
+    The text is a list of the hyperedges of the source passage, or an answer, which has no source passage ("").
     """
     if subject == "hyperedges":
         return {id: (each.passage, each.format()) for id, each in read_hyperedge_sets(system.run.folder).items()}

@@ -181,7 +181,10 @@ def _read_corpus(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
 
 
 def require_unique_id(path: Path, number: int, kind: str, id: str, lines_by_id: dict[str, int]) -> None:
-    """Raise ConfigurationError if ``id`` is blank or already in ``lines_by_id``, else add it with its line number."""
+    """Add ``id`` with its line number to ``lines_by_id``; raise ConfigurationError if ``id`` is blank or a duplicate.
+
+    ``kind`` is the kind of object in the message: document or question.
+    """
     if not id.strip():
         raise ConfigurationError(f"{str(path)!r}, line {number}: the id of a {kind} is empty; expected one of its own")
     if id in lines_by_id:

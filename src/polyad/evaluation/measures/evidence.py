@@ -124,7 +124,7 @@ class StatementRecall:
         return sum(any(is_covered(statement, text) for text in sentences) for statement in weights)
 
     def _is_coverable(self, word_weights: Mapping[str, float]) -> bool:
-        """Return whether any passage of the index contains an evidence statement, from the weights of its words."""
+        """Return whether any passage of the index contains (covers) an evidence statement with these word weights."""
         words, values = list(word_weights), np.array(list(word_weights.values()), dtype=np.float64)
         for start in range(0, self._snapshot.passage_count, _BATCH):
             rows = np.arange(start, min(start + _BATCH, self._snapshot.passage_count), dtype=np.int64)

@@ -111,7 +111,7 @@ class SystemSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupSummary:
-    """The summaries of systems (a retriever in an evaluation run) that answered the same questions.
+    """The measures and costs of systems (a retriever in an evaluation run) that answered the same questions.
 
     Attributes:
         title: Name of the data set and number of questions.

@@ -28,7 +28,7 @@ MAX_DEPTH, MAX_QUESTIONS, MAX_RETRIEVERS = 10_000, 10_000_000, 1_000
 
 
 class DatasetDescription(TypedDict):
-    """The data set of an evaluation run: name, hash of the files and question ids."""
+    """The data set of an evaluation run: its name, a hash of its files, and the ids of its questions."""
 
     name: Name
     digest: str

@@ -110,7 +110,10 @@ class QuestionRecord:
         return [passage.passage_id for passage in self.passages[:k]]
 
     def count_words_to_read(self, k: int) -> int:
-        """Return how many words of the ranked passages come before the (``k`` + 1)-th different document."""
+        """Return how many words of the ranked passages come before the (``k`` + 1)-th different document.
+
+        If the ranking has at most ``k`` documents, all words count.
+        """
         documents: set[str] = set()
         words = 0
         for passage in self.passages:
@@ -154,7 +157,7 @@ _MAX_NEIGHBOURS = 24
 
 @dataclass(frozen=True, slots=True)
 class Neighbourhood:
-    """An example entity for a plot, with the names of the entities in each hyperedge that contains this entity.
+    """An entity that is plotted as an example, with all its hyperedges as lists of entity names.
 
     Attributes:
         entity: Name of the entity.
@@ -195,7 +198,7 @@ class HypergraphStatistics:
 
 
 def compute_statistics(catalogue: Catalogue) -> HypergraphStatistics:
-    """Return statistics of the hypergraph of an index, such as a histogram of the number of entities per hyperedge."""
+    """Return statistics of the hypergraph that ``catalogue`` reads, such as a histogram of entities per hyperedge."""
     hyperedges = catalogue.hyperedges()
     names: dict[str, str] = {}
     members: dict[str, list[str]] = {}
@@ -235,17 +238,18 @@ def _count(sizes: Iterable[int]) -> Histogram:
 
 
 def _find_example_entity(
-    memberships: Mapping[str, Sequence[str]], entities_by_hyperedge: Mapping[str, Sequence[str]]
+    hyperedges_by_entity: Mapping[str, Sequence[str]], entities_by_hyperedge: Mapping[str, Sequence[str]]
 ) -> str | None:
-    """Return the key of the entity with the most hyperedges and few enough neighbours for a plot; None without one.
+    """Return the key of an entity to plot as an example, with 3 to 6 hyperedges and at most 24 neighbours.
 
-    ``memberships`` maps entity keys to hyperedge ids, ``entities_by_hyperedge`` maps hyperedge ids to entity keys.
-    Entities with digits in their key, such as numbers and dates, are skipped.
+    The entity has the most hyperedges of all such entities. Entities with digits in their key, such as numbers and
+    dates, are skipped. Return None if the index has no suitable entity. The arguments contain entity keys and hyperedge
+    ids.
     """
     neighbours = {
         key: len({member for id in ids for member in entities_by_hyperedge[id]}) - 1
-        for key, ids in memberships.items()
+        for key, ids in hyperedges_by_entity.items()
         if len(ids) in _EXAMPLE_DEGREES and not any(letter.isdigit() for letter in key)
     }
     candidates = [key for key, count in neighbours.items() if count <= _MAX_NEIGHBOURS]
-    return min(candidates, key=lambda key: (-len(memberships[key]), -neighbours[key], key), default=None)
+    return min(candidates, key=lambda key: (-len(hyperedges_by_entity[key]), -neighbours[key], key), default=None)

@@ -111,8 +111,8 @@ def ask_questions(
     k: int,
     progress: Progress = silent,
     count_tokens: Callable[[], tuple[int, int]] = lambda: (0, 0),
-    prepare: Callable[[], None] = lambda: None,
-    asked_before: int = 0,
+    load_models: Callable[[], None] = lambda: None,
+    earlier_questions: int = 0,
     measure_coverage: MeasureCoverage | None = None,
 ) -> Iterator[tuple[QuestionRecord, Evidence]]:
     """Search for each question, and yield a record of the result (ranking, times, tokens) with the evidence.
@@ -127,8 +127,8 @@ def ask_questions(
         k: Depth of the ranking, in documents.
         progress: Called after each question.
         count_tokens: Returns the language-model tokens spent so far, and the tokens without cached replies.
-        prepare: Loads the models that the retriever needs; not part of the time of any question.
-        asked_before: Number of questions that an earlier run has asked, for ``progress``.
+        load_models: Loads the models that the retriever needs; not part of the time of any question.
+        earlier_questions: Number of questions that an earlier run has asked, for ``progress``.
         measure_coverage: Measures the coverage of evidence statements; not part of the time of any question.
 
     Raises:
@@ -137,8 +137,8 @@ def ask_questions(
     if not queries:
         raise ConfigurationError(f"no questions to measure {retriever!r} with; expected at least one")
     spent = count_tokens()
-    prepare()
-    for number, query in enumerate(queries, asked_before + 1):
+    load_models()
+    for number, query in enumerate(queries, earlier_questions + 1):
         start = time.perf_counter()
         evidence = search(query.text, k * PASSAGES_PER_DOCUMENT)
         elapsed = Timings(retrieve=1000 * (time.perf_counter() - start))
@@ -156,7 +156,7 @@ def ask_questions(
             coverage=measure_coverage(query, evidence) if measure_coverage else None,
         )
         yield record, evidence
-        progress(number, asked_before + len(queries), f"questions, {retriever}")
+        progress(number, earlier_questions + len(queries), f"questions, {retriever}")
 
 
 def summarise_records(retriever: str, records: Sequence[QuestionRecord], k: int) -> RetrieverResult:
@@ -208,10 +208,10 @@ def _summarise_coverage(records: Sequence[QuestionRecord]) -> dict[str, Any]:
     }
 
 
-def track_questions(questions: Sequence[str], progress: Progress, retriever: str) -> Iterator[str]:
-    """Yield each question, after ``progress`` was called with its number and the name of the retriever."""
+def track_questions(questions: Sequence[str], progress: Progress, dataset_name: str) -> Iterator[str]:
+    """Yield the questions, and report ``progress`` before each question under a label with the name of the data set."""
     for number, question in enumerate(questions):
-        progress(number, len(questions), f"questions, {retriever}")
+        progress(number, len(questions), f"questions, {dataset_name}")
         yield question
 
 
@@ -265,9 +265,9 @@ def read_records_without_gold(folder: Path) -> dict[tuple[str, str], QuestionRec
 
 
 def require_gold_documents(dataset: Dataset) -> None:
-    """Raise ConfigurationError if no document, or each document, of a data set is relevant to a question.
+    """Raise ConfigurationError unless a data set has both gold documents (relevant to a question) and other documents.
 
-    In both cases refusal cannot be measured.
+    Refusal is measured in an index without the gold documents.
     """
     gold = {id for query in dataset.queries for id in query.gold}
     if not gold:

@@ -73,7 +73,7 @@ class RunWriter(ExitStack):
                     (folder / name).unlink(missing_ok=True)
             elif (folder / MANIFEST).exists():
                 earlier = read_manifest(folder / MANIFEST)
-                _require_same_run(folder, earlier, manifest, has_replies=self._has_replies())
+                _require_same_run(folder, earlier, manifest, has_model_replies=self._has_replies())
                 names = list(dict.fromkeys([*earlier["retrievers"], *manifest["retrievers"]]))
                 manifest = {**manifest, "retrievers": names}
             _write_json(folder / MANIFEST, manifest)
@@ -246,7 +246,10 @@ def load_run(folder: Path) -> Run:
 
 
 def _require_same_questions(path: Path, records: Mapping[str, Sequence[QuestionRecord]]) -> None:
-    """Raise ConfigurationError unless all records of a question have the same gold documents and all word budgets."""
+    """Raise ConfigurationError if the records of a question, one per retriever, have different gold documents.
+
+    The error is also raised if a record lacks the recall of evidence statements for a word budget, such as 1000 words.
+    """
     for group in zip(*records.values(), strict=True):
         for record in group:
             if record.query.gold != group[0].query.gold or (
@@ -300,12 +303,12 @@ def _make_run_folder(folder: Path) -> None:
         )
 
 
-def _require_same_run(folder: Path, earlier: Json, current: Json, *, has_replies: bool) -> None:
+def _require_same_run(folder: Path, earlier: Json, current: Json, *, has_model_replies: bool) -> None:
     """Raise ConfigurationError if the settings of a stored run (``earlier``) and of this run (``current``) differ.
 
-    The language model may differ as long as no language model has replied.
+    The language model may differ as long as no result depends on a reply (``has_model_replies`` is false).
     """
-    earlier, current = (_remove_free_settings(manifest, has_replies) for manifest in (earlier, current))
+    earlier, current = (_remove_free_settings(manifest, has_model_replies) for manifest in (earlier, current))
     for name in sorted((earlier.keys() | current.keys()) - {"retrievers"}):
         if earlier.get(name) != current.get(name):
             key, before, after = _find_difference(name, earlier.get(name), current.get(name))
@@ -315,17 +318,17 @@ def _require_same_run(folder: Path, earlier: Json, current: Json, *, has_replies
             )
 
 
-def _remove_free_settings(manifest: Json, has_replies: bool) -> Json:
+def _remove_free_settings(manifest: Json, has_model_replies: bool) -> Json:
     """Return the manifest without the language-model settings that may differ when a run is continued.
 
-    These are all settings of the model if no model has replied (``has_replies`` is false), otherwise the settings that
-    change no reply.
+    These are all settings of the model if no model has replied (``has_model_replies`` is false), otherwise the settings
+    that change no reply.
     """
     if not isinstance(manifest.get("settings"), Mapping):
         return manifest
     settings = dict(manifest["settings"])
     model = settings.pop("language_model", None)
-    if has_replies and model:
+    if has_model_replies and model:
         settings["language_model"] = {key: value for key, value in model.items() if key not in _REQUEST_SETTINGS}
     return {**manifest, "settings": settings}
 
