@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import threading
 from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
-from types import NoneType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -54,16 +53,17 @@ class _FieldColumn:
 
     values: list[MetadataValue | None] = field(default_factory=lambda: [None])
     codes: array[int] = field(default_factory=lambda: array("i"))
-    positions: dict[tuple[type, MetadataValue | None], int] = field(default_factory=lambda: {(NoneType, None): 0})
+    positions: dict[tuple[type, MetadataValue], int] = field(default_factory=dict)
 
-    def extend(self, values: Iterable[MetadataValue | None]) -> None:
-        """Append one row for each metadata value; None for a record that lacks the field."""
-        keys = [(type(value), value) for value in values]
-        for key in dict.fromkeys(keys):
-            if key not in self.positions:
-                self.positions[key] = len(self.values)
-                self.values.append(key[1])
-        self.codes.extend(map(self.positions.__getitem__, keys))
+    def append(self, value: MetadataValue | None) -> None:
+        """Append one row with the metadata value ``value``; None if the record lacks the field."""
+        if value is None:
+            self.codes.append(0)
+            return
+        position = self.positions.setdefault((type(value), value), len(self.values))
+        if position == len(self.values):
+            self.values.append(value)
+        self.codes.append(position)
 
     def compare(self, comparison: Comparison, count: int) -> BoolArray:
         """Return a mask of the first ``count`` rows: whether each satisfies a comparison, such as ``year >= 2020``."""
@@ -157,9 +157,10 @@ class FieldColumns:
         columns = {name: self._columns.setdefault(name, _FieldColumn()) for name in fields}
         for start in range(min((len(column.codes) for column in columns.values()), default=count), count, _BATCH):
             rows = np.arange(start, min(start + _BATCH, count))
-            records = read(rows)
-            for name, column in columns.items():
-                column.extend(record.get(name) for record in records[len(column.codes) - start :])
+            for row, record in zip(rows.tolist(), read(rows), strict=True):
+                for name, column in columns.items():
+                    if len(column.codes) == row:
+                        column.append(record.get(name))
 
     def _require_fields(self, fields: set[str], snapshot: MappedSnapshot) -> None:
         """Raise ConfigurationError if no document has one of the filter's ``fields``, which is probably a typo."""

@@ -54,7 +54,6 @@ from polyad.stores.relational.rows import (
     check_types,
     format_check,
     iterate_batches,
-    parse_all_metadata,
     parse_document,
     parse_floats,
     parse_hyperedges,
@@ -425,10 +424,7 @@ class RelationalReadTransaction(ABC):
         columns = "id, title, source, url, metadata, recorded"
         query = f"SELECT {columns} FROM document WHERE {{}} AND {format_check('document')}"
         rows = check_types((yield _build_selection(query, "id", ids)), *[str] * 6)
-        parsed = parse_all_metadata(row[4] for row in rows)
-        return {
-            row[0]: Origin(row[1], row[2], row[3], metadata, row[5]) for row, metadata in zip(rows, parsed, strict=True)
-        }
+        return {row[0]: Origin(row[1], row[2], row[3], parse_metadata(row[4]), row[5]) for row in rows}
 
     def _get_paginations(self, ids: Ids) -> Reader:
         query = f"SELECT id, places FROM document WHERE {{}} AND {format_check('document')}"
