@@ -121,9 +121,8 @@ class CommandSettings:
         if self.method:
             require_one_of("method", self.method, methods)
         require_one_of("retriever", self.retriever, retrievers)
-        SearchOptions(
-            k=self.k, max_words=self.max_words, min_relevance=self.min_relevance or 0.0
-        )  # validates the values
+        # SearchOptions validates the values.
+        SearchOptions(k=self.k, max_words=self.max_words, min_relevance=self.min_relevance or 0.0)
 
     @property
     def depth(self) -> int:

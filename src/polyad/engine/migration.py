@@ -84,9 +84,8 @@ def _copy_documents(source: ReadTransaction, digests: Mapping[str, str], target:
         for id in ids:
             del remaining[id]
         progress(len(digests) - len(remaining), len(digests), "documents")
-    return copied + sum(
-        _copy_batch(source, target, ids) for ids in _iterate_batches([*remaining])
-    )  # documents without passages
+    # What remains are documents without passages.
+    return copied + sum(_copy_batch(source, target, ids) for ids in _iterate_batches([*remaining]))
 
 
 def _copy_batch(source: ReadTransaction, target: Store, ids: Sequence[str]) -> int:

@@ -154,8 +154,6 @@ class Snapshot(Protocol):
         """Return for each name the rows of the entities that have the name as short form, label or word of their key.
 
         ``relation`` selects one of the three; see :data:`NameRelation`. Names without such entities are omitted.
-
-        Names without such entities are omitted.
         """
 
     def ids(self, kind: Kind, rows: IntArray | Sequence[int]) -> list[str]:

@@ -40,9 +40,8 @@ def run_encoder(address: Path, settings: EncoderSettings) -> None:
         settings: Device or backend of local models.
     """
     load = SharedEmbedders().get
-    signal.signal(
-        signal.SIGINT, signal.SIG_IGN
-    )  # Ctrl-C reaches all processes; searches need the encoder until they end
+    # Ctrl-C reaches all processes, and searches need the encoder until they end.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     address.unlink(missing_ok=True)
     with Listener(str(address), "AF_UNIX", backlog=_BACKLOG) as listener:
         while True:
