@@ -609,7 +609,8 @@ def test_judging_that_was_killed_asks_for_no_judgement_that_is_kept(run: Run, da
     kept = lines_of(tmp_path / "kept", "judgements.jsonl")
     assert len(kept) == len({(one["retriever"], one["query_id"], one["judge"]) for one in kept}) == 2 * 3 * 7
     assert asked - asked_before == len(kept) - len(before), "what is missing, and nothing else"
-    assert asked - sent <= len(kept) + 3 * 4, "but for the four under way each time it was killed"
+    # Each kill loses the four requests under way, and replies that arrived while the last record was being stored.
+    assert asked - sent <= len(kept) + 3 * (4 + 4)
 
 
 def test_written_questions_lead_from_a_folder_to_a_table_though_killed_half_way(
