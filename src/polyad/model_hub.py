@@ -43,6 +43,24 @@ def load_model(load: Callable[[bool], ModelT], description: str, hint: str = "",
     ) from problem
 
 
+def choose_device(device: str) -> str:
+    """Return the name of the torch device for a setting; ``auto`` selects a GPU if available.
+
+    Raises:
+        ConfigurationError: torch has no such device on this machine.
+    """
+    import torch
+
+    available = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
+    if device == "auto":
+        return next(name for name, is_available in available.items() if is_available)
+    kind = device.partition(":")[0]
+    if not available.get(kind):
+        names = ", ".join(name for name, is_available in available.items() if is_available)
+        raise ConfigurationError(f"device is {device!r}; expected auto, or a device of this machine: {names}")
+    return "cpu" if kind == "cpu" else device  # cpu:1 and the like are the same processor
+
+
 def disable_tokenizer_threads() -> None:
     """Disable the threads of Hugging Face tokenizers, which can deadlock in forked processes."""
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")

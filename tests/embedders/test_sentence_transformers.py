@@ -22,6 +22,7 @@ from polyad.embedders import sentence_transformers
 from polyad.embedders.sentence_transformers import SentenceTransformerEmbedder
 from polyad.errors import ConfigurationError
 from polyad.model import FloatArray
+from polyad.model_hub import choose_device
 from polyad.protocols.components import Embedder
 
 WORDS = "the river bank of Oslo was flooded in 1961 when Anna Keller’s boat sank 东京 café ½ x".split()  # noqa: SIM905
@@ -149,14 +150,14 @@ def test_the_device_is_the_first_there_is_of_cuda_mps_and_the_processor(
 ) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda)
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: mps)
-    assert sentence_transformers._choose_device("auto") == expected
-    assert sentence_transformers._choose_device("cpu") == "cpu"
+    assert choose_device("auto") == expected
+    assert choose_device("cpu") == "cpu"
 
 
 def test_a_device_that_is_not_there_is_a_configuration_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(ConfigurationError, match=r"device is 'cuda:1'; expected auto, or .*: cpu"):
-        sentence_transformers._choose_device("cuda:1")
+        choose_device("cuda:1")
 
 
 @pytest.mark.parametrize(

