@@ -51,14 +51,16 @@ def choose_device(device: str) -> str:
     """
     import torch
 
-    available = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
+    gpus = [f"cuda:{number}" for number in range(torch.cuda.device_count())]
+    available = [*(["cuda", *gpus] if gpus else []), *(["mps"] if torch.backends.mps.is_available() else []), "cpu"]
     if device == "auto":
-        return next(name for name, is_available in available.items() if is_available)
-    kind = device.partition(":")[0]
-    if not available.get(kind):
-        names = ", ".join(name for name, is_available in available.items() if is_available)
+        return available[0]
+    if device.partition(":")[0] == "cpu":
+        return "cpu"  # cpu:1 and the like are the same processor
+    if device not in available:
+        names = ", ".join(available)
         raise ConfigurationError(f"device is {device!r}; expected auto, or a device of this machine: {names}")
-    return "cpu" if kind == "cpu" else device  # cpu:1 and the like are the same processor
+    return device
 
 
 def disable_tokenizer_threads() -> None:

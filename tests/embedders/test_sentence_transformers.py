@@ -142,22 +142,21 @@ def test_texts_that_are_tokenized_apart_have_the_vectors_that_they_have_together
     assert embedder.encode(texts, "passage").tobytes() == together.tobytes()
 
 
-@pytest.mark.parametrize(
-    ("cuda", "mps", "expected"), [(True, True, "cuda"), (False, True, "mps"), (False, False, "cpu")]
-)
+@pytest.mark.parametrize(("gpus", "mps", "expected"), [(1, True, "cuda"), (0, True, "mps"), (0, False, "cpu")])
 def test_the_device_is_the_first_there_is_of_cuda_mps_and_the_processor(
-    cuda: bool, mps: bool, expected: str, monkeypatch: pytest.MonkeyPatch
+    gpus: int, mps: bool, expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: mps)
     assert choose_device("auto") == expected
     assert choose_device("cpu") == "cpu"
 
 
 def test_a_device_that_is_not_there_is_a_configuration_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    with pytest.raises(ConfigurationError, match=r"device is 'cuda:1'; expected auto, or .*: cpu"):
-        choose_device("cuda:1")
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    assert choose_device("cuda:0") == "cuda:0"
+    with pytest.raises(ConfigurationError, match=r"device is 'cuda:7'; expected auto, or .*: cuda, cuda:0, .*cpu"):
+        choose_device("cuda:7")
 
 
 @pytest.mark.parametrize(
@@ -188,6 +187,25 @@ def test_passes_are_filled_up_less_only_where_kernels_were_found_to_round_alike(
     monkeypatch.setattr(sentence_transformers, "_processor_has", instructions.__getitem__)
     assert sentence_transformers._choose_batch_sizes("cpu", dtype) == (4096, floor)
     assert sentence_transformers._choose_batch_sizes("cuda", dtype) == (16_384, 16_384)
+
+
+def test_on_a_gpu_all_forward_passes_for_texts_of_similar_length_have_one_shape(
+    embedder: SentenceTransformerEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shapes: set[tuple[int, int]] = set()
+
+    def forward(windows: Sequence[list[int]], length: int, rows: int) -> FloatArray:
+        assert len(windows) < rows, "with a mask of ones a GPU would choose another kernel"
+        shapes.add((rows, length))
+        return np.ones((len(windows), embedder.dimension), dtype=np.float32)
+
+    monkeypatch.setattr(embedder, "_device", "cuda")
+    monkeypatch.setattr(embedder, "_batch_tokens", 16_384)
+    monkeypatch.setattr(embedder, "_min_tokens", 16_384)
+    monkeypatch.setattr(embedder, "_forward", forward)
+    for texts in (["Oslo"], ["Oslo"] * 600, ["word " * 40], ["word " * 5000]):
+        embedder.encode(texts, "passage")
+    assert shapes == {(512, 32), (256, 64), (64, 256)}
 
 
 def test_a_question_does_not_wait_for_all_the_texts_of_another_thread(

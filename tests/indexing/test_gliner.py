@@ -58,11 +58,11 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> FakeGliner:
     return model
 
 
-@pytest.mark.parametrize(("has_cuda", "expected"), [(True, "cuda"), (False, "cpu")])
+@pytest.mark.parametrize(("gpus", "expected"), [(1, "cuda"), (0, "cpu")])
 def test_a_gpu_is_used_if_there_is_one(
-    has_cuda: bool, expected: str, fake: FakeGliner, monkeypatch: pytest.MonkeyPatch
+    gpus: int, expected: str, fake: FakeGliner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: has_cuda)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
     GlinerMentionExtractor.from_name("general:tiny")
     assert fake.device == expected
 

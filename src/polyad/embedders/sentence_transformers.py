@@ -58,6 +58,10 @@ _BFLOAT16_FLOOR_TOKENS = 64
 _GPU_BATCH_TOKENS = 16_384
 """Tokens in every forward pass on a GPU: kernels are chosen by shape, so that equal shapes round alike."""
 
+_MIN_GPU_LENGTH = 32
+"""Texts are padded to this many tokens on a GPU, or to the next power of two. With more lengths, most forward passes
+would be filled up for few texts."""
+
 _SLICE_CHARACTERS = 256_000
 """Characters that are tokenized in one call: the tokenizer's output is many times as large as the text."""
 
@@ -174,18 +178,19 @@ class SentenceTransformerEmbedder:
         longest = max(len(window) for window in windows)
         buckets = defaultdict(list)
         for row, window in enumerate(windows):
-            length = len(window) if is_passage else longest
-            buckets[-(-length // _LENGTH_STEP) * _LENGTH_STEP].append(row)
+            buckets[self._pad_length(len(window) if is_passage else longest)].append(row)
+        # Without a shorter row the attention mask would be all ones, and a GPU would choose another kernel.
+        spare_rows = 1 if is_passage and self._device != "cpu" else 0
         vectors = np.empty((len(windows), self._dimension), dtype=np.float32)
         running: dict[Future[FloatArray], list[int]] = {}
         try:
             for length, rows in sorted(
                 buckets.items(), reverse=True
             ):  # the longest first, so that all workers end together
-                size = max(1, self._batch_tokens // length)
+                size = max(1, self._batch_tokens // length - spare_rows)
                 for start in range(0, len(rows), size):
                     batch = rows[start : start + size]
-                    row_count = max(len(batch), min(size, -(-min_tokens // length)))
+                    row_count = max(len(batch), min(size, -(-min_tokens // length))) + spare_rows
                     if len(running) == self._max_running:
                         _collect(running, vectors, FIRST_COMPLETED)
                     future = self._workers.submit(self._forward, [windows[row] for row in batch], length, row_count)
@@ -197,23 +202,30 @@ class SentenceTransformerEmbedder:
             raise
         return normalise_vectors(vectors)
 
+    def _pad_length(self, length: int) -> int:
+        """Return the number of tokens to which a window of ``length`` tokens is padded."""
+        if self._device == "cpu":
+            return -(-length // _LENGTH_STEP) * _LENGTH_STEP
+        power = max(_MIN_GPU_LENGTH, 1 << (length - 1).bit_length())
+        return max(length, min(power, self._model.max_seq_length or power))
+
     def _forward(self, windows: Sequence[list[int]], length: int, row_count: int) -> FloatArray:
         """Return the vectors of a batch of windows, float32 ``[windows, dimension]``, not normalised.
 
-        Windows are padded to ``length`` tokens, and repeated up to ``row_count`` rows.
+        Windows are padded to ``length`` tokens, and rows of a single token are added up to ``row_count`` rows.
         """
         import torch
 
         tokenizer = self._model.tokenizer
-        ids = torch.full((row_count, length), tokenizer.pad_token_id or 0)
-        mask = torch.zeros((row_count, length), dtype=torch.long)
-        for row in range(row_count):
-            window = windows[row % len(windows)]
-            ids[row, : len(window)] = torch.tensor(window)
+        ids = np.full((row_count, length), tokenizer.pad_token_id or 0)
+        mask = np.zeros_like(ids)
+        mask[len(windows) :, 0] = 1
+        for row, window in enumerate(windows):
+            ids[row, : len(window)] = window
             mask[row, : len(window)] = 1
-        features = {"input_ids": ids, "attention_mask": mask}
+        features = {"input_ids": torch.from_numpy(ids), "attention_mask": torch.from_numpy(mask)}
         if "token_type_ids" in tokenizer.model_input_names:
-            features["token_type_ids"] = torch.zeros_like(ids)
+            features["token_type_ids"] = torch.zeros_like(features["input_ids"])
         features = {name: values.to(self._device) for name, values in features.items()}
         with torch.inference_mode():
             output = self._model(features)["sentence_embedding"][: len(windows)]

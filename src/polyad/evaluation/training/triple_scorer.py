@@ -25,6 +25,7 @@ from polyad.evaluation.training.linear_scorer import (
     write_training_report,
 )
 from polyad.evaluation.training.triple_examples import DEFAULT_TRAINING, TripleExamples, merge_examples
+from polyad.model_hub import choose_device
 from polyad.protocols.components import Progress, Retriever, silent
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.default.retriever import DefaultRetriever, DefaultSettings
@@ -174,7 +175,7 @@ class _Trainer:
 
         self._recipe = start.recipe
         self._settings = settings
-        self._device = _get_device(settings.device)
+        self._device = choose_device(settings.device)
         self._weights = [
             torch.tensor(array, requires_grad=True, device=self._device)
             for array in (start.hidden, start.hidden_bias, start.output, start.output_bias)
@@ -214,20 +215,6 @@ class _Trainer:
         loss.backward()  # type: ignore[no-untyped-call]
         self._optimiser.step()
         return loss.item()
-
-
-def _get_device(name: str) -> torch.device:
-    """Return the torch device with this name.
-
-    Raises:
-        ConfigurationError: there is no such device.
-    """
-    import torch
-
-    try:
-        return torch.zeros(1, device=name).device
-    except (RuntimeError, AssertionError) as error:  # unknown, or this build of torch lacks the device
-        raise ConfigurationError(f"device is {name!r}, which torch cannot use: {str(error).splitlines()[0]}") from error
 
 
 def _validate(train_loss: float, scorer: TripleScorer, examples: TripleExamples) -> Epoch:
