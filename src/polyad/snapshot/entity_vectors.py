@@ -14,7 +14,7 @@ import numpy as np
 
 from polyad.model import Entity, FloatArray, IntArray
 from polyad.protocols.components import Embedder, Progress, silent
-from polyad.protocols.store import ENTITY_VECTORS, ValueStore
+from polyad.protocols.store import ENTITY_VECTORS, Store
 from polyad.snapshot.columns import Column, LiveRows
 from polyad.snapshot.mapped_snapshot import MappedSnapshot
 from polyad.snapshot.records import read_entities
@@ -61,7 +61,7 @@ class OutdatedEntities:
 def add_entity_vectors(
     snapshot: MappedSnapshot,
     outdated: OutdatedEntities,
-    store: ValueStore,
+    store: Store,
     embedder: Embedder,
     progress: Progress = silent,
     *,
@@ -99,25 +99,26 @@ def add_entity_vectors(
 
 
 def _embed_entities(
-    entities: Sequence[Entity], store: ValueStore, embedder: Embedder, progress: Progress, *, is_read_only: bool
+    entities: Sequence[Entity], store: Store, embedder: Embedder, progress: Progress, *, is_read_only: bool
 ) -> FloatArray:
     """Return entity vectors, float32 ``[entities, dimension]``, from the store or, if missing there, the embedder."""
     cached = store.get_values(ENTITY_VECTORS, [entity.key for entity in entities])
     vectors = np.zeros((len(entities), embedder.dimension), dtype=np.float32)
+    stored_type = store.manifest.number_type
     missing = []
     for row, entity in enumerate(entities):
         value = cached.get(entity.key, b"")
         if value[:_DIGEST_BYTES] == _compute_digest(format_entity_text(entity)):
-            vectors[row] = np.frombuffer(value[_DIGEST_BYTES:], dtype="<f4")
+            vectors[row] = np.frombuffer(value[_DIGEST_BYTES:], dtype=stored_type)
         else:
             missing.append(row)
     for start in range(0, len(missing), _BATCH):
         rows = missing[start : start + _BATCH]
         texts = [format_entity_text(entities[row]) for row in rows]
-        vectors[rows] = embedder.encode(texts, "passage")
+        vectors[rows] = stored = embedder.encode(texts, "passage").astype(stored_type)
         values = {
-            entities[row].key: _compute_digest(text) + vectors[row].astype("<f4").tobytes()
-            for row, text in zip(rows, texts, strict=True)
+            entities[row].key: _compute_digest(text) + vector.tobytes()
+            for row, text, vector in zip(rows, texts, stored, strict=True)
         }
         if not is_read_only:
             store.put_values(ENTITY_VECTORS, values, is_optional=True)

@@ -6,6 +6,7 @@ import hashlib
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import get_args
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import psycopg
@@ -13,6 +14,7 @@ from platformdirs import user_cache_path
 from psycopg.conninfo import conninfo_to_dict
 
 from polyad.errors import ConfigurationError
+from polyad.protocols.store import VectorType
 
 _WORKSPACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,49}")
 _FORM = "postgresql://USER@HOST/DATABASE?workspace=NAME"
@@ -26,17 +28,20 @@ class Address:
         connection_info: Connection parameters in the form of libpq, which may include a password.
         name: The address without user, password and parameters, for messages.
         workspace: Name of the workspace; empty for the default workspace.
+        vector_type: How vectors are stored; empty for the type of the index, float32 in a new index.
     """
 
     connection_info: str = field(repr=False)
     name: str
     workspace: str
+    vector_type: str = ""
 
     @classmethod
     def from_url(cls, url: str) -> Address:
         """Parse the address ``postgresql://USER:PASSWORD@HOST:PORT/DATABASE?workspace=NAME`` of an index.
 
-        Other parameters are those of libpq.
+        ``vectors=float16`` stores the vectors of a new index in half the bytes, ``vectors=vector`` and
+        ``vectors=halfvec`` in columns of the extension pgvector. Other parameters are those of libpq.
 
         Raises:
             ConfigurationError: The address is malformed; the message does not quote it, since it may hold a password.
@@ -44,7 +49,7 @@ class Address:
         try:
             parts = urlsplit(url)
             parameters = parse_qsl(parts.query, keep_blank_values=True)
-            rest = [(name, value) for name, value in parameters if name != "workspace"]
+            rest = [(name, value) for name, value in parameters if name not in ("workspace", "vectors")]
             info = urlunsplit(parts._replace(query=urlencode(rest)))
             fields = conninfo_to_dict(info)
         except (ValueError, psycopg.Error):
@@ -55,9 +60,13 @@ class Address:
                 f"the workspace is {workspace!r}; expected at most 50 letters, digits, '.', '_' and '-', a letter or "
                 "digit first"
             )
+        vector_type = dict(parameters).get("vectors", "")
+        if vector_type not in ("", *get_args(VectorType)):
+            expected = ", ".join(get_args(VectorType))
+            raise ConfigurationError(f"vectors is {vector_type!r} in the address; expected one of {expected}")
         host = parts.netloc.rpartition("@")[2] or str(fields.get("host") or "localhost")
         suffix = f"?workspace={workspace}" if workspace else ""
-        return cls(info, f"postgresql://{host}/{fields.get('dbname') or ''}{suffix}", workspace)
+        return cls(info, f"postgresql://{host}/{fields.get('dbname') or ''}{suffix}", workspace, vector_type)
 
     @property
     def schema(self) -> str:

@@ -14,7 +14,7 @@ from psycopg.adapt import Loader
 from psycopg.types.numeric import Int8BinaryDumper, Int8Dumper
 from psycopg.types.string import StrDumper
 
-from polyad.protocols.store import DOCUMENT_NAMESPACES, ENTITY_VECTORS
+from polyad.protocols.store import DOCUMENT_NAMESPACES, ENTITY_VECTORS, VectorType
 from polyad.stores.relational.connection import Selection
 from polyad.stores.relational.rows import COLUMNS, EXTRA_COLUMNS
 
@@ -88,11 +88,18 @@ class PostgresConnection:
     Args:
         connection: The connection, in autocommit mode: transactions are opened by statements.
         last_keys: The last primary key of each table, if the transaction writes.
+        vector_type: Type of the numbers of stored vectors.
     """
 
-    def __init__(self, connection: psycopg.Connection[Any], last_keys: dict[str, int] | None = None) -> None:
+    def __init__(
+        self,
+        connection: psycopg.Connection[Any],
+        last_keys: dict[str, int] | None = None,
+        vector_type: VectorType = "float32",
+    ) -> None:
         self.driver = connection
         self.last_keys = last_keys or {}
+        self.vector_type = vector_type
 
     def execute(self, query: str, parameters: Sequence[Any] = (), /) -> psycopg.Cursor[Any]:
         """Translate a query from the SQL that is shared with SQLite, run it, and return its cursor."""

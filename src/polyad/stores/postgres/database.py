@@ -166,7 +166,8 @@ class PostgresDatabase:
         connection, [(version, *keys), (embedder,)] = self._open_transaction(_BEGIN_WRITE.format(idle=max_idle_seconds))
         try:
             _require_embedder(embedder, manifest)
-            yield PostgresConnection(connection, dict(zip(_KEYS, keys, strict=True))), version + 1
+            last_keys = dict(zip(_KEYS, keys, strict=True))
+            yield PostgresConnection(connection, last_keys, manifest.vector_type), version + 1
         finally:
             self._release(connection)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from polyad.protocols.store import Damage, Remedy
+from polyad.protocols.store import Damage, Manifest, Remedy
 from polyad.stores.relational.connection import Connection
 
 _COUNTS: Mapping[tuple[str, str], str] = {
@@ -38,7 +38,7 @@ _ORPHANS: Mapping[str, str] = {
 _VECTORS = "SELECT id FROM {table} WHERE LENGTH(vector) <> ?"
 
 
-def find_damage(connection: Connection, dimension: int) -> Iterator[Damage]:
+def find_damage(connection: Connection, manifest: Manifest) -> Iterator[Damage]:
     """Yield a Damage for each wrong row count, each row without its parent, and each vector of the wrong length."""
     for (table, column), document in _COUNTS.items():
         query = _MISCOUNTED.format(table=table, column=column, child=column[:-1], document=document)
@@ -49,6 +49,8 @@ def find_damage(connection: Connection, dimension: int) -> Iterator[Damage]:
         for (id,) in connection.execute(query):
             remedy: Remedy = "repair" if table == "entity" else "restore"
             yield Damage("references", table, id, "belongs to no other row", remedy=remedy)
-    for table in ("passage", "hyperedge"):
-        for (id,) in connection.execute(_VECTORS.format(table=table), [4 * dimension]):
-            yield Damage("vectors", table, id, f"is not {dimension} numbers")
+    vector_bytes = manifest.dimension * manifest.number_type.itemsize
+    is_bytes = manifest.vector_type in ("float32", "float16")  # pgvector checks its columns
+    for table in ("passage", "hyperedge") if is_bytes else ():
+        for (id,) in connection.execute(_VECTORS.format(table=table), [vector_bytes]):
+            yield Damage("vectors", table, id, f"is not {manifest.dimension} numbers")

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from importlib.resources import files
 from typing import Any
 
 import psycopg
 
-from polyad.errors import IndexMismatchError
+from polyad.errors import ConfigurationError, IndexMismatchError
 
 _LOCK = 0x706F6C79
 """Seed of the advisory lock that one process at a time holds to change the tables of a schema."""
+
+_STATEMENT_END = re.compile(r"(?<=;)$", re.MULTILINE)
+"""The end of a statement in a script; no other line ends with a semicolon."""
 
 
 def list_migrations() -> list[tuple[int, str]]:
@@ -49,8 +53,29 @@ def migrate(connection: psycopg.Connection[Any], schema: str, index_name: str) -
         connection.execute(f'CREATE SCHEMA IF NOT EXISTS "{schema}"')
         connection.execute("CREATE TABLE migration (number BIGINT PRIMARY KEY, digest TEXT NOT NULL)")
     for number, script in _list_pending(connection, schema, index_name):  # another process may have run some meanwhile
-        connection.execute(script, prepare=False)
+        for statement in _STATEMENT_END.split(script):  # Citus forwards a script as one statement, which fails
+            connection.execute(statement, prepare=False)
         connection.execute("INSERT INTO migration VALUES (%s, %s)", [number, _compute_digest(script)])
+
+
+def create_vector_columns(connection: psycopg.Connection[Any], column_type: str, index_name: str) -> None:
+    """Change the vector columns of an empty index to a type of the extension pgvector, for queries in SQL.
+
+    Raises:
+        ConfigurationError: The extension is not installed, or this user may not create it in the database.
+    """
+    try:
+        connection.execute("CREATE EXTENSION IF NOT EXISTS vector SCHEMA public")
+    except psycopg.Error as error:
+        raise ConfigurationError(
+            f"{index_name} cannot have vectors in columns of pgvector: {error.diag.message_primary}; run CREATE "
+            "EXTENSION vector as an administrator, or leave vectors out of the address"
+        ) from None
+    [(schema,)] = connection.execute(
+        "SELECT extnamespace::regnamespace::text FROM pg_extension WHERE extname = 'vector'"
+    ).fetchall()
+    for table in ("passage", "hyperedge"):
+        connection.execute(f"ALTER TABLE {table} ALTER COLUMN vector TYPE {schema}.{column_type} USING NULL")
 
 
 def _list_pending(connection: psycopg.Connection[Any], schema: str, index_name: str) -> list[tuple[int, str]]:

@@ -17,17 +17,17 @@ from pathlib import Path
 
 import psycopg
 
-from polyad.errors import PolyadError, StoreError, StoreNotFoundError, StoreUnavailableError
+from polyad.errors import IndexMismatchError, PolyadError, StoreError, StoreNotFoundError, StoreUnavailableError
 from polyad.model import IndexedDocument, Usage
 from polyad.protocols.lookups import check_manifest
-from polyad.protocols.store import NO_VALUES, REPLIES, Damage, Manifest, Values
+from polyad.protocols.store import NO_VALUES, REPLIES, Damage, Manifest, Values, VectorType
 from polyad.stores.postgres.address import Address
 from polyad.stores.postgres.connection import PostgresConnection, ReadConnection
 from polyad.stores.postgres.database import LOG_LENGTH, RARE_NAMESPACES, PostgresDatabase
 from polyad.stores.postgres.errors import translate_errors
 from polyad.stores.postgres.integrity import find_damage
 from polyad.stores.postgres.jobs import JobQueue, Lease, describe_stored
-from polyad.stores.postgres.migrations import has_tables, migrate
+from polyad.stores.postgres.migrations import create_vector_columns, has_tables, migrate
 from polyad.stores.postgres.read_transaction import PostgresReadTransaction
 from polyad.stores.relational import writing
 from polyad.stores.sqlite import SqliteValueFile
@@ -58,7 +58,7 @@ class PostgresStore:
     def open(cls, url: str, manifest: Manifest | None = None, *, replies: Path | None = None) -> PostgresStore:
         """Open the index at a PostgreSQL address; if there is none, create an index with ``manifest``.
 
-        The form of the address is ``postgresql://USER@HOST:PORT/DATABASE?workspace=NAME``.
+        The form of the address is ``postgresql://USER@HOST:PORT/DATABASE?workspace=NAME&vectors=float16``.
 
         Args:
             url: The address; its other parameters are those of libpq, such as ``target_session_attrs``.
@@ -67,7 +67,8 @@ class PostgresStore:
 
         Raises:
             StoreNotFoundError: there is no index and ``manifest`` is None.
-            IndexMismatchError: the index has other tables, or was built with other components than ``manifest``.
+            IndexMismatchError: the index has other tables or vectors, or was built with other components than
+                ``manifest``.
             ConfigurationError: the address is malformed, or the login was refused.
             StoreError: the server does not answer, or is too old.
         """
@@ -144,7 +145,7 @@ class PostgresStore:
             transaction = PostgresReadTransaction(connection, database, self._manifest, LOG_LENGTH, lambda: version)
             writing.replace_vectors(connection, transaction, manifest, embed, version)
             database.commit(connection, version, secrets.token_hex(8))
-        self._manifest = replace(manifest, directory=self._manifest.directory, place=self._manifest.place)
+        self._manifest = replace(self._manifest, embedder=manifest.embedder, dimension=manifest.dimension)
 
     @contextmanager
     def read_transaction(self) -> Iterator[PostgresReadTransaction]:
@@ -250,7 +251,7 @@ class PostgresStore:
     def verify(self) -> list[Damage]:
         """Return a sorted list with a :class:`Damage` for each damaged record of the index."""
         with self.read_transaction() as transaction, self._database.report_errors():
-            return sorted(find_damage(transaction.connection, self._manifest.dimension))
+            return sorted(find_damage(transaction.connection, self._manifest))
 
     def repair(self) -> None:
         """Delete entities that no hyperedge contains, and the tokens by which snapshots are recognised."""
@@ -312,14 +313,23 @@ def _prepare_tables(database: PostgresDatabase, manifest: Manifest | None) -> Ma
         stored = dict(connection.execute("SELECT key, value FROM manifest").fetchall())
         if not stored:
             assert manifest is not None, "tables are created together with the manifest"
+            if database.address.vector_type in ("vector", "halfvec"):
+                create_vector_columns(connection, database.address.vector_type, name)
             stored = {
                 "embedder": manifest.embedder,
                 "dimension": str(manifest.dimension),
                 "mentions": manifest.mentions,
                 "token": secrets.token_hex(8),
+                "vectors": database.address.vector_type or "float32",
             }
             connection.cursor().executemany("INSERT INTO manifest VALUES (%s, %s)", list(stored.items()))
         connection.execute("COMMIT")
+        vector_type: VectorType = stored.get("vectors", "float32")
+        if database.address.vector_type not in ("", vector_type):
+            raise IndexMismatchError(
+                f"{name} stores vectors as {vector_type}, not {database.address.vector_type}; leave vectors out of the "
+                "address, or copy the index into a new workspace with: polyad migrate"
+            )
         [(is_writable,)] = connection.execute(_IS_WRITABLE, [f'"{schema}".counter']).fetchall()
         database.is_read_only = not is_writable
     directory = database.address.get_cache_directory(stored["token"])
@@ -327,5 +337,10 @@ def _prepare_tables(database: PostgresDatabase, manifest: Manifest | None) -> Ma
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     is_usable = directory.is_dir()
     return Manifest(
-        stored["embedder"], int(stored["dimension"]), stored["mentions"], directory if is_usable else None, name
+        embedder=stored["embedder"],
+        dimension=int(stored["dimension"]),
+        mentions=stored["mentions"],
+        directory=directory if is_usable else None,
+        place=name,
+        vector_type=vector_type,
     )

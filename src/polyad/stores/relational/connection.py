@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol
 
+from polyad.protocols.store import VectorType
+
 
 class Selection(NamedTuple):
     """An SQL query with its parameters, optionally with a list of values for its condition ``IN ({})``.
@@ -39,7 +41,12 @@ class Connection(Protocol):
 
     Queries are written in the SQL that SQLite and PostgreSQL share, with ``?`` as placeholder. A query may contain
     :func:`polyad.stores.relational.rows.format_check`.
+
+    Attributes:
+        vector_type: Type of the numbers of vectors that are inserted.
     """
+
+    vector_type: VectorType
 
     def execute(self, query: str, parameters: Sequence[Any] = (), /) -> Rows:
         """Run an SQL query and return its rows."""

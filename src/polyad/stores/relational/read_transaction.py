@@ -61,7 +61,6 @@ from polyad.stores.relational.rows import (
     parse_passages,
     parse_places,
     parse_primary_keys,
-    parse_vector,
     parse_vectors,
 )
 from polyad.stores.relational.tuples import find_tuples, select_entity_names
@@ -248,7 +247,7 @@ class RelationalReadTransaction(ABC):
     ) -> None:
         self.connection = connection
         self._database = database
-        self._dimension = manifest.dimension
+        self._manifest = manifest
         self._log_length = log_length
         self._get_version = get_version
 
@@ -326,12 +325,12 @@ class RelationalReadTransaction(ABC):
                 passage_ids=[row[1] for row in passages],
                 document_ids=[row[2] for row in passages],
                 texts=[f"{row[3]}\n{row[4]}" for row in passages],
-                passage_vectors=parse_vectors([row[5] for row in passages], self._dimension),
+                passage_vectors=parse_vectors([row[5] for row in passages], self._manifest),
                 hyperedge_numbers=parse_primary_keys([row[0] for row in hyperedges]),
                 hyperedge_ids=[row[1] for row in hyperedges],
                 passage_of_hyperedge=parse_primary_keys([row[2] for row in hyperedges]),
                 hyperedge_scores=parse_floats([row[3] for row in hyperedges]),
-                hyperedge_vectors=parse_vectors([row[4] for row in hyperedges], self._dimension),
+                hyperedge_vectors=parse_vectors([row[4] for row in hyperedges], self._manifest),
                 passage_intervals=build_intervals(dated.get(row[2], UNBOUNDED) for row in passages),
                 hyperedge_intervals=build_intervals(parse_bounds(*row[5:7]) for row in hyperedges),
                 incidence_entity=entities,
@@ -452,9 +451,10 @@ class RelationalReadTransaction(ABC):
         passage_ids = None if ids is None else [passage.id for passage in passages]
         for item in (yield from self._read_indexed_hyperedges("passage.id", passage_ids)):
             hyperedges[item.hyperedge.passage_id].append(item)
+        vectors = parse_vectors([row[2] for row in rows], self._manifest)
         return {
-            row[0]: IndexedPassage(passage, row[1], parse_vector(row[2]), tuple(hyperedges[passage.id]))
-            for row, passage in zip(rows, passages, strict=True)
+            row[0]: IndexedPassage(passage, row[1], vector, tuple(hyperedges[passage.id]))
+            for row, passage, vector in zip(rows, passages, vectors, strict=True)
         }
 
     def _get_hyperedges(self, ids: Ids) -> Reader:
@@ -491,9 +491,10 @@ class RelationalReadTransaction(ABC):
             )
         for number, count, *_ in rows:
             check_count("incidences", count, len(incidences[number]))
+        vectors = parse_vectors([row[2] for row in rows], self._manifest)
         return [
-            IndexedHyperedge(hyperedges[number], tuple(incidences[number]), parse_vector(vector))
-            for number, _, vector, *_ in rows
+            IndexedHyperedge(hyperedges[number], tuple(incidences[number]), vector)
+            for (number, *_), vector in zip(rows, vectors, strict=True)
         ]
 
     def _get_entities(self, ids: Ids) -> Reader:

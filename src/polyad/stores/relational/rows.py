@@ -7,6 +7,7 @@ contains :func:`format_check`, by which a database without checksums of its own 
 from __future__ import annotations
 
 import json
+import struct
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -27,6 +28,7 @@ from polyad.model import (
     MetadataValue,
     Passage,
 )
+from polyad.protocols.store import Manifest, VectorType
 from polyad.text.literals import TYPES
 
 COLUMNS: Mapping[str, tuple[str, ...]] = {
@@ -76,6 +78,15 @@ T = TypeVar("T")
 
 NUMBER = (int, float)
 _OPTIONAL_INT = (int, NoneType)
+
+_VECTOR_FORMATS: Mapping[VectorType, tuple[str, int]] = {
+    "float32": ("<f4", 0),
+    "float16": ("<f2", 0),
+    "vector": (">f4", 4),
+    "halfvec": (">f2", 4),
+}
+"""The numbers of a stored vector as numpy's type, and the bytes of the header before them. The formats of pgvector are
+those of its functions ``vector_send`` and ``halfvec_send``: two 16-bit numbers, dimension and 0, come first."""
 
 _MAX_PRIMARY_KEY = 2**53
 """Primary keys of an undamaged file are lower: they grow by one with every row."""
@@ -209,9 +220,11 @@ def parse_argument(row: Sequence[Any]) -> Argument:
     return Argument(role, value, type, unit, tuple(json.loads(names)) if names != "[]" else ())
 
 
-def format_vector(vector: FloatArray) -> bytes:
-    """Convert a vector to little-endian float32 bytes."""
-    return vector.astype("<f4", copy=False).tobytes()
+def format_vector(vector: FloatArray, vector_type: VectorType) -> bytes:
+    """Convert a vector to the bytes of a database column: its numbers, after a header in columns of pgvector."""
+    number_type, header_bytes = _VECTOR_FORMATS[vector_type]
+    header = struct.pack(">HH", len(vector), 0) if header_bytes else b""
+    return header + vector.astype(number_type, copy=False).tobytes()
 
 
 def format_number(value: Decimal) -> float:
@@ -219,19 +232,15 @@ def format_number(value: Decimal) -> float:
     return float(value) + 0.0
 
 
-def parse_vector(blob: bytes) -> FloatArray:
-    """Convert little-endian float32 bytes to a vector of shape ``[dimension]``."""
-    return np.frombuffer(blob, dtype="<f4").astype(np.float32, copy=False)
-
-
-def parse_vectors(blobs: Sequence[bytes], dimension: int) -> FloatArray:
-    """Convert little-endian float32 bytes to an array of shape ``[len(blobs), dimension]``.
+def parse_vectors(blobs: Sequence[bytes], manifest: Manifest) -> FloatArray:
+    """Convert the bytes of a database column to vectors, float32 ``[len(blobs), dimension]``.
 
     Raises:
         ValueError: a vector has another length, or is not finite.
     """
-    matrix = np.frombuffer(b"".join(blobs), dtype="<f4").reshape(len(blobs), dimension).astype(np.float32, copy=False)
-    return _check_finite(matrix)
+    number_type, header_bytes = _VECTOR_FORMATS[manifest.vector_type]
+    stored = np.frombuffer(b"".join(blob[header_bytes:] for blob in blobs), dtype=number_type)
+    return _check_finite(stored.reshape(len(blobs), manifest.dimension).astype(np.float32, copy=False))
 
 
 def parse_floats(values: Sequence[float]) -> FloatArray:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from polyad.errors import VersionConflictError
 from polyad.model import Argument, Hyperedge, HyperedgeKind, IndexedDocument, IndexedHyperedge, IndexedPassage, Passage
 from polyad.protocols.lookups import require_ids
-from polyad.protocols.store import VECTOR_NAMESPACES, Manifest, ReadTransaction, Values
+from polyad.protocols.store import VECTOR_NAMESPACES, Manifest, ReadTransaction, Values, VectorType
 from polyad.stores.relational.connection import Connection, WritingConnection
 from polyad.stores.relational.rows import format_check, format_number, format_vector, iterate_batches
 from polyad.text.literals import get_extent
@@ -122,10 +122,13 @@ def insert_documents(connection: Connection, documents: Sequence[IndexedDocument
     )
     entities = _insert_entities(connection, documents, last["entity"])
     connection.insert_rows("document", (_document_row(item, number, new_version) for number, item in numbered))
-    connection.insert_rows("passage", (_passage_row(item, number, document) for number, (document, item) in passages))
+    vector_type = connection.vector_type
+    connection.insert_rows(
+        "passage", (_passage_row(item, number, document, vector_type) for number, (document, item) in passages)
+    )
     connection.insert_rows(
         "hyperedge",
-        (_hyperedge_row(edge, number, passage_number, passage) for number, (edge, passage_number, passage) in edges),
+        (_hyperedge_row(edge, number, key, passage, vector_type) for number, (edge, key, passage) in edges),
     )
     _insert_tuples(connection, ((number, edge.hyperedge) for number, (edge, *_) in edges))
     connection.insert_rows(
@@ -188,24 +191,34 @@ def _document_row(item: IndexedDocument, primary_key: int, version: int) -> tupl
     )
 
 
-def _passage_row(item: IndexedPassage, primary_key: int, document_key: int) -> tuple[object, ...]:
+def _passage_row(
+    item: IndexedPassage, primary_key: int, document_key: int, vector_type: VectorType
+) -> tuple[object, ...]:
     """Return the column values of a passage for the table ``passage``; ``document_key`` is a foreign key."""
     passage = item.passage
     return (
         *(primary_key, document_key, passage.id, passage.title, passage.text, passage.start, passage.end, passage.page),
         *(passage.heading, passage.sheet, passage.slide, item.digest),
-        *(len(item.hyperedges), format_vector(item.vector)),
+        *(len(item.hyperedges), format_vector(item.vector, vector_type)),
     )
 
 
-def _hyperedge_row(item: IndexedHyperedge, primary_key: int, passage_key: int, passage: Passage) -> tuple[object, ...]:
+def _hyperedge_row(
+    item: IndexedHyperedge, primary_key: int, passage_key: int, passage: Passage, vector_type: VectorType
+) -> tuple[object, ...]:
     """Return the column values of a hyperedge for the table ``hyperedge``; ``passage_key`` is a foreign key."""
     edge, text = item.hyperedge, passage.text
     is_plain = "\x00" not in text and "\x01" not in text  # SQLite's SUBSTR ends at a NUL, PostgreSQL escapes both
     is_span = is_plain and edge.text == text[edge.start : edge.end]
     return (
         *(primary_key, passage_key, edge.id, str(edge.kind), None if is_span else edge.text, edge.start, edge.end),
-        *(float(edge.score), edge.valid_from, edge.valid_to, len(item.incidences), format_vector(item.vector)),
+        *(
+            float(edge.score),
+            edge.valid_from,
+            edge.valid_to,
+            len(item.incidences),
+            format_vector(item.vector, vector_type),
+        ),
     )
 
 

@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from polyad.protocols.store import DOCUMENT_NAMESPACES, ENTITY_VECTORS
+from polyad.protocols.store import DOCUMENT_NAMESPACES, ENTITY_VECTORS, VectorType
 from polyad.stores.relational.connection import Selection
 from polyad.stores.relational.rows import COLUMNS, EXTRA_COLUMNS, check_types, format_check, iterate_batches
 
@@ -40,6 +40,8 @@ class SqliteConnection(sqlite3.Connection):
 
     Implements :class:`polyad.stores.relational.connection.Connection`.
     """
+
+    vector_type: VectorType = "float32"
 
     def __init__(self, *args: Any, **keywords: Any) -> None:
         super().__init__(*args, **keywords)

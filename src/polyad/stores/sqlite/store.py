@@ -81,7 +81,6 @@ class SqliteReadTransaction(RelationalReadTransaction):
             number = int(version)
         super().__init__(connection, database, manifest, LOG_LENGTH, lambda: number)
         self._sqlite = connection
-        self._manifest = manifest
 
     @property
     def is_open(self) -> bool:
