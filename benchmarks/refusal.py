@@ -178,20 +178,26 @@ def measure_corpus(
     }
 
 
+def find_current_passages(snapshot: Snapshot) -> list[int]:
+    """Return the rows of the passages that are not deleted; deleted ones have no hyperedges."""
+    rows: list[int] = np.unique(snapshot.graph.hyperedges(np.arange(snapshot.row_count("passage")))[1]).tolist()
+    return rows
+
+
 def find_documents(snapshot: Snapshot) -> Callable[[Sequence[str]], list[int]]:
     """Return a function that finds the passages of documents."""
-    ids = snapshot.ids("passage", range(snapshot.row_count("passage")))
-    documents = [id.rpartition("#")[0] for id in ids]
-    return lambda gold: [row for row, document in enumerate(documents) if document in gold]
+    rows = find_current_passages(snapshot)
+    documents = [id.rpartition("#")[0] for id in snapshot.ids("passage", rows)]
+    return lambda gold: [row for row, document in zip(rows, documents, strict=True) if document in gold]
 
 
 def find_evidence(snapshot: Snapshot) -> Callable[[Sequence[str]], list[int]]:
     """Return a function that finds the passages with the beginning or the end of sentences."""
-    passages = snapshot.get(Passage, range(snapshot.row_count("passage")))
-    texts = [join(passage.text) for passage in passages]
+    rows = find_current_passages(snapshot)
+    texts = [join(passage.text) for passage in snapshot.get(Passage, rows)]
     return lambda sentences: [
         row
-        for row, text in enumerate(texts)
+        for row, text in zip(rows, texts, strict=True)
         if any(join(sentence)[:60] in text or join(sentence)[-60:] in text for sentence in sentences)
     ]
 
