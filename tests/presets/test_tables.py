@@ -128,6 +128,7 @@ def write_topic(folder: Path) -> None:
 @pytest.fixture
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, empty_figures: None) -> Iterator[ScriptedServer]:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "gliner", None)  # its import takes seconds, and its model is not on this machine
     for name in ("medicine", "agriculture", "hotpotqa", "2wiki", "musique"):
         write_beir(tmp_path / name)
     for name in ("medical", "novel"):
