@@ -102,6 +102,51 @@ def test_a_client_that_disconnects_frees_the_slot_of_its_answer(tmp_path: Path) 
     assert reply.json()["answer"] == "It hangs in Corven Tower [1]."
 
 
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/api/v1/ask", {"question": "Who cast the bell of Tarn?"}),
+        ("/v1/chat/completions", {"model": "kb", "messages": [{"role": "user", "content": "Who cast the bell?"}]}),
+    ],
+)
+def test_a_client_that_does_not_wait_for_its_answer_frees_its_slot(
+    path: str, body: dict[str, object], tmp_path: Path
+) -> None:
+    is_asked, is_over = threading.Event(), threading.Event()
+
+    def wait_for_the_first(_: Prompt) -> str:
+        if not is_asked.is_set():
+            is_asked.set()
+            is_over.wait(30)
+        return "It hangs in Corven Tower [1]."
+
+    model = ScriptedLanguageModel(wait_for_the_first)
+    workspaces = Workspaces(open_index(model), [build_index(tmp_path / "kb")])
+    with run_app(create_app(workspaces, ServerSettings(answers=1, queue=1))) as server:
+        content = json.dumps(body).encode()
+        address = urlsplit(server.url)
+        try:
+            with socket.create_connection((address.hostname, address.port)) as client:
+                head = f"POST {path} HTTP/1.1\r\nHost: {address.netloc}\r\nContent-Type: application/json\r\n"
+                client.sendall(f"{head}Content-Length: {len(content)}\r\n\r\n".encode() + content)
+                assert is_asked.wait(10)
+            reply = server.client.post("/api/v1/ask", json={"question": "Where does the bell hang?"}, timeout=10)
+        finally:
+            is_over.set()
+    assert reply.json()["answer"] == "It hangs in Corven Tower [1]."
+
+
+@pytest.mark.parametrize(("values", "status"), [(1_400_000, 422), (1_600_000, 413)])
+def test_json_of_very_many_values_is_not_parsed(values: int, status: int, tmp_path: Path) -> None:
+    workspaces = Workspaces(open_index(), [build_index(tmp_path / "kb")])
+    with run_app(create_app(workspaces, ServerSettings())) as server:
+        body = b'{"documents":[' + b",".join([b"[]"] * values) + b"]}"
+        headers = {"Content-Type": "application/json"}
+        reply = server.client.post("/api/v1/documents", content=body, headers=headers, timeout=60)
+    assert reply.status_code == status
+    assert status == 422 or "1,500,000 values" in reply.json()["detail"]
+
+
 def test_a_model_that_completes_no_question_and_no_title_is_given_up_in_time(tmp_path: Path) -> None:
     is_over = threading.Event()
 

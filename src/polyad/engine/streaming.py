@@ -65,9 +65,8 @@ class AnswerStream(Iterator[str]):
             raise TimeoutError("no piece of the answer came in time") from None
         if piece is None:
             self._is_over = True
-            if self._error is not None:
-                raise self._error
-            raise StopIteration
+            error = self._error or (self._reason if self._answer is None else None)
+            raise error or StopIteration
         return piece
 
     @property
@@ -92,6 +91,8 @@ class AnswerStream(Iterator[str]):
         """
         self._reason = reason
         self._is_closed = True
+        if reason is not None:
+            self._pieces.put(None)  # the reader does not wait for the language model
 
     def __enter__(self) -> AnswerStream:
         return self
@@ -103,7 +104,7 @@ class AnswerStream(Iterator[str]):
         try:
             self._answer = self._write(self._queue_piece)
         except _StoppedError:
-            self._error = self._reason
+            pass
         except BaseException as error:  # raised in the thread that reads the pieces
             self._error = error
         finally:

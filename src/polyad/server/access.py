@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import threading
 import time
@@ -17,12 +18,14 @@ from fastapi.routing import APIRoute
 from polyad.errors import PolyadError
 from polyad.protocols.store import ValueStore
 from polyad.server.keys import NO_KEY, Key, Scope, list_keys, record_use, split_key
-from polyad.server.limits import RateLimiter
+from polyad.server.limits import RateLimiter, check_value_count
 from polyad.server.problems import RequestError
 from polyad.server.workspaces import Workspace, Workspaces
 
 _KEY_CACHE_SECONDS = 1.0
 """Seconds after which keys are read again, so that new and removed keys take effect."""
+
+_POLL_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,9 +191,28 @@ class AuthenticatedRoute(APIRoute):
 
         async def authenticate_and_handle(request: Request) -> Response:
             await run_sync(request.app.state.gatekeeper.authenticate, request)
-            return await handle(request)
+            if not request.headers.get("content-type", "").startswith("application/json"):
+                return await handle(request)
+            check_value_count(await request.body())
+            watching = asyncio.create_task(_abandon_answer_on_disconnect(request))
+            try:
+                return await handle(request)
+            finally:
+                watching.cancel()
 
         return authenticate_and_handle
+
+
+async def _abandon_answer_on_disconnect(request: Request) -> None:
+    """Wait until the client disconnects, and stop the answer that the request waits for, which frees its slot.
+
+    The body has to be read before, because both are messages of the same channel.
+    """
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+    while (answer := getattr(request.state, "answer", None)) is None:  # the search before the answer is not stopped
+        await asyncio.sleep(_POLL_SECONDS)
+    answer.abandon()
 
 
 def is_loopback(address: str) -> bool:

@@ -44,7 +44,8 @@ class WrittenAnswer(Iterator[str]):
         self._deadline = time.monotonic() + self._seconds
         # If the client does not read, nothing calls this iterator, so a timer ends the answer. The timer must not refer
         # to the iterator, which would then never be deleted.
-        self._timer = threading.Timer(self._seconds + _UNREAD_SECONDS, _end, [stream, slot])
+        reason = TimeoutError("the time of the answer is over")
+        self._timer = threading.Timer(self._seconds + _UNREAD_SECONDS, _end, [stream, slot, reason])
         self._timer.daemon = True
         self._timer.start()
 
@@ -72,6 +73,10 @@ class WrittenAnswer(Iterator[str]):
         finally:
             self.close()
 
+    def abandon(self) -> None:
+        """Stop an answer whose client has disconnected; a thread that waits for it receives RequestError."""
+        _end(self._stream, self._slot, RequestError(499, "client_disconnected", "the client has disconnected"))
+
     def close(self) -> None:
         """Stop the generation of the answer, and free its slot for a waiting request."""
         self._timer.cancel()
@@ -82,9 +87,9 @@ class WrittenAnswer(Iterator[str]):
         self.close()
 
 
-def _end(stream: AnswerStream, slot: ExitStack) -> None:
-    """Stop an answer that has reached its time limit, and free its slot for a waiting request."""
-    stream.close(TimeoutError("the time of the answer is over"))
+def _end(stream: AnswerStream, slot: ExitStack, reason: Exception) -> None:
+    """Stop an answer before its end, and free its slot for a waiting request; its reader receives ``reason``."""
+    stream.close(reason)
     slot.close()
 
 

@@ -108,6 +108,7 @@ def complete_chat(request: Request, body: ChatBody, state: State) -> Response:
     written = write_answer(state, access.workspace, SearchBody(question=question, retriever=retriever), history)
     if body.stream:
         return EventResponse(chat.stream_answer(written, includes_usage=includes_usage))
+    request.state.answer = written
     return JSONResponse(chat.format_answer(written.finish()))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 
 from polyad.schemas.evidence import AnswerSchema, EvidenceSchema, answer_json, evidence_json
@@ -25,7 +25,7 @@ def search(body: SearchBody, access: Reader, state: State) -> JSONResponse:
 
 
 @router.post("/ask", responses=describe_responses(AnswerSchema, statuses=(401, 403, 404, 413, 422, 429, 502, 504)))
-def ask(body: AskBody, access: Reader, state: State) -> Response:
+def ask(request: Request, body: AskBody, access: Reader, state: State) -> Response:
     """Answer a question with citations, as one object or as server-sent events.
 
     The events are `text` with a piece of the answer, `citations` with the sources, `done` with the whole answer, and
@@ -34,6 +34,7 @@ def ask(body: AskBody, access: Reader, state: State) -> Response:
     written = write_answer(state, access.workspace, body, [turn.model_dump() for turn in body.history])
     if body.stream:
         return stream_events(_list_events(written, explain=body.explain))
+    request.state.answer = written
     return respond_json(answer_json(written.finish(), body.explain))
 
 
