@@ -12,7 +12,8 @@ import pytest
 
 pytest.importorskip("fastapi")
 
-from polyad.config import ServerSettings
+from polyad.config import LanguageModelSettings, ServerSettings
+from polyad.language_models.openai.language_model import OpenAILanguageModel
 from polyad.language_models.scripted import ScriptedLanguageModel
 from polyad.protocols.components import Prompt
 from polyad.server.app import create_app
@@ -166,3 +167,19 @@ def test_a_model_that_completes_no_question_and_no_title_is_given_up_in_time(tmp
                 assert server.client.post(path, json=body, timeout=10).status_code == 504
         finally:
             is_over.set()
+
+
+@pytest.mark.parametrize("is_stream", [False, True])
+def test_clients_are_not_told_where_the_language_model_is(
+    is_stream: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings = LanguageModelSettings(model="gpt", base_url="http://127.0.0.1:9/v1", api_key="none", max_retries=0)
+    workspaces = Workspaces(open_index(OpenAILanguageModel(settings)), [build_index(tmp_path / "kb")])
+    with run_app(create_app(workspaces, ServerSettings())) as server:
+        body = {"question": "Who cast the bell of Tarn?", "stream": is_stream}
+        chat = {"model": "kb", "messages": [{"role": "user", "content": "Who cast the bell?"}], "stream": is_stream}
+        replies = [server.client.post("/api/v1/ask", json=body), server.client.post("/v1/chat/completions", json=chat)]
+    for reply in replies:
+        assert "model 'gpt' cannot be reached" in reply.text
+        assert "127.0.0.1" not in reply.text
+    assert "127.0.0.1:9" in caplog.text

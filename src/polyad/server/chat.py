@@ -16,7 +16,7 @@ from polyad.schemas.places import describe_hit, get_excerpt, map_excerpts
 from polyad.server.answers import WrittenAnswer
 from polyad.server.links import build_passage_url
 from polyad.server.openai_models import Message
-from polyad.server.problems import format_openai_error, get_kind, get_status
+from polyad.server.problems import describe_error, format_openai_error, get_kind, get_status
 from polyad.server.workspaces import Workspace
 from polyad.text.words import sanitize
 
@@ -123,7 +123,7 @@ class ChatFormat:
                 last = piece[-1:]
             answer = written.finish()
         except PolyadError as error:
-            yield _format_event(format_openai_error(get_status(error), get_kind(error), str(error)))
+            yield _format_event(format_openai_error(get_status(error), get_kind(error), describe_error(error)))
             yield _DONE
             return
         rest = ("" if answer.text else self.format_evidence(answer)) + self._format_footer(answer)

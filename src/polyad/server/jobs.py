@@ -20,7 +20,7 @@ from polyad.engine import Engine
 from polyad.errors import NotFoundError, PolyadError
 from polyad.model import Document, Failure, MetadataValue
 from polyad.schemas.reports import index_json
-from polyad.server.problems import RequestError
+from polyad.server.problems import RequestError, describe_error
 from polyad.server.uploads import UploadedFile, read_uploads
 
 JOBS = "server-jobs"
@@ -224,7 +224,7 @@ class JobRunner:
         try:
             report = self._engine.index_documents(self._read(job), method=job.method, progress=recorder)
         except PolyadError as error:
-            self._end(recorder.job, "failed", str(error))
+            self._end(recorder.job, "failed", describe_error(error))
         except _StoppedError:
             self._put(replace(recorder.job, state="queued", number=recorder.job.number + 1))
         except _CancelledError:

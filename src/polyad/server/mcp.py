@@ -26,7 +26,7 @@ from polyad.server.keys import Scope as KeyScope
 from polyad.server.links import get_base_url
 from polyad.server.mcp_tools import ToolInputError, ToolTarget
 from polyad.server.models import SearchBody
-from polyad.server.problems import RequestError, respond
+from polyad.server.problems import RequestError, describe_error, respond
 from polyad.server.state import ServerState
 
 P = ParamSpec("P")
@@ -85,7 +85,7 @@ def _call(
     try:
         return function(get_target(context.request_context.request, scope), *arguments, **options)
     except (PolyadError, ToolInputError) as error:
-        raise ToolError(str(error)) from error
+        raise ToolError(describe_error(error)) from error
 
 
 def _add_reading_tools(server: MCPServer[Any], get_target: GetTarget) -> None:

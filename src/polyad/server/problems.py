@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,12 +14,18 @@ from starlette.exceptions import HTTPException
 
 from polyad.errors import (
     ConfigurationError,
+    EmbedderError,
     LanguageModelError,
     NotFoundError,
     PolyadError,
+    RerankerError,
     StoreError,
 )
 from polyad.schemas.errors import error_json
+
+_LOG = logging.getLogger(__name__)
+
+_ENDPOINT = re.compile(r" at \w+://\S*[^\s:;,.]")
 
 PROBLEM_TYPE = "application/problem+json"
 
@@ -58,6 +66,17 @@ def get_kind(error: PolyadError) -> str:
     return error.kind if isinstance(error, RequestError) else error_json(error)["error"]["kind"]
 
 
+def describe_error(error: Exception) -> str:
+    """Return the message of an error for a client, and log the error of a model.
+
+    The message has no address of a model's endpoint, which concerns the operator alone.
+    """
+    if not isinstance(error, EmbedderError | LanguageModelError | RerankerError):
+        return str(error)
+    _LOG.warning("%s", error)
+    return _ENDPOINT.sub("", str(error))
+
+
 def respond(request: Request, status: int, kind: str, message: str, retry_after: int = 0) -> JSONResponse:
     """Return the error response to a request, in the format of the requested API (OpenAI's or polyad's)."""
     headers = {"Retry-After": str(retry_after)} if retry_after else {}
@@ -83,7 +102,7 @@ def add_problem_handlers(app: FastAPI) -> None:
     @app.exception_handler(PolyadError)
     def _(request: Request, error: PolyadError) -> JSONResponse:
         retry_after = error.retry_after if isinstance(error, RequestError) else 0
-        return respond(request, get_status(error), get_kind(error), str(error), retry_after)
+        return respond(request, get_status(error), get_kind(error), describe_error(error), retry_after)
 
     @app.exception_handler(RequestValidationError)
     def _(request: Request, error: RequestValidationError) -> JSONResponse:

@@ -15,7 +15,7 @@ from starlette.types import Receive, Scope, Send
 
 from polyad.errors import PolyadError
 from polyad.schemas import versioned
-from polyad.server.problems import RequestError, get_kind
+from polyad.server.problems import RequestError, describe_error, get_kind
 
 Event = tuple[str, Mapping[str, Any] | str]
 """Name and data of a server-sent event."""
@@ -66,7 +66,7 @@ def stream_events(events: Iterator[Event]) -> EventResponse:
             for name, data in events:
                 yield format_sse_event(event=name, data_str=json.dumps(data, ensure_ascii=False))
         except PolyadError as error:
-            problem = {"kind": get_kind(error), "message": str(error)}
+            problem = {"kind": get_kind(error), "message": describe_error(error)}
             yield format_sse_event(event="error", data_str=json.dumps(problem, ensure_ascii=False))
 
     return EventResponse(encode())
