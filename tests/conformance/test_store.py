@@ -372,7 +372,7 @@ def test_documents_put_together_are_there_all_or_none(store: Store) -> None:
     assert get_version(store) > version
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     given_ids=st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(["Anna.", "Bob."])), max_size=6),
     size=st.integers(1, 6),
@@ -492,7 +492,7 @@ class Mirror:
         return changes
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(actions=st.lists(ACTIONS, max_size=4))
 @pytest.mark.parametrize("open_other", STORES.values(), ids=STORES)
 def test_what_is_advanced_by_changes_is_what_is_read_anew(open_other: StoreOpener, actions: list[Actions]) -> None:
