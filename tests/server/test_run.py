@@ -1,20 +1,29 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import re
 import socket
 import subprocess
 import sys
+import threading
 import time
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("fastapi")
 
+import uvicorn
+
+from polyad.config import ServerSettings
+from polyad.server import run
+from polyad.server.app import create_app
 from polyad.server.run import listen
-from tests.server.serving import build_index
+from polyad.server.workspaces import Workspaces
+from tests.server.serving import build_index, open_index
 
 TERMINATE_DURING_STARTUP = """
 import os, signal, sys
@@ -109,3 +118,32 @@ def test_replies_are_sent_without_waiting_for_an_acknowledgement(is_shared: bool
             return option
 
     assert asyncio.run(get_option())
+
+
+def test_connections_that_send_no_whole_request_are_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run, "_IDLE_TICKS", 2)
+    workspaces = Workspaces(open_index(), [build_index(tmp_path / "kb")], runs_jobs=False)
+    app = create_app(workspaces, ServerSettings())
+    with closing(listen("127.0.0.1", 0)) as listener:
+        server = run._Server(uvicorn.Config(app, log_config=None, timeout_graceful_shutdown=5), workspaces)
+        thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
+        thread.start()
+        while not server.started:
+            time.sleep(0.01)
+        address = listener.getsockname()
+        try:
+            with ExitStack() as clients:
+                silent, slow, waiting = (
+                    clients.enter_context(socket.create_connection(address, timeout=10)) for _ in range(3)
+                )
+                slow.sendall(b"GET /healthz HT")
+                body = json.dumps({"documents": [{"id": "new", "text": "The lake of Tarn is deep."}]}).encode()
+                head = f"POST /api/v1/documents HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n"
+                waiting.sendall(f"{head}Content-Type: application/json\r\n\r\n".encode() + body[:-1])
+                assert (silent.recv(1), slow.recv(1)) == (b"", b"")
+                time.sleep(0.5)  # some further checks
+                waiting.sendall(body[-1:])
+                assert waiting.recv(12) == b"HTTP/1.1 202"
+        finally:
+            server.should_exit = True
+            thread.join(10)

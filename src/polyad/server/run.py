@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
@@ -23,6 +24,9 @@ from polyad.server.workspaces import OpenIndex, Workspaces
 
 BACKLOG = 2048
 """Number of connections that wait to be accepted."""
+
+_IDLE_TICKS = 100
+"""Tenths of a second between two checks for idle connections."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +142,7 @@ def serve_app(app: FastAPI, workspaces: Workspaces, options: ServerOptions, list
 
 
 class _Server(uvicorn.Server):
-    """A uvicorn server that stops the indexing jobs and the event streams on the first signal.
+    """A uvicorn server that stops jobs and event streams on the first signal, and closes idle connections.
 
     Args:
         config: Configuration of the server.
@@ -148,6 +152,22 @@ class _Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, workspaces: Workspaces) -> None:
         super().__init__(config)
         self._workspaces = workspaces
+        self._idle: dict[Any, object] = {}
+
+    async def on_tick(self, counter: int) -> bool:
+        """Close idle connections from time to time; called by uvicorn ten times a second."""
+        if counter % _IDLE_TICKS == 0:
+            self._close_idle_connections()
+        return await super().on_tick(counter)
+
+    def _close_idle_connections(self) -> None:
+        """Close the connections that have sent no whole request since the last call; uvicorn never does so."""
+        connections: list[Any] = list(self.server_state.connections)
+        idle = {each: each.cycle for each in connections if each.cycle is None or each.cycle.response_complete}
+        for connection, last_request in idle.items():
+            if connection in self._idle and self._idle[connection] is last_request:
+                connection.transport.close()
+        self._idle = idle
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Stop accepting connections after a signal, and ask the indexing jobs to stop."""
