@@ -62,6 +62,8 @@ def test_a_folder_of_indexes_has_keys_of_its_own(run: Run, index: Path) -> None:
         (("key", "add", "x", "--store", "nowhere"), "no folder"),
         (("key", "add", "x", "--store", "kb", "--workspace", "y"), "is an index itself"),
         (("serve", "--store", "kb", "--host", "0.0.0.0"), "polyad key add"),
+        (("--set", "server.base_url=https://kb.example", "serve", "--store", "kb"), "polyad key add"),
+        (("--set", "server.hosts=kb.example", "serve", "--store", "kb"), "polyad key add"),
         (("serve", "--store", "nowhere"), "nowhere"),
         (("serve",), "--store"),
     ],

@@ -24,9 +24,6 @@ from polyad.model import Answer, Evidence
 from polyad.protocols.store import ValueStore
 from polyad.server.keys import Key, add_key, key_json, list_keys, open_root_keys, remove_key
 
-_LOOPBACK = ("127.0.0.1", "::1", "localhost")
-
-
 AllowWrites = Annotated[
     bool, typer.Option("--allow-writes", help="Let agents add documents and retract facts over MCP.")
 ]
@@ -101,7 +98,6 @@ def serve(
         retriever=settings.command.retriever,
         k=settings.command.k,
         open_root_keys=partial(_open_root_keys, root),
-        requires_key=host not in _LOOPBACK,
         allow_writes=flags.allow_writes,
         workers=workers,
     )

@@ -18,7 +18,8 @@ from polyad.config import EncoderSettings, ServerSettings
 from polyad.engine.loaders import Place, get_place_name
 from polyad.errors import ConfigurationError
 from polyad.protocols.store import ValueStore
-from polyad.server.app import create_app
+from polyad.server.access import is_loopback
+from polyad.server.app import create_app, list_hosts
 from polyad.server.encoding import LoadEmbedder
 from polyad.server.workspaces import OpenIndex, Workspaces
 
@@ -44,7 +45,6 @@ class ServerOptions:
         retriever: Retriever of requests that name none.
         k: Number of hits of requests that name none.
         open_root_keys: Opens the store of keys for all indexes below ``root``.
-        requires_key: Whether to refuse to start without a key.
         allow_writes: Whether agents may change an index over MCP.
         workers: Number of processes that search. With more than one, a process of its own runs the jobs, and another
             embeds the questions.
@@ -60,7 +60,6 @@ class ServerOptions:
     retriever: str
     k: int | None
     open_root_keys: Callable[[], AbstractContextManager[ValueStore | None]]
-    requires_key: bool
     allow_writes: bool
     workers: int = 1
 
@@ -110,9 +109,11 @@ def open_app(
             host=options.host,
             allow_writes=options.allow_writes,
         )
-        if options.requires_key and not app.state.gatekeeper.has_keys():
+        names = [name.strip("[]") for name in list_hosts(options.settings, options.host) if name != "localhost"]
+        others = [name for name in names if not is_loopback(name)]
+        if others and not app.state.gatekeeper.has_keys():
             raise ConfigurationError(
-                f"--host {options.host} lets other machines in, and there is no key; add one: polyad key add NAME "
+                f"the host {others[0]!r} lets other machines in, and there is no key; add one: polyad key add NAME "
                 "--store DIR"
             )
         yield app, workspaces
