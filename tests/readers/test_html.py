@@ -268,3 +268,18 @@ def test_no_word_of_a_page_is_lost_or_joined_with_another(pieces: list[str]) -> 
     assert set(shown) == set(written)
     assert len(shown) >= len(written)  # names of columns stand before each of their cells
     assert all(section.name.split()[0] in page.text[section.start : section.end] for section in page.sections)
+
+
+@pytest.mark.parametrize(
+    "index",
+    [
+        '<div class="index"><div class="indexdiv"><h3>C</h3><dl><dt>Clone, <a href="c">Clone</a></dt></dl></div></div>',
+        '<table class="indextable genindextable"><tr><td><a href="c">Clone</a></td></tr></table>',
+        '<table class="index-cp" border="0"><tr><td><a href="c">Clone</a></td></tr></table>',
+        '<table class="cp-entries-printindex"><tr><td><a href="c">Clone</a></td></tr></table>',
+    ],
+    ids=["DocBook", "Sphinx", "Texinfo 6", "Texinfo 7"],
+)
+def test_the_alphabetical_index_of_a_manual_is_omitted(index: str) -> None:
+    page = f"<html><body><h1>Index</h1>{index}<p>See the manual.</p></body></html>"
+    assert "Clone" not in read_html(page.encode()).text

@@ -26,20 +26,22 @@ _RANKS = ("h1", "h2", "h3")
 
 _CLUTTER = """
 back-to-top backlink bottom-of-page breadcrumb breadcrumbs catlinks content-icon-container contents-sidebar
-cookie-banner cookie-bar cookie-consent cookie-notice cookies copyright copyright-footer devsite-article-meta docnav
-edit-link edit-page edit-this-page editsection footer-nav footnote-back global-nav gutter header hideme jump-to-nav
-line-number line-numbers lineno linenodiv linenos linenumber linenumbers list-of-equations list-of-examples
-list-of-figures list-of-tables md-content__button md-footer md-header md-nav md-sidebar md-skip md-source-file md-tabs
-mobile-header mw-editsection mw-jump-link nav nav-panel navbar navbox navfooter navheader navigation navlinks nextprev
-noprint on-this-page page-nav page-toc pagination pagination-nav prev-next prev-next-area previous-next prevnext
-printfooter related related-pages rightside rouge-gutter rst-footer-buttons rst-versions sharedaddy sidebar-drawer
-site-footer site-header skip-link skip-nav skip-to-content skiplink skiptocontent sphinxfooter sphinxsidebar
-sphinxsidebarwrapper spirit-nav sr-only sub-nav table-of-contents theme-doc-breadcrumbs theme-doc-toc-desktop
-theme-doc-toc-mobile theme-doc-version-badge theme-edit-this-page theme-last-updated toc toc-drawer toc_container
-tocwrapper top-nav topnav visually-hidden wy-breadcrumbs wy-nav-side wy-nav-top
+cookie-banner cookie-bar cookie-consent cookie-notice cookies copyright copyright-footer cp-entries-printindex
+devsite-article-meta docnav edit-link edit-page edit-this-page editsection fn-entries-printindex footer-nav
+footnote-back global-nav gutter header hideme index-cp index-fn index-ky index-pg index-tp index-vr indexdiv indextable
+jump-to-nav ky-entries-printindex line-number line-numbers lineno linenodiv linenos linenumber linenumbers
+list-of-equations list-of-examples list-of-figures list-of-tables md-content__button md-footer md-header md-nav
+md-sidebar md-skip md-source-file md-tabs mobile-header mw-editsection mw-jump-link nav nav-panel navbar navbox
+navfooter navheader navigation navlinks nextprev noprint on-this-page page-nav page-toc pagination pagination-nav
+pg-entries-printindex prev-next prev-next-area previous-next prevnext printfooter related related-pages rightside
+rouge-gutter rst-footer-buttons rst-versions sharedaddy sidebar-drawer site-footer site-header skip-link skip-nav
+skip-to-content skiplink skiptocontent sphinxfooter sphinxsidebar sphinxsidebarwrapper spirit-nav sr-only sub-nav
+table-of-contents theme-doc-breadcrumbs theme-doc-toc-desktop theme-doc-toc-mobile theme-doc-version-badge
+theme-edit-this-page theme-last-updated toc toc-drawer toc_container tocwrapper top-nav topnav tp-entries-printindex
+visually-hidden vr-entries-printindex wy-breadcrumbs wy-nav-side wy-nav-top
 """
 _CLASSES = frozenset(_CLUTTER.split())
-"""Classes and ids that documentation generators give to navigation and other site elements."""
+"""Classes and ids that documentation generators give to navigation, alphabetical indexes and other site elements."""
 
 _IDS = _CLASSES.union(("banner", "cookie", "footer", "nav-path", "side-nav", "sidebar", "siteSub", "skip", "toctitle"))
 
