@@ -32,8 +32,8 @@ def main() -> None:
         for dataset in [load_beir(folder) for folder in arguments.folders]:
             with Engine.open((arguments.store or Path(temporary)) / dataset.name) as engine:
                 engine.index([dataset.corpus])
-                found = extract_signals(engine, [query.text for query in dataset.queries])
-                examples[dataset.name] = build_examples(found, dataset.queries)
+                candidates = extract_signals(engine, [query.text for query in dataset.queries])
+                examples[dataset.name] = build_examples(candidates, dataset.queries)
     names = list_signal_names(rewriting=False)
     rows = {"all signals": unseen(examples, names, names)}
     print_row("all signals", rows["all signals"])
@@ -45,15 +45,15 @@ def main() -> None:
 
 
 def unseen(
-    examples: Mapping[str, Sequence[TrainingExample]], names: Sequence[str], kept: Sequence[str]
+    examples: Mapping[str, Sequence[TrainingExample]], names: Sequence[str], remaining: Sequence[str]
 ) -> dict[str, float]:
     """Return the recall on each benchmark, in per cent, of weights trained on the others with the signals ``kept``."""
-    columns = [names.index(name) for name in kept]
+    columns = [names.index(name) for name in remaining]
     selected = {
-        dataset: [replace(example, signals=example.signals[:, columns]) for example in own]
-        for dataset, own in examples.items()
+        dataset: [replace(example, signals=example.signals[:, columns]) for example in items]
+        for dataset, items in examples.items()
     }
-    return {dataset: round(100 * value, 1) for dataset, value in train_with_report(selected, kept).unseen.items()}
+    return {dataset: round(100 * value, 1) for dataset, value in train_with_report(selected, remaining).unseen.items()}
 
 
 def print_row(name: str, values: Mapping[str, float]) -> None:

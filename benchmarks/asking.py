@@ -69,11 +69,11 @@ def measured(engine: Engine, retriever: str, dataset: Dataset) -> dict[str, floa
         ):
             writer.add_record(record, evidence)
         whole = time.process_time() - started
-    own = whole - sum(searching)
+    value = whole - sum(searching)
     return {
         "search ms": round(1000 * statistics.median(searching), 3),
-        "own ms": round(1000 * own / len(searching), 3),
-        "share": round(own / sum(searching), 4),
+        "own ms": round(1000 * value / len(searching), 3),
+        "share": round(value / sum(searching), 4),
     }
 
 

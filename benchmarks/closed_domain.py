@@ -88,14 +88,14 @@ def measure(
     engine: Engine, retriever: str, members: dict[str, list[str]], queries: Sequence[Question]
 ) -> dict[str, float]:
     """Return MRR and Hits@10 of the answers."""
-    ranks, found = [], []
+    ranks, results = [], []
     for query in queries:
         evidence = engine.search(query.text, DEPTH, retriever=retriever, merge=False)
         ranked = rank_entities(evidence, members, query.text)
         gold = {build_entity_key(answer) for answer in query.answers}
         ranks.append(reciprocal_rank(ranked, gold))
-        found.append(hits(ranked, gold, 10))
-    return {"mrr": statistics.fmean(ranks), "hits@10": statistics.fmean(found)}
+        results.append(hits(ranked, gold, 10))
+    return {"mrr": statistics.fmean(ranks), "hits@10": statistics.fmean(results)}
 
 
 def trained(engine: Engine, queries: Sequence[Question], settings: HyperRetrieverSettings, directory: Path) -> Settings:
@@ -116,13 +116,13 @@ def map_gold(queries: Sequence[Question], facts: Path) -> list[Question]:
 
 def compared(facts: Path, store: Path, queries: Sequence[Question]) -> Iterator[tuple[str, dict[str, float]]]:
     """Return the measures of each retriever on the test questions, by label."""
-    own, members = map_gold(queries, facts), get_members(facts)
-    tests = split_questions(own)[2]
+    questions, members = map_gold(queries, facts), get_members(facts)
+    tests = split_questions(questions)[2]
     with Engine.open(store) as engine:
         engine.index([facts], method="tuples")
         for retriever in RETRIEVERS:
             yield retriever, measure(engine, retriever, members, tests)
-        settings = {label: trained(engine, own, kind, store / label) for label, kind in TRAINED.items()}
+        settings = {label: trained(engine, questions, kind, store / label) for label, kind in TRAINED.items()}
     for label, with_weights in settings.items():
         with Engine.open(store, settings=with_weights) as engine:
             yield label, measure(engine, "hyperretriever", members, tests)

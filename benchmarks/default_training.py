@@ -270,8 +270,8 @@ def evaluate_unseen_articles(
         weights = np.array([1, *second_stage.values(), *[0] * (1 + len(second_stage))], dtype=np.float32)
         for name, examples in sets.items():
             if get_family(name) == family:
-                first = told(f"{name}, first stage", examples, scorer.get_weights(list_weight_names(names)))
-                both = told(name, [replace(each, linkability=1.0) for each in compared[name]], weights)
+                first = report_recall(f"{name}, first stage", examples, scorer.get_weights(list_weight_names(names)))
+                both = report_recall(name, [replace(each, linkability=1.0) for each in compared[name]], weights)
                 yield {**both, "first stage": first}
 
 
@@ -282,14 +282,16 @@ def evaluate_unseen_texts(
     names = list_signal_names(rewriting=False)
     articles = linear_scorer.train_linear_scorer(balance(sets), names)
     for kind, parts in texts.items():
-        yield told(f"{kind}, by articles alone", together(parts), articles.get_weights(list_weight_names(names)))
+        yield report_recall(
+            f"{kind}, by articles alone", together(parts), articles.get_weights(list_weight_names(names))
+        )
         for part in parts:
             seen = exclude_part(sets, texts, kind, part)
             scorer = linear_scorer.train_linear_scorer(balance(seen), names)
             if to:
                 (to / kind).mkdir(parents=True, exist_ok=True)
                 (to / kind / f"{part}.tsv").write_text(scorer.to_text(), encoding="utf-8")
-            yield told(part, parts[part], scorer.get_weights(list_weight_names(names)))
+            yield report_recall(part, parts[part], scorer.get_weights(list_weight_names(names)))
 
 
 def exclude_part(
@@ -310,11 +312,11 @@ def get_family(name: str) -> str:
     return name.split()[0].split("-")[0]
 
 
-def told(name: str, examples: Sequence[TrainingExample], weights: FloatArray) -> dict[str, object]:
+def report_recall(name: str, examples: Sequence[TrainingExample], weights: FloatArray) -> dict[str, object]:
     """Print and return the recall of weights on questions that they never saw, with a 95 % bootstrap interval."""
     each = np.array([compute_recall([example], weights, K) for example in examples])
-    chosen = np.random.default_rng(SEED).integers(len(each), size=(RESAMPLES, len(each)))
-    low, high = np.percentile(each[chosen].mean(axis=1), [2.5, 97.5])
+    selection = np.random.default_rng(SEED).integers(len(each), size=(RESAMPLES, len(each)))
+    low, high = np.percentile(each[selection].mean(axis=1), [2.5, 97.5])
     print(f"{name:36} {100 * each.mean():5.1f} ({100 * low:.1f} to {100 * high:.1f}) of {len(each):3}", flush=True)
     return {
         "set": name,

@@ -101,9 +101,9 @@ def main() -> None:
     corpora = [searched(folder, arguments.passages, arguments.queries) for folder in arguments.folders]
     timed = [text for folder in arguments.folders for text in select_timed_texts(folder, arguments.passages)]
     with tempfile.TemporaryDirectory() as scratch:
-        chosen = variants(Path(scratch), corpora[0].texts[:CALIBRATION])
-        chosen = [chosen[0], *(variant for variant in chosen[1:] if re.search(arguments.only, variant.name))]
-        results = [check(variant, corpora, timed) for variant in chosen]
+        selection = variants(Path(scratch), corpora[0].texts[:CALIBRATION])
+        selection = [selection[0], *(variant for variant in selection[1:] if re.search(arguments.only, variant.name))]
+        results = [check(variant, corpora, timed) for variant in selection]
         for run in range(arguments.runs):
             for result in results:
                 clock(result, timed)
@@ -121,8 +121,10 @@ def searched(folder: Path, others: int, limit: int | None) -> Corpus:
     gold = frozenset[str]().union(*(query.gold for query in dataset.queries))
     records = _records(dataset.corpus)
     rest = [record for record in records if record["_id"] not in gold][:others]
-    kept = [*(record for record in records if record["_id"] in gold), *rest]
-    return Corpus(dataset.name, [record["_id"] for record in kept], [_text(record) for record in kept], dataset.queries)
+    remaining = [*(record for record in records if record["_id"] in gold), *rest]
+    return Corpus(
+        dataset.name, [record["_id"] for record in remaining], [_text(record) for record in remaining], dataset.queries
+    )
 
 
 def select_timed_texts(folder: Path, passages: int) -> list[str]:
@@ -177,20 +179,20 @@ def plain() -> Encode:
 
 def embedder(precision: str, length: int | None = None) -> SentenceTransformerEmbedder:
     """Load polyad's embedder, optionally with another precision or maximum length."""
-    found = SentenceTransformerEmbedder(precision="bfloat16" if precision == "bfloat16" else "float32")
+    actual = SentenceTransformerEmbedder(precision="bfloat16" if precision == "bfloat16" else "float32")
     if length:
-        found._model.max_seq_length = length
-    return found
+        actual._model.max_seq_length = length
+    return actual
 
 
 def load_bfloat16_products() -> Encode:
     """Load weights in float32; matrix products may use bfloat16."""
-    found = embedder("float32")
+    actual = embedder("float32")
 
     def encode(texts: Sequence[str], kind: TextKind) -> FloatArray:
         torch.set_float32_matmul_precision("medium")
         try:
-            return found.encode(texts, kind)
+            return actual.encode(texts, kind)
         finally:
             torch.set_float32_matmul_precision("highest")
 
@@ -199,19 +201,19 @@ def load_bfloat16_products() -> Encode:
 
 def compiled(precision: str) -> Encode:
     """Compile the model with inductor for any length; needs a C++ compiler."""
-    found = embedder(precision)
-    inner: Any = found._model[0]
+    actual = embedder(precision)
+    inner: Any = actual._model[0]
     inner.auto_model.compile(dynamic=True)
-    return found.encode
+    return actual.encode
 
 
 def torch_int8() -> Encode:
     """Load linear layers in int8 with dynamically quantised activations."""
-    found = embedder("float32")
-    inner: Any = found._model[0]
+    actual = embedder("float32")
+    inner: Any = actual._model[0]
     layers = {torch.nn.Linear}
     torch.ao.quantization.quantize_dynamic(inner.auto_model, layers, torch.qint8, inplace=True)  # type: ignore[no-untyped-call]  # untyped upstream
-    return found.encode
+    return actual.encode
 
 
 def onnx_float32(scratch: Path) -> Encode:
@@ -267,9 +269,9 @@ def _session() -> Any:
 
 def _in_batches(model: SentenceTransformer) -> Encode:
     """Embed with the model in polyad's batches."""
-    found = embedder("float32")
-    found._model = model
-    return found.encode
+    actual = embedder("float32")
+    actual._model = model
+    return actual.encode
 
 
 def check(variant: Variant, corpora: Sequence[Corpus], timed: Sequence[str]) -> Measured:
@@ -355,8 +357,8 @@ def show(rows: Sequence[Record]) -> None:
             continue
         cosine, scores = row["cosine"], row[f"recall@{K}"].values()
         numbers = f"{row['texts/s']:8.1f} {row['ratio']:6.2f} {row['ratio by the clock']:6.2f} {cosine['least']:14.5f}"
-        shown = " ".join(f"{100 * score:6.2f}" for score in scores)
-        print(f"{row['variant']:42} {numbers} {cosine['mean']:8.5f} {row['drift']:8.1g}  {shown}")
+        output = " ".join(f"{100 * score:6.2f}" for score in scores)
+        print(f"{row['variant']:42} {numbers} {cosine['mean']:8.5f} {row['drift']:8.1g}  {output}")
 
 
 def _rounded(seconds: Sequence[float]) -> list[float]:

@@ -91,14 +91,14 @@ def slow_server(corpus: Path, triples: Path) -> Iterator[str]:
 
 def speed(folder: Path, base_url: str) -> dict[str, float]:
     """Return the seconds of one run, the ratio to the ideal time, and the time of the replies."""
-    chosen = documents(folder)[:PASSAGES]
+    selection = documents(folder)[:PASSAGES]
     endpoint = LanguageModelSettings(model="m", base_url=base_url, api_key="none", concurrency=CONCURRENCY)
     with (
         tempfile.TemporaryDirectory() as directory,
         Engine.open(directory, language_model=OpenAILanguageModel(endpoint)) as engine,
     ):
         engine.index_documents([Document("warm", "", "What is loaded once is loaded now.")])
-        report = engine.index_documents(chosen, method="facts")
+        report = engine.index_documents(selection, method="facts")
         source = engine.catalogue.statistics().tokens
     ideal = report.usage.calls * DELAY / CONCURRENCY + report.encode_seconds
     return {

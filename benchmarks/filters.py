@@ -420,11 +420,11 @@ def compare_retriever(
     recalls: list[tuple[float, float]] = []
     equal = same = 0
     for question, gold in queries:
-        found = (
+        evidence_list = (
             one.search(question, K, retriever=retriever, where=filter, merge=False)
             for one, filter in ((engine, where), (alone, None))
         )
-        pair = [replace(evidence, timings=Timings(), notes={}) for evidence in found]
+        pair = [replace(evidence, timings=Timings(), notes={}) for evidence in evidence_list]
         documents = [[hit.passage.document_id for hit in evidence.passages] for evidence in pair]
         passages = [[hit.passage.id for hit in evidence.passages] for evidence in pair]
         recalls.append((recall(documents[0], gold, K), recall(documents[1], gold, K)))
@@ -462,7 +462,7 @@ def compare_times(options: argparse.Namespace) -> dict[str, Any]:
                     retriever = names[number % len(names)]
                     question = f"Who led {draw_name(generator)} in Town {generator.randrange(200)}?"
                     try:
-                        found, expected = (
+                        evidence, expected = (
                             replace(
                                 engine.search(question, 10, retriever=retriever, as_of=to_time(day)),
                                 timings=Timings(),
@@ -475,8 +475,8 @@ def compare_times(options: argparse.Namespace) -> dict[str, Any]:
                         continue
                     counts[retriever] += 1
                     counts[f"{retriever} without hits"] += not expected.passages
-                    if found != expected:
-                        same = [hit.passage.id for hit in found.passages] == [
+                    if evidence != expected:
+                        same = [hit.passage.id for hit in evidence.passages] == [
                             hit.passage.id for hit in expected.passages
                         ]
                         counts[f"{retriever} differs, {'same' if same else 'other'} passages"] += 1

@@ -112,7 +112,9 @@ def kinds(folders: Sequence[Path], megabytes: float, embedder: str) -> dict[str,
     results = {}
     with tempfile.TemporaryDirectory() as temporary:
         for kind in KINDS:
-            files = chosen(folders, kind, megabytes) or made(folders, kind, megabytes, Path(temporary) / kind)
+            files = select_files(folders, kind, megabytes) or write_copies(
+                folders, kind, megabytes, Path(temporary) / kind
+            )
             if not files:
                 print(f"{kind:6} left out: there is none, and no pandoc to make it or nothing to make it from")
                 continue
@@ -123,7 +125,7 @@ def kinds(folders: Sequence[Path], megabytes: float, embedder: str) -> dict[str,
     return results
 
 
-def chosen(folders: Sequence[Path], kind: str, megabytes: float) -> list[Path]:
+def select_files(folders: Sequence[Path], kind: str, megabytes: float) -> list[Path]:
     """Return files of a kind with about this amount of text, sorted by name.
 
     If all files are larger, return the smallest.
@@ -143,9 +145,9 @@ def chosen(folders: Sequence[Path], kind: str, megabytes: float) -> list[Path]:
     return fitting or [min(texts)[1]] if texts else []
 
 
-def made(folders: Sequence[Path], kind: str, megabytes: float, target: Path) -> list[Path]:
+def write_copies(folders: Sequence[Path], kind: str, megabytes: float, target: Path) -> list[Path]:
     """Write files of a kind, each from a page or a text of the folders."""
-    sources = next((found for page in PAGES if (found := chosen(folders, page, megabytes))), [])
+    sources = next((result for page in PAGES if (result := select_files(folders, page, megabytes))), [])
     if kind in BY_PANDOC and not shutil.which("pandoc"):
         return []
     target.mkdir()
@@ -160,11 +162,11 @@ def made(folders: Sequence[Path], kind: str, megabytes: float, target: Path) -> 
     return files
 
 
-def write(found: Sequence[Document], file: Path) -> None:
+def write(results: Sequence[Document], file: Path) -> None:
     """Write a file in the format of its name, with a row or record per paragraph, or one message."""
     rows = [
         [document.title, paragraph.strip()]
-        for document in found
+        for document in results
         for paragraph in document.text.split("\n\n")
         if paragraph.strip()
     ]
@@ -182,19 +184,19 @@ def write(found: Sequence[Document], file: Path) -> None:
         file.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
     else:
         message = EmailMessage()
-        message["Subject"] = " ".join(found[0].title.split())
-        message.set_content("\n\n".join(document.text for document in found))
+        message["Subject"] = " ".join(results[0].title.split())
+        message.set_content("\n\n".join(document.text for document in results))
         file.write_bytes(message.as_bytes())
 
 
 def documents(files: Iterable[Path]) -> list[Document]:
     """Return the documents of files. Raise RuntimeError if a file cannot be read."""
-    found = []
+    results = []
     for item in FileReader().read(files):
         if isinstance(item, Failure):
             raise RuntimeError(f"{item.id}: {item.reason}")
-        found.append(item)
-    return found
+        results.append(item)
+    return results
 
 
 class Timed:
@@ -246,7 +248,7 @@ def measured(files: Sequence[Path], embedder: str) -> Mapping[str, float]:
     loaded = peak_memory()
     seconds = dict.fromkeys(STAGES, 0.0)
     started = time.process_time()
-    found = documents(files)
+    results = documents(files)
     seconds["reading"] = time.process_time() - started
     builder = SemanticUnitBuilder(splitter, RuleMentionExtractor(), model, SegmentationSettings())
     with tempfile.TemporaryDirectory() as folder:
@@ -260,13 +262,13 @@ def measured(files: Sequence[Path], embedder: str) -> Mapping[str, float]:
                     (builder, "segmenting"),
                 )
             ]
-            counts = Indexer(*stages).index(found, silent)
+            counts = Indexer(*stages).index(results, silent)
             with store.read_transaction() as transaction:
                 passages = [text for rows in transaction.rows(transaction.changes().documents) for text in rows.texts]
         if counts.failures:
             raise RuntimeError(f"not indexed: {counts.failures}")
     in_files = sum(file.stat().st_size for file in files) / MEGABYTE
-    in_text = sum(len(document.text.encode()) for document in found) / MEGABYTE
+    in_text = sum(len(document.text.encode()) for document in results) / MEGABYTE
     return {
         "files": len(files),
         "MB": in_files,

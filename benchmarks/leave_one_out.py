@@ -38,15 +38,15 @@ def main() -> None:
     for left_out in arguments.folders:
         others = [folder for folder in arguments.folders if folder != left_out]
         for name, file in SCORERS.items():
-            own = arguments.to / f"{name} without {left_out.name}"
-            indexes, weights = arguments.to / "indexes", own / f"{file}.safetensors"
+            item = arguments.to / f"{name} without {left_out.name}"
+            indexes, weights = arguments.to / "indexes", item / f"{file}.safetensors"
             signals = ("--set", f"hyperretriever.signals={str(file != name).lower()}")
             if not weights.exists():
-                run(*signals, "bench", "train", "hyperretriever", *others, "--to", own, "--store", indexes)
+                run(*signals, "bench", "train", "hyperretriever", *others, "--to", item, "--store", indexes)
             with environment(POLYAD_HYPERRETRIEVER_WEIGHTS=str(weights)):
-                options = ("--store", indexes / left_out.name, "--out", own / "run")
+                options = ("--store", indexes / left_out.name, "--out", item / "run")
                 run(*signals, "eval", left_out, "--retriever", "hyperretriever", *options)
-            rows.append({"retriever": name, "dataset": left_out.name, **reached(own / "run")})
+            rows.append({"retriever": name, "dataset": left_out.name, **reached(item / "run")})
             print(rows[-1], flush=True)
     if arguments.json:
         write_rows(arguments.json, rows)

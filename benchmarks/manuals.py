@@ -113,16 +113,16 @@ def main() -> None:
     questions, unanswerable = questions[: arguments.limit], unanswerable[: arguments.limit]
     print(f"{len(documents)} files, {len(questions)} questions, {len(unanswerable)} unanswerable", flush=True)
     rows = []
-    asked = [*questions, *unanswerable] if arguments.weights else []
+    question = [*questions, *unanswerable] if arguments.weights else []
     with tempfile.TemporaryDirectory() as temporary, ExitStack() as stack:
         stores = arguments.store or Path(temporary)
         for corpus, searches in build_searches(stores, documents, arguments.retrievers.split(",")):
-            if corpus == "files" and asked:
-                searches = {**searches, "default": unseen(stack, stores, arguments.weights, asked)}
+            if corpus == "files" and question:
+                searches = {**searches, "default": unseen(stack, stores, arguments.weights, question)}
             for name, search in searches.items():
                 row = {"corpus": corpus, "retriever": name, **measured(search, questions, unanswerable)}
                 rows.append(row)
-                print(f"{corpus:6} {name:14} " + " ".join(f"{key} {shown(row[key])}" for key in list(row)[2:-1]))
+                print(f"{corpus:6} {name:14} " + " ".join(f"{key} {format_share(row[key])}" for key in list(row)[2:-1]))
     if arguments.json:
         write_rows(arguments.json, rows)
 
@@ -289,7 +289,7 @@ def refused(higher: Sequence[float], lower: Sequence[float]) -> float | None:
     return statistics.fmean(one < limit for one in lower)
 
 
-def shown(value: object) -> str:
+def format_share(value: object) -> str:
     """Format a share in per cent."""
     return f"{100 * value:5.1f}" if isinstance(value, float) else "    -"
 

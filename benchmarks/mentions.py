@@ -59,7 +59,7 @@ def measure(folder: Path) -> dict[str, Any]:
     began = time.perf_counter()
     mentions = extractor.extract([passage["text"] for passage in passages])
     seconds = time.perf_counter() - began
-    keys = [{key for mention in found if (key := build_entity_key(mention.name))} for found in mentions]
+    keys = [{key for mention in actual if (key := build_entity_key(mention.name))} for actual in mentions]
     result: dict[str, Any] = {
         "passages": len(passages),
         "characters a passage": round(sum(len(passage["text"]) for passage in passages) / len(passages)),
@@ -73,10 +73,10 @@ def measure(folder: Path) -> dict[str, Any]:
             record["_id"]: {key for name in record["entities"] if (key := build_entity_key(name))}
             for record in _records(folder / "openie.jsonl")
         }
-        wanted = [reference[passage["_id"]] for passage in passages]
-        result["exact"] = _scores(keys, wanted, lambda key, others: key in others)
-        result["relaxed"] = _scores(keys, wanted, _overlaps)
-        result["by rule"] = _by_rule(mentions, wanted)
+        expected = [reference[passage["_id"]] for passage in passages]
+        result["exact"] = _scores(keys, expected, lambda key, others: key in others)
+        result["relaxed"] = _scores(keys, expected, _overlaps)
+        result["by rule"] = _by_rule(mentions, expected)
     return result
 
 
@@ -130,13 +130,15 @@ def _is_flanked(text: str, start: int, end: int) -> bool:
 
 
 def _scores(
-    found: Sequence[set[str]], wanted: Sequence[set[str]], holds: Callable[[str, set[str]], bool]
+    results: Sequence[set[str]], expected: Sequence[set[str]], holds: Callable[[str, set[str]], bool]
 ) -> dict[str, float]:
     precision = _share(
-        sum(holds(key, want) for keys, want in zip(found, wanted, strict=True) for key in keys), sum(map(len, found))
+        sum(holds(key, want) for keys, want in zip(results, expected, strict=True) for key in keys),
+        sum(map(len, results)),
     )
     recall = _share(
-        sum(holds(key, keys) for keys, want in zip(found, wanted, strict=True) for key in want), sum(map(len, wanted))
+        sum(holds(key, keys) for keys, want in zip(results, expected, strict=True) for key in want),
+        sum(map(len, expected)),
     )
     f1 = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
     return {"precision": precision, "recall": recall, "f1": round(f1, 4)}
@@ -147,12 +149,12 @@ def _overlaps(key: str, others: set[str]) -> bool:
     return any(2 * len(words & set(other.split())) >= len(words | set(other.split())) for other in others)
 
 
-def _by_rule(mentions: Sequence[Sequence[Mention]], wanted: Sequence[set[str]]) -> dict[str, dict[str, float]]:
+def _by_rule(mentions: Sequence[Sequence[Mention]], expected: Sequence[set[str]]) -> dict[str, dict[str, float]]:
     counts: Counter[str] = Counter()
     right: Counter[str] = Counter()
-    for found, want in zip(mentions, wanted, strict=True):
+    for results, want in zip(mentions, expected, strict=True):
         rules: dict[str, str] = {}
-        for mention in found:
+        for mention in results:
             rules.setdefault(build_entity_key(mention.name), mention.type)
         rules.pop("", None)
         counts.update(rules.values())

@@ -71,7 +71,7 @@ def main() -> None:
         for name, searches in build_searches(arguments.retrievers.split(","), engines, pieces).items():
             returned = [[hit.passage.text for hit in searches[q.book](q.text)] for q in questions]
             rows.append({"retriever": name, **measured(questions, dict.fromkeys(BUDGETS, returned))})
-            print(shown(rows[-1]), flush=True)
+            print(format_row(rows[-1]), flush=True)
         with_words = {
             budget: [
                 [hit.passage.text for hit in engines[q.book].search(q.text, max_words=budget).passages]
@@ -80,7 +80,7 @@ def main() -> None:
             for budget in BUDGETS
         }
         rows.append({"retriever": "default, --max-words", **measured(questions, with_words)})
-        print(shown(rows[-1]), flush=True)
+        print(format_row(rows[-1]), flush=True)
     if arguments.json:
         write_rows(arguments.json, rows)
 
@@ -121,15 +121,15 @@ def build_searches(
 
 def measured(questions: Sequence[Question], returned: Mapping[int, Sequence[Sequence[str]]]) -> dict[str, object]:
     """Return evidence recall with its interval and all-evidence by budget, and recall by type and book."""
-    found: dict[str, object] = {}
+    results: dict[str, object] = {}
     for budget, texts in returned.items():
         seen = [normalize_texts(each, budget) for each in texts]
         recall = np.array([evidence_recall(q.evidence, words) for q, words in zip(questions, seen, strict=True)])
         whole = np.array([contains_all_evidence(q.evidence, words) for q, words in zip(questions, seen, strict=True)])
-        chosen = np.random.default_rng(SEED).integers(len(recall), size=(RESAMPLES, len(recall)))
-        found[str(budget)] = {
+        selection = np.random.default_rng(SEED).integers(len(recall), size=(RESAMPLES, len(recall)))
+        results[str(budget)] = {
             "recall": round(float(recall.mean()), 4),
-            "interval": np.percentile(recall[chosen].mean(axis=1), [2.5, 97.5]).round(4).tolist(),
+            "interval": np.percentile(recall[selection].mean(axis=1), [2.5, 97.5]).round(4).tolist(),
             "all": round(float(whole.mean()), 4),
             **{
                 value: round(float(recall[[getattr(q, kind) == value for q in questions]].mean()), 4)
@@ -137,10 +137,10 @@ def measured(questions: Sequence[Question], returned: Mapping[int, Sequence[Sequ
                 for value in sorted({getattr(q, kind) for q in questions})
             },
         }
-    return found
+    return results
 
 
-def shown(row: Mapping[str, object]) -> str:
+def format_row(row: Mapping[str, object]) -> str:
     """Format a table row: recall and all-evidence by budget, then recall by type and book at 1,000 words."""
     cells = [f"{row['retriever']:26}"]
     for budget in BUDGETS:

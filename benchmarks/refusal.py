@@ -43,7 +43,7 @@ from polyad.retrieval.default.relevance import (
 from polyad.retrieval.default.retriever import DefaultRetriever
 
 Array = npt.NDArray[np.float64]
-Asked = Sequence[tuple[str, Sequence[str]]]
+QuestionsWithAnswers = Sequence[tuple[str, Sequence[str]]]
 """Questions, each with the ids of the gold documents or the evidence sentences."""
 
 FALSE_REFUSALS, BINS, L2, SEED = 0.05, 10, 0.01, 5
@@ -74,10 +74,10 @@ def main() -> None:
     single: dict[str, list[tuple[str, Sequence[str]]]] = {}
     for record in records:
         single.setdefault(BOOK + record["metadata"]["book"], []).append((record["text"], record["evidence"]))
-    stripped = {name + STRIPPED: asked for name, asked in articles.items()}
+    stripped = {name + STRIPPED: questions for name, questions in articles.items()}
     every = {**articles, "prose": books, "sample": read_sample(), MANUALS: guides, **single, **stripped}
-    for name, asked in every.items():
-        if not asked:
+    for name, questions in every.items():
+        if not questions:
             continue
         kind = get_kind(name)
         others = books if kind in articles else articles["hotpotqa"]
@@ -87,7 +87,7 @@ def main() -> None:
             elif not engine.catalogue.statistics().documents:
                 index(engine, name, arguments.benchmarks / kind, arguments.prose)
             off_topic = [*OFF_TOPIC, *(text for text, _ in select(others)[:40])]
-            corpora[name] = measure_corpus(engine, kind, select(asked), off_topic)
+            corpora[name] = measure_corpus(engine, kind, select(questions), off_topic)
             print(f"measured {name}", flush=True)
     rows = [build_row(name, corpora) for name in corpora]
     for row in rows:
@@ -102,7 +102,7 @@ def read_lines(file: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
 
 
-def read_beir(folder: Path) -> Asked:
+def read_beir(folder: Path) -> QuestionsWithAnswers:
     """Return the questions of a BEIR folder with their gold documents."""
     gold: dict[str, list[str]] = {}
     for line in (folder / "qrels" / "test.tsv").read_text(encoding="utf-8").splitlines()[1:]:
@@ -115,7 +115,7 @@ def read_beir(folder: Path) -> Asked:
     ]
 
 
-def read_sample() -> Asked:
+def read_sample() -> QuestionsWithAnswers:
     """Return the questions of the sample corpus with their gold documents."""
     return [(question.text, sorted(question.gold)) for question in sample.questions()]
 
@@ -125,9 +125,9 @@ def get_kind(name: str) -> str:
     return name.partition(":")[0]
 
 
-def select(asked: Asked) -> Asked:
+def select(questions: QuestionsWithAnswers) -> QuestionsWithAnswers:
     """Return a fixed sample of the questions."""
-    return random.Random(SEED).sample(asked, min(len(asked), MAX_QUESTIONS))
+    return random.Random(SEED).sample(questions, min(len(questions), MAX_QUESTIONS))
 
 
 def index(engine: Engine, name: str, folder: Path, prose: Path) -> None:
@@ -145,7 +145,7 @@ def index(engine: Engine, name: str, folder: Path, prose: Path) -> None:
 
 
 def measure_corpus(
-    engine: Engine, name: str, asked: Asked, off_topic: Sequence[str]
+    engine: Engine, name: str, questions: QuestionsWithAnswers, off_topic: Sequence[str]
 ) -> dict[str, list[RelevanceFeatures]]:
     """Return the measurements of each class of questions, and of the generated ones, on one index."""
     generator = random.Random(SEED)
@@ -154,7 +154,7 @@ def measure_corpus(
         engine.snapshot(),
     )
     find_rows = find_evidence(snapshot) if name in UNANSWERABLE else find_documents(snapshot)
-    pairs = [retriever.compute_relevance_features(text, snapshot, find_rows(gold)) for text, gold in asked]
+    pairs = [retriever.compute_relevance_features(text, snapshot, find_rows(gold)) for text, gold in questions]
     generated = [
         retriever.compute_relevance_features(text, snapshot, (row,)) for text, row in generate_questions(snapshot)
     ]
@@ -162,7 +162,7 @@ def measure_corpus(
     classes = {
         "gibberish": [" ".join(invent(generator, 9) for _ in range(6)) + "?" for _ in range(40)],
         "off topic": off_topic,
-        "absent subject": [new for text, _ in asked if (new := replace_names(text, generator)) != text],
+        "absent subject": [new for text, _ in questions if (new := replace_names(text, generator)) != text],
         WRITTEN: [str(record["text"]) for record in written],
     }
     return {
@@ -269,11 +269,11 @@ def build_row(name: str, corpora: Mapping[str, Mapping[str, Sequence[RelevanceFe
     names = dict(zip(relevance.WEIGHTS, weights.tolist(), strict=False))
     with patch.multiple(relevance, WEIGHTS=names, INTERCEPT=float(weights[-1])):
         limit = calibrate(measured).limit
-    own = float(np.quantile(log_odds[ANSWERED], FALSE_REFUSALS, method="lower"))
+    value = float(np.quantile(log_odds[ANSWERED], FALSE_REFUSALS, method="lower"))
     return {
         "corpus": name,
         "questions": len(log_odds[ANSWERED]),
-        "at_5_percent": dict(count_refused(log_odds, own)),
+        "at_5_percent": dict(count_refused(log_odds, value)),
         "auto": dict(count_refused(log_odds, float(np.log(limit / (1 - limit))))),
         "limit": round(limit, 3),
         "calibration_error": round(compute_calibration_error(log_odds), 3),

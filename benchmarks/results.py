@@ -27,7 +27,7 @@ from polyad.evaluation.reports.report import find_run_folders, group_runs
 from polyad.evaluation.reports.summary import summarise_systems
 from polyad.evaluation.runs.run_folder import Run, load_run
 
-OWN = Path(__file__).parent / "results"
+RESULTS = Path(__file__).parent / "results"
 
 RETRIEVERS = "dense,bm25,hypersu,hypergraphrag,hyperretriever,default"
 
@@ -162,7 +162,7 @@ def main() -> None:
         if not arguments.summed_up:
             for data in arguments.data.split(","):
                 measure(name, arguments.benchmarks / data, arguments.runs)
-        file = OWN / f"{name}.json"
+        file = RESULTS / f"{name}.json"
         before = json.loads(file.read_text(encoding="utf-8")) if file.exists() else None
         write(file, merge_summaries(before, summary(name, [load_run(folder) for folder in find_run_folders([runs])])))
 
@@ -178,15 +178,15 @@ def measure(name: str, folder: Path, runs: Path) -> None:
             out, stores = out / folder.name / step.folder, stores / _store(folder.name, step)
         if (out / "results.json").exists():
             continue
-        given = {}
+        values = {}
         if step.trains is not None:
-            given["POLYAD_HYPERRETRIEVER_WEIGHTS"] = str(train_on_others(step, step.trains, folder, runs))
-        kept = [] if step.is_fresh else ["--store", str(stores)]
+            values["POLYAD_HYPERRETRIEVER_WEIGHTS"] = str(train_on_others(step, step.trains, folder, runs))
+        remaining = [] if step.is_fresh else ["--store", str(stores)]
         with (
             slow_server(folder / "corpus.jsonl", folder / step.needs) if step.serves else nullcontext("") as address,
-            environment(OPENAI_BASE_URL=address, OPENAI_API_KEY="none", **given),
+            environment(OPENAI_BASE_URL=address, OPENAI_API_KEY="none", **values),
         ):
-            app([group, command, str(folder), *options, "--out", str(out), *kept, "-q"], standalone_mode=False)
+            app([group, command, str(folder), *options, "--out", str(out), *remaining, "-q"], standalone_mode=False)
 
 
 def train_on_others(step: Step, settings: Sequence[str], folder: Path, runs: Path) -> Path:
@@ -230,14 +230,14 @@ def _measured(run: Run) -> dict[str, Any]:
 
 def _collect_setups(runs: Sequence[Run]) -> list[dict[str, Any]]:
     """Return the distinct setups of the runs, each with its benchmarks."""
-    found: list[dict[str, Any]] = []
+    results: list[dict[str, Any]] = []
     for run in runs:
-        own = _measured(run)
-        known = next((one for one in found if own.items() <= one.items()), None)
-        if known is None:
-            found.append(known := own | {"data": []})
-        known["data"] = sorted({*known["data"], run.dataset})
-    return found
+        items = _measured(run)
+        names = next((one for one in results if items.items() <= one.items()), None)
+        if names is None:
+            results.append(names := items | {"data": []})
+        names["data"] = sorted({*names["data"], run.dataset})
+    return results
 
 
 def merge_summaries(before: Mapping[str, Any] | None, now: dict[str, Any]) -> dict[str, Any]:
@@ -247,10 +247,10 @@ def merge_summaries(before: Mapping[str, Any] | None, now: dict[str, Any]) -> di
     left = [group for group in before["groups"] if group["name"] not in now["data"]]
     names = {group["name"] for group in left}
     measured = [
-        one | {"data": own}
+        one | {"data": item}
         for one in before["measured"]
-        for own in [sorted(names.intersection(one.get("data", names)))]
-        if own
+        for item in [sorted(names.intersection(one.get("data", names)))]
+        if item
     ]
     return now | {
         "measured": [*measured, *now["measured"]],

@@ -95,8 +95,8 @@ def corpora(dataset: Dataset) -> Iterator[Corpus]:
 
 def load_documents(dataset: Dataset) -> list[Document]:
     """Return the documents of a data set."""
-    found = FileReader(ReadSettings()).read([dataset.corpus])
-    return [document for document in found if isinstance(document, Document)]
+    results = FileReader(ReadSettings()).read([dataset.corpus])
+    return [document for document in results if isinstance(document, Document)]
 
 
 def join(documents: Sequence[Document]) -> tuple[list[Document], dict[str, str]]:

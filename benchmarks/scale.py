@@ -73,7 +73,7 @@ def main() -> None:
         corpus, size, phase = options.run
         print(json.dumps(PHASES[phase](Place(options, corpus, int(size)))))
         return
-    found: list[Results] = []
+    results: list[Results] = []
     for corpus in options.corpora.split(","):
         for size in options.sizes.split(","):
             for phase in options.phases.split(","):
@@ -83,10 +83,10 @@ def main() -> None:
                 environment = os.environ | {name: str(options.blas_threads) for name in BLAS_THREADS}
                 done = subprocess.run(command, stdout=subprocess.PIPE, check=True, env=environment)
                 result = json.loads(done.stdout)
-                found.append({"corpus": corpus, "hyperedges": int(size), "phase": phase, **result})
-                _show(found[-1])
+                results.append({"corpus": corpus, "hyperedges": int(size), "phase": phase, **result})
+                _show(results[-1])
                 if options.json:
-                    _save(options, found)
+                    _save(options, results)
 
 
 def _options() -> argparse.Namespace:
@@ -99,7 +99,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--retrievers", default="default,bm25,dense,hypersu")
     parser.add_argument("--dimension", type=int, default=384)
     parser.add_argument("--questions", type=int, default=200, help="measured for each retriever")
-    parser.add_argument("--kept", type=float, default=0.5, help="share of the common names that copies keep")
+    parser.add_argument("--name-share", type=float, default=0.5, help="share of the common names that copies keep")
     parser.add_argument("--processes", type=int, default=4, help="that share one index")
     parser.add_argument("--documents", type=int, default=20, help="added one by one")
     parser.add_argument("--readers", type=int, default=8)
@@ -151,8 +151,8 @@ class Place:
     def questions(self) -> list[Question]:
         """Some to ask, each once."""
         listed = json.loads((self.directory / QUESTIONS).read_text(encoding="utf-8"))
-        found = [Question(id, text, frozenset(gold)) for id, text, gold in listed]
-        return found[: self.options.questions]
+        queries = [Question(id, text, frozenset(gold)) for id, text, gold in listed]
+        return queries[: self.options.questions]
 
     def engine(self) -> tuple[Engine, MeasuredEmbedder]:
         """Create a new index, and return its embedder."""
@@ -178,16 +178,16 @@ class Place:
             with Engine.open(directory, embedder=MadeUpEmbedder(options.dimension)) as engine:
                 engine.index([dataset.corpus for dataset in datasets])
         queries = [query for dataset in datasets for query in dataset.queries]
-        asked = {id for query in queries for id in query.gold}
+        questions = {id for query in queries for id in query.gold}
         with closing(SqliteStore.open(directory)) as store:
-            ids = sorted(get_sources(store), key=lambda id: (id not in asked, id))
+            ids = sorted(get_sources(store), key=lambda id: (id not in questions, id))
             passages = get_document_passages(store, ids)
             base = [IndexedDocument(document, document.id, 0, ()) for document in get_all(store, Document, ids)]
-        own: dict[str, list[Any]] = {id: [] for id in ids}
+        items: dict[str, list[Any]] = {id: [] for id in ids}
         for item in passages:
-            own[item.passage.document_id].append(item)
-        whole = [replace(item, passages=tuple(own[item.document.id])) for item in base]
-        return RenamedText(whole, queries, options.kept)
+            items[item.passage.document_id].append(item)
+        whole = [replace(item, passages=tuple(items[item.document.id])) for item in base]
+        return RenamedText(whole, queries, options.name_share)
 
 
 @dataclass
@@ -226,8 +226,8 @@ def write(place: Place) -> Results:
             if edges >= place.size:
                 break
         statistics = get_statistics(store)
-    asked = corpus.questions(documents, place.options.questions)
-    listed = [(query.id, query.text, sorted(query.gold)) for query in asked]
+    questions = corpus.questions(documents, place.options.questions)
+    listed = [(query.id, query.text, sorted(query.gold)) for query in questions]
     (place.directory / QUESTIONS).write_text(json.dumps(listed), encoding="utf-8")
     return {
         "documents": documents,
@@ -293,10 +293,10 @@ def _searched(place: Place, retriever: str) -> Results:
         for query in questions:
             spent, encoding = Spent(), embedder.cpu
             with spent.more():
-                found = engine.search(query.text, K, retriever=retriever)
-            walls.append(1000 * spent.wall - found.timings.encode)
+                evidence = engine.search(query.text, K, retriever=retriever)
+            walls.append(1000 * spent.wall - evidence.timings.encode)
             cpus.append(1000 * (spent.cpu - embedder.cpu + encoding))
-            recalls.append(recall([hit.passage.document_id for hit in found.passages], query.gold, K))
+            recalls.append(recall([hit.passage.document_id for hit in evidence.passages], query.gold, K))
     return {**_quantiles("cpu_ms", cpus), **_quantiles("wall_ms", walls), f"recall@{K}": float(np.mean(recalls))}
 
 
@@ -312,10 +312,10 @@ def _proportional(place: Place, many: int) -> float:
     processes = [context.Process(target=_share, args=(place, there, read, answers)) for _ in range(many)]
     for process in processes:
         process.start()
-    found = [answers.get() for _ in processes]
+    results = [answers.get() for _ in processes]
     for process in processes:
         process.join()
-    return float(sum(found))
+    return float(sum(results))
 
 
 def _share(place: Place, there: Any, read: Any, answers: Any) -> None:
@@ -340,21 +340,21 @@ def added(place: Place) -> Results:
     for engine in (writer, reader):
         engine.search(question, K)
     indexed: list[Spent] = []
-    own: list[Spent] = []
+    spents: list[Spent] = []
     other: list[Spent] = []
     for document in documents:
         with _measured(indexed):
             writer.index_documents([document], method="tuples" if place.corpus == "records" else "semantic-units")
-        for engine, spent in ((writer, own), (reader, other)):
+        for engine, spent in ((writer, spents), (reader, other)):
             with _measured(spent):
-                found = engine.search(_title(document), K, retriever="bm25")
-            if document.id not in _documents(found):  # copies may have its title, too
-                found = engine.search(_title(document), _COPIES, retriever="bm25")
-            if document.id not in _documents(found):
+                evidence = engine.search(_title(document), K, retriever="bm25")
+            if document.id not in _documents(evidence):  # copies may have its title, too
+                evidence = engine.search(_title(document), _COPIES, retriever="bm25")
+            if document.id not in _documents(evidence):
                 raise SystemExit(f"{document.id} was added and is not found")
     return {
         name: {"wall_ms": 1000 * _median(spent, "wall"), "cpu_ms": 1000 * _median(spent, "cpu")}
-        for name, spent in {"indexed": indexed, "seen by the writer": own, "seen by another": other}.items()
+        for name, spent in {"indexed": indexed, "seen by the writer": spents, "seen by another": other}.items()
     }
 
 
@@ -370,7 +370,7 @@ def _title(document: Document) -> str:
 
 
 def _median(spent: Sequence[Spent], name: str) -> float:
-    return float(np.median([asdict(own)[name] for own in spent]))
+    return float(np.median([asdict(item)[name] for item in spent]))
 
 
 def beside(place: Place) -> Results:
@@ -445,8 +445,8 @@ def _read(place: Place, engine: Engine | None, warm: Any, first: int) -> list[fl
     while time.perf_counter() < until:
         spent = Spent()
         with spent.more():
-            found = engine.search(questions[place_of_next % len(questions)].text, K)
-        walls.append(1000 * spent.wall - found.timings.encode)
+            evidence = engine.search(questions[place_of_next % len(questions)].text, K)
+        walls.append(1000 * spent.wall - evidence.timings.encode)
         place_of_next += 1
     return walls
 
@@ -486,17 +486,22 @@ def _show(result: Results) -> None:
     groups = {name: value for name, value in plain.items() if isinstance(value, dict)}
     numbers = {name: value for name, value in plain.items() if name not in groups}
     for name, values in {**({"": numbers} if numbers else {}), **groups}.items():
-        print(head, f"{name:20}", "  ".join(f"{label} {_shown(value)}" for label, value in values.items()), flush=True)
+        print(
+            head,
+            f"{name:20}",
+            "  ".join(f"{label} {_format_value(value)}" for label, value in values.items()),
+            flush=True,
+        )
 
 
-def _shown(value: Any) -> str:
-    return " ".join(map(_shown, value)) if isinstance(value, list) else f"{value:,.4g}"
+def _format_value(value: Any) -> str:
+    return " ".join(map(_format_value, value)) if isinstance(value, list) else f"{value:,.4g}"
 
 
-def _save(options: argparse.Namespace, found: Sequence[Results]) -> None:
+def _save(options: argparse.Namespace, results: Sequence[Results]) -> None:
     commit = subprocess.run(["git", "rev-parse", "HEAD"], stdout=subprocess.PIPE, check=True, text=True).stdout.strip()
     machine = {"cores": os.cpu_count(), "machine": platform.machine(), "load": os.getloadavg()}
-    record = {"commit": commit, **machine, "dimension": options.dimension, "results": found}
+    record = {"commit": commit, **machine, "dimension": options.dimension, "results": results}
     options.json.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
 
 

@@ -89,9 +89,9 @@ def embedded(documents: Iterable[IndexedDocument], embedder: Embedder) -> Iterat
         for item in document.passages:
             title = item.passage.title
             texts = [item.passage.text, *(edge.hyperedge.text for edge in item.hyperedges)]
-            own, *others = embedder.encode([format_embedding_text(title, text) for text in texts], "passage")
+            member, *others = embedder.encode([format_embedding_text(title, text) for text in texts], "passage")
             edges = tuple(replace(edge, vector=vector) for edge, vector in zip(item.hyperedges, others, strict=True))
-            passages.append(replace(item, vector=own, hyperedges=edges))
+            passages.append(replace(item, vector=member, hyperedges=edges))
         yield replace(document, passages=tuple(passages))
 
 
@@ -107,7 +107,7 @@ class RenamedText:
 
     base: Sequence[IndexedDocument]
     queries: Sequence[Question]
-    kept: float
+    name_share: float
 
     def documents(self) -> Iterator[IndexedDocument]:
         """Without end, copy after copy; vectors are those of the original."""
@@ -119,10 +119,10 @@ class RenamedText:
     def questions(self, documents: int, most: int) -> list[Question]:
         """Return questions whose evidence is among the first documents, evenly from all copies."""
         copies = max(1, documents // len(self.base))
-        known = {item.document.id for item in self.base[:documents]}
-        answered = [query for query in self.queries if query.gold <= known]
-        chosen = [(query, place % copies) for place, query in enumerate(islice(_repeated(answered), most))]
-        return [_Names(self._replaced_words, copy).of_query(query) for query, copy in dict.fromkeys(chosen)]
+        names = {item.document.id for item in self.base[:documents]}
+        answered = [query for query in self.queries if query.gold <= names]
+        selection = [(query, place % copies) for place, query in enumerate(islice(_repeated(answered), most))]
+        return [_Names(self._replaced_words, copy).of_query(query) for query, copy in dict.fromkeys(selection)]
 
     @cached_property
     def _replaced_words(self) -> frozenset[str]:
@@ -140,7 +140,11 @@ class RenamedText:
             for edge in passage.hyperedges
             for part in edge.incidences
         )
-        hubs = {key for key, degree in degrees.items() if degree >= HUB and crc32(key.encode()) % 100 < 100 * self.kept}
+        hubs = {
+            key
+            for key, degree in degrees.items()
+            if degree >= HUB and crc32(key.encode()) % 100 < 100 * self.name_share
+        }
         stay = {word for key in hubs for word in key.split()}
         return frozenset(
             word
@@ -183,14 +187,14 @@ class _Names:
 
     def of_document(self, item: IndexedDocument) -> IndexedDocument:
         document = item.document
-        own = Document(self._id(document.id), self.of_text(document.title), self.of_text(document.text))
-        passages = tuple(self._of_passage(passage, own.id) for passage in item.passages)
-        return replace(item, document=own, digest=self._id(item.digest), passages=passages)
+        other_document = Document(self._id(document.id), self.of_text(document.title), self.of_text(document.text))
+        passages = tuple(self._of_passage(passage, other_document.id) for passage in item.passages)
+        return replace(item, document=other_document, digest=self._id(item.digest), passages=passages)
 
     def _of_passage(self, item: IndexedPassage, document_id: str) -> IndexedPassage:
         passage = item.passage
         id = f"{document_id}#{passage.id.rpartition('#')[2]}"
-        own = replace(
+        other_passage = replace(
             passage,
             id=id,
             document_id=document_id,
@@ -198,16 +202,16 @@ class _Names:
             text=self.of_text(passage.text),
             heading=self.of_text(passage.heading),
         )
-        edges = tuple(self._of_edge(edge, own) for edge in item.hyperedges)
-        return replace(item, passage=own, digest=self._id(item.digest), hyperedges=edges)
+        edges = tuple(self._of_edge(edge, other_passage) for edge in item.hyperedges)
+        return replace(item, passage=other_passage, digest=self._id(item.digest), hyperedges=edges)
 
     def _of_edge(self, item: IndexedHyperedge, passage: Passage) -> IndexedHyperedge:
         edge = item.hyperedge
         id = f"{passage.id}/{edge.id.rpartition('/')[2]}"
-        own = replace(edge, id=id, passage_id=passage.id, text=passage.text[edge.start : edge.end])
+        hyperedge = replace(edge, id=id, passage_id=passage.id, text=passage.text[edge.start : edge.end])
         # Two names of one hyperedge may be replaced by the same name.
         parts = {(part.entity_key, part.role): part for part in (self._of_part(part, id) for part in item.incidences)}
-        return replace(item, hyperedge=own, incidences=tuple(parts.values()))
+        return replace(item, hyperedge=hyperedge, incidences=tuple(parts.values()))
 
     def _of_part(self, part: Incidence, hyperedge_id: str) -> Incidence:
         name = self.of_text(part.name)
@@ -246,10 +250,10 @@ class Records:
 
     def questions(self, documents: int, most: int) -> list[Question]:
         """Of records drawn evenly, each asking for the technician by everything else."""
-        wanted = set(range(0, documents, max(1, documents // most)))
+        expected = set(range(0, documents, max(1, documents // most)))
         chance = Random(7)
         drawn = [(number, self._values(chance)) for number in range(documents)]
-        return [_asked(number, values) for number, values in drawn if number in wanted][:most]
+        return [_build_question(number, values) for number, values in drawn if number in expected][:most]
 
     def _values(self, chance: Random) -> dict[str, str]:
         roles = {
@@ -283,10 +287,10 @@ def _record(number: int, values: dict[str, str]) -> IndexedDocument:
         f"{id}#0/0", HyperedgeKind.TUPLE, text, f"{id}#0", 0, len(text), relation="repair", arguments=arguments
     )
     parts = {
-        (build_argument_key(own.value), own.role): Incidence(
-            build_argument_key(own.value), edge.id, own.value, own.role
+        (build_argument_key(argument.value), argument.role): Incidence(
+            build_argument_key(argument.value), edge.id, argument.value, argument.role
         )
-        for own in arguments
+        for argument in arguments
     }
     incidences = tuple(parts[place] for place in sorted(parts))
     passage = Passage(f"{id}#0", id, "", text, 0, len(text))
@@ -295,6 +299,6 @@ def _record(number: int, values: dict[str, str]) -> IndexedDocument:
     return IndexedDocument(document, f"digest {id}", len(text.split()), (indexed,))
 
 
-def _asked(number: int, values: dict[str, str]) -> Question:
+def _build_question(number: int, values: dict[str, str]) -> Question:
     text = "Which technician repaired {part} in the {product} of {customer} in {city} on {date}, now {status}?"
     return Question(f"record-{number}", text.format(**values), frozenset([f"record-{number}"]))

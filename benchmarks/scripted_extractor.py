@@ -93,9 +93,9 @@ def group_by_subject(triples: Sequence[Sequence[str]], names: frozenset[str]) ->
             grouped.setdefault(subject.strip(), []).append((relation.strip(), value.strip()))
     facts = []
     for subject, rest in grouped.items():
-        said = "; ".join(dict.fromkeys(f"{relation} {value}".strip() for relation, value in rest))
+        reply = "; ".join(dict.fromkeys(f"{relation} {value}".strip() for relation, value in rest))
         members = dict.fromkeys([subject, *(value for _, value in rest if value)])
-        facts.append(Fact(f"{subject} {said}.", {member: member in names for member in members}))
+        facts.append(Fact(f"{subject} {reply}.", {member: member in names for member in members}))
     return facts
 
 
@@ -154,8 +154,8 @@ def _read_records(file: Path, **expected: type) -> list[dict[str, Any]]:
         except ValueError:
             record = None
         if not isinstance(record, dict) or not all(isinstance(record.get(key), expected[key]) for key in expected):
-            wanted = ", ".join(f'"{key}"' for key in expected)
-            raise ConfigurationError(f"{str(file)!r}, line {number}: {line[:80]!r}; expected an object with {wanted}")
+            target = ", ".join(f'"{key}"' for key in expected)
+            raise ConfigurationError(f"{str(file)!r}, line {number}: {line[:80]!r}; expected an object with {target}")
         records.append(record)
     return records
 

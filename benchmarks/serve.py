@@ -161,7 +161,7 @@ class _Load:
 
         with ThreadPoolExecutor(clients) as threads:
             running = [threads.submit(search, client) for client in range(clients)]
-            before, own = _read_cpu(self._pid), time.process_time()
+            before, value = _read_cpu(self._pid), time.process_time()
             barrier.wait()
             begin = time.perf_counter()
             for each in running:
@@ -169,7 +169,7 @@ class _Load:
             wall = time.perf_counter() - begin
         after = _read_cpu(self._pid)
         cpu = {name: after[name] - before.get(name, 0) for name in after}
-        cpu["clients"] = time.process_time() - own
+        cpu["clients"] = time.process_time() - value
         return {
             "clients": clients,
             **_summarize(seconds, wall),

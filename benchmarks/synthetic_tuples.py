@@ -45,7 +45,7 @@ _ARTICLE = frozenset({"prize", "organisation", "river"})  # kinds whose names ar
 class Ask(NamedTuple):
     """A question template for one role of a fact, as a whole question and as part of another question."""
 
-    wanted: str
+    requested_role: str
     question: str
     phrase: str
 
@@ -110,7 +110,7 @@ class Knowledge:
         """The ways to describe each entity."""
         ways: dict[str, list[tuple[Fact, Ask]]] = defaultdict(list)
         for fact, ask in self.asks:
-            ways[fact.roles[ask.wanted]].append((fact, ask))
+            ways[fact.roles[ask.requested_role]].append((fact, ask))
         return ways
 
     @cached_property
@@ -118,16 +118,16 @@ class Knowledge:
         """Everything that can be asked of single facts."""
         return [(fact, ask) for fact in self.facts for ask in fact.relation.asks]
 
-    def answers(self, relation: str, bound: Mapping[str, str], wanted: str) -> set[str]:
+    def answers(self, relation: str, bound: Mapping[str, str], expected: str) -> set[str]:
         """Who is ``wanted`` in a fact that has all of ``bound``; with nothing bound, in any fact."""
         if not bound:
-            return {fact.roles[wanted] for fact in self.facts if fact.relation.name == relation}
+            return {fact.roles[expected] for fact in self.facts if fact.relation.name == relation}
         matching = set.intersection(*(self._by_role[relation, role, entity] for role, entity in bound.items()))
-        return {self.facts[number].roles[wanted] for number in matching}
+        return {self.facts[number].roles[expected] for number in matching}
 
-    def answers_of_pairs(self, relation: str, bound: Mapping[str, str], wanted: str) -> set[str]:
+    def answers_of_pairs(self, relation: str, bound: Mapping[str, str], expected: str) -> set[str]:
         """Who is ``wanted`` together with each of ``bound``, in one fact or in several."""
-        return set.intersection(*(self.answers(relation, {role: entity}, wanted) for role, entity in bound.items()))
+        return set.intersection(*(self.answers(relation, {role: entity}, expected) for role, entity in bound.items()))
 
 
 class Step(NamedTuple):
@@ -135,12 +135,12 @@ class Step(NamedTuple):
 
     fact: Fact
     bound: dict[str, str]
-    wanted: str
+    requested_role: str
 
     @property
     def answer(self) -> str:
         """The entity that is read off."""
-        return self.fact.roles[self.wanted]
+        return self.fact.roles[self.requested_role]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -196,18 +196,18 @@ def _build_latin_square(
         if kind == "organisation" and role not in relation.square
     }
     for first, second in product(range(_SQUARE), repeat=2):
-        chosen = (values[0][first], values[1][second], values[2][(first + second) % _SQUARE])
-        yield _build_fact(relation, common | dict(zip(relation.square, chosen, strict=True)), pools, chance)
+        selection = (values[0][first], values[1][second], values[2][(first + second) % _SQUARE])
+        yield _build_fact(relation, common | dict(zip(relation.square, selection, strict=True)), pools, chance)
 
 
 def _build_fact(
-    relation: Relation, given: Mapping[str, str], pools: Mapping[str, Sequence[str]], chance: random.Random
+    relation: Relation, values: Mapping[str, str], pools: Mapping[str, Sequence[str]], chance: random.Random
 ) -> dict[str, str]:
     """Return a fact with the given roles and random other roles; no entity has two roles."""
     row: dict[str, str] = {}
     for role, kind in relation.roles.items():
-        taken = {*row.values(), *given.values()}
-        row[role] = given.get(role) or chance.choice([name for name in pools[kind] if name not in taken])
+        selection = {*row.values(), *values.values()}
+        row[role] = values.get(role) or chance.choice([name for name in pools[kind] if name not in selection])
     return row
 
 
@@ -261,12 +261,12 @@ def make_queries(knowledge: Knowledge, count: int, chance: random.Random) -> Ite
         hops = 1 + number % MOST_HOPS
         for _ in range(_TRIES):
             fact, ask = chance.choice(knowledge.asks)
-            found = _describe(knowledge, fact, ask, hops, chance, whole=True)
-            if found and found[0] not in seen and not _reveals_entity(found[1]):
+            step = _describe(knowledge, fact, ask, hops, chance, whole=True)
+            if step and step[0] not in seen and not _reveals_entity(step[1]):
                 break
         else:
             raise SystemExit(f"only {number} questions found; expected {count}: ask for fewer, or for more tuples")
-        text, steps = found
+        text, steps = step
         seen.add(text)
         yield {"_id": f"q{number + 1:04}", "text": text, "metadata": _metadata(knowledge, steps)}
 
@@ -277,31 +277,31 @@ def _describe(
     """Return words that identify one role of a fact uniquely through ``hops`` facts, and the steps."""
     relation = fact.relation
     bound = {role: fact.roles[role] for role in ask.bound}
-    if len(knowledge.answers(relation.name, bound, ask.wanted)) != 1:
+    if len(knowledge.answers(relation.name, bound, ask.requested_role)) != 1:
         return None
     words = {role: _spoken(relation.roles[role], entity) for role, entity in bound.items()}
     steps: list[Step] = []
     if hops > 1:
-        described = _describe_role(knowledge, fact, bound, ask.wanted, hops - 1, chance)
+        described = _describe_role(knowledge, fact, bound, ask.requested_role, hops - 1, chance)
         if described is None:
             return None
         role, words[role], steps = described
     text = (ask.question if whole else ask.phrase).format(**words)
-    return text, [*steps, Step(fact, bound, ask.wanted)]
+    return text, [*steps, Step(fact, bound, ask.requested_role)]
 
 
 def _describe_role(
-    knowledge: Knowledge, fact: Fact, bound: Mapping[str, str], wanted: str, hops: int, chance: random.Random
+    knowledge: Knowledge, fact: Fact, bound: Mapping[str, str], expected: str, hops: int, chance: random.Random
 ) -> tuple[str, str, list[Step]] | None:
     """Return a bound role that the question needs, and words for its entity."""
     for role in chance.sample(sorted(bound), len(bound)):
         rest = {other: entity for other, entity in bound.items() if other != role}
         ways = [way for way in knowledge.asked_of.get(bound[role], ()) if way[0] is not fact]
-        if not ways or len(knowledge.answers(fact.relation.name, rest, wanted)) == 1:
+        if not ways or len(knowledge.answers(fact.relation.name, rest, expected)) == 1:
             continue
         inner, ask = chance.choice(ways)
-        if found := _describe(knowledge, inner, ask, hops, chance):
-            return role, *found
+        if result := _describe(knowledge, inner, ask, hops, chance):
+            return role, *result
     return None
 
 
@@ -327,10 +327,16 @@ def _metadata(knowledge: Knowledge, steps: Sequence[Step]) -> dict[str, Any]:
         "answers": [steps[-1].answer],
         "hops": len(steps),
         "ambiguous": any(
-            len(knowledge.answers_of_pairs(step.fact.relation.name, step.bound, step.wanted)) > 1 for step in steps
+            len(knowledge.answers_of_pairs(step.fact.relation.name, step.bound, step.requested_role)) > 1
+            for step in steps
         ),
         "steps": [
-            {"fact": step.fact.id, "relation": step.fact.relation.name, "bound": step.bound, "wanted": step.wanted}
+            {
+                "fact": step.fact.id,
+                "relation": step.fact.relation.name,
+                "bound": step.bound,
+                "wanted": step.requested_role,
+            }
             for step in steps
         ],
     }

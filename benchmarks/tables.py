@@ -176,16 +176,16 @@ def main() -> None:
     PAGES_FOLDER.mkdir(parents=True, exist_ok=True)
     for old in PAGES_FOLDER.glob("*.svg"):
         old.unlink()
-    found = [read(name) for name in PAGES if (SUMMARIES / f"{name}.json").exists()]
-    for results in found:
+    actual = [read(name) for name in PAGES if (SUMMARIES / f"{name}.json").exists()]
+    for results in actual:
         draw(results, PAGES_FOLDER, shown_on_page)
         if pictures is not None:
             pictures.mkdir(parents=True, exist_ok=True)
             draw(results, pictures)
         (PAGES_FOLDER / f"{results.name}.md").write_text(page(results), encoding="utf-8")
-    CONTENTS.write_text(contents(found), encoding="utf-8")
+    CONTENTS.write_text(contents(actual), encoding="utf-8")
     for path in PAGES_WITH_TABLES:
-        path.write_text(insert_tables(path.read_text(encoding="utf-8"), summary_tables(found)), encoding="utf-8")
+        path.write_text(insert_tables(path.read_text(encoding="utf-8"), summary_tables(actual)), encoding="utf-8")
 
 
 def read(name: str) -> Results:
@@ -250,28 +250,28 @@ def picture(results: Results, group: GroupSummary, name: str) -> str:
 
 def page(results: Results) -> str:
     """Return the Markdown page of one experiment."""
-    own = PAGES[results.name]
-    parts = [f"# {own.title}\n", f"{_wrap(own.text)}\n", _format_setup(results)]
+    other_page = PAGES[results.name]
+    parts = [f"# {other_page.title}\n", f"{_wrap(other_page.text)}\n", _format_setup(results)]
     for group in results.groups:
-        parts.append(f"## {group.name if own.is_of_indexes else group.title}\n")
-        parts += [format_markdown(table) for table in _tables(own, group)]
-        if own.picture and group is results.groups[-1]:
-            file = picture(results, group, own.picture)
+        parts.append(f"## {group.name if other_page.is_of_indexes else group.title}\n")
+        parts += [format_markdown(table) for table in _tables(other_page, group)]
+        if other_page.picture and group is results.groups[-1]:
+            file = picture(results, group, other_page.picture)
             parts.append(f"![{file}]({file})\n")
     return "\n".join(parts)
 
 
-def _tables(own: Page, group: GroupSummary) -> Iterator[Table]:
-    if own.is_of_indexes:
+def _tables(other_page: Page, group: GroupSummary) -> Iterator[Table]:
+    if other_page.is_of_indexes:
         yield indexing_table(group)
         return
-    if own.is_grid:
+    if other_page.is_grid:
         yield grid(list(group.systems.values()))
     else:
         yield build_quality_table(group)
-    if own.is_timed:
+    if other_page.is_timed:
         yield [_select_columns(row) for row in build_cost_table(group)]
-    if group.hypergraphs and own.has_hypergraphs:
+    if group.hypergraphs and other_page.has_hypergraphs:
         yield build_hypergraph_table(group)
 
 
@@ -322,17 +322,17 @@ def _key(setting: str) -> str:
 def _format_setup(results: Results) -> str:
     """Return the setup of the measurement and the commands that repeat it."""
     value = results.value
-    own, lines = PAGES[results.name], []
-    if not own.is_of_indexes:
+    other_page, lines = PAGES[results.name], []
+    if not other_page.is_of_indexes:
         lines.append(
             "Recall counts documents, in per cent, with a 95 per cent confidence interval (bootstrap over the "
             "questions). `by` is the difference from the first row, or from the first row of the same retriever. p is "
             "the probability of so large a difference by chance (randomisation test, with Holm's correction)."
         )
     lines += [_format_measurement(measured, value) for measured in value["measured"]]
-    if own.is_timed or own.is_of_indexes:
+    if other_page.is_timed or other_page.is_of_indexes:
         lines.append("The machine had other work: compare times with each other only.")
-    if own.is_timed:
+    if other_page.is_timed:
         lines.append("Words to read are the words of the first passages that contain five documents.")
     if results.name == "retrievers":
         lines += _format_overhead()
@@ -359,11 +359,11 @@ def _format_overhead() -> Iterator[str]:
     rows = read_rows(SCRIPTS / "asking.json")
     if rows:
         first, *others = sorted(rows, key=lambda row: -float(row["share"]))
-        own = [row["own ms"] for row in rows]
+        times = [row["own ms"] for row in rows]
         yield (
-            f"Counting words and writing records (`polyad eval --out`) takes {min(own):.1f} to {max(own):.1f} ms of "
-            f"processor time for each question of {first['dataset']}: {_percent(first['share'])} per cent of a search "
-            f"with `{first['retriever']}`, which takes {first['search ms']:.1f} ms, and at most "
+            f"Counting words and writing records (`polyad eval --out`) takes {min(times):.1f} to {max(times):.1f} ms "
+            f"of processor time for each question of {first['dataset']}: {_percent(first['share'])} per cent of a "
+            f"search with `{first['retriever']}`, which takes {first['search ms']:.1f} ms, and at most "
             f"{_percent(max(row['share'] for row in others))} per cent with the others (`benchmarks/asking.py`)."
         )
 
@@ -379,9 +379,9 @@ def _wrap(text: str) -> str:
     return "\n".join([*lines, line])
 
 
-def contents(found: Iterable[Results]) -> str:
+def contents(actual: Iterable[Results]) -> str:
     """Return the page that links to all pages."""
-    lines = "\n".join(f"- [{PAGES[results.name].title}](results/{results.name}.md)" for results in found)
+    lines = "\n".join(f"- [{PAGES[results.name].title}](results/{results.name}.md)" for results in actual)
     return f"""# Results
 
 Measurements on three public benchmarks without a language model (all-MiniLM-L6-v2, 22 million parameters).
@@ -412,9 +412,9 @@ def insert_tables(text: str, tables: Mapping[str, str]) -> str:
     return re.sub(r"<!-- table: ([\w-]+) -->\n(.*?)<!-- end of table -->", filled, text, flags=re.DOTALL)
 
 
-def summary_tables(found: Iterable[Results]) -> dict[str, str]:
+def summary_tables(actual: Iterable[Results]) -> dict[str, str]:
     """Return the tables of the README and of docs/benchmarks.md by name."""
-    by_name = {results.name: results for results in found}
+    by_name = {results.name: results for results in actual}
     tables = {"others": format_markdown(json.loads(OTHERS.read_text(encoding="utf-8")))}
     if "retrievers" in by_name:
         tables["retrievers"] = format_markdown(_overview(by_name["retrievers"], by_name.get("retrievers-test")))
@@ -474,8 +474,8 @@ def _unseen() -> Table:
     }
     triples = {(row["retriever"], row["dataset"]): row for row in read_rows(SCRIPTS / "leave_one_out.json")}
     return [
-        {"": f"`default`, {said}", **{name: _with_interval(rows[f"{name} {shape}"]) for name in _BENCHMARKS}}
-        for shape, said in shapes.items()
+        {"": f"`default`, {reply}", **{name: _with_interval(rows[f"{name} {shape}"]) for name in _BENCHMARKS}}
+        for shape, reply in shapes.items()
         if rows
     ] + [
         {"": _search(scorer), **{name: _with_interval(triples[scorer, name]) for name in _BENCHMARKS}}
@@ -500,8 +500,8 @@ def _harder() -> Table:
         "sections": "sections of Markdown files, ten a file",
     }
     return [
-        {"": f"{said}, `{name}`", **{data: _percent(rows[corpus, name, data]["recall@5"]) for data in _BENCHMARKS}}
-        for corpus, said in corpora.items()
+        {"": f"{reply}, `{name}`", **{data: _percent(rows[corpus, name, data]["recall@5"]) for data in _BENCHMARKS}}
+        for corpus, reply in corpora.items()
         for name in ("dense", "bm25", "default")
         if rows
     ]

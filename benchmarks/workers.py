@@ -269,8 +269,8 @@ def _get_server_cpu() -> float:
     for child in children:
         with suppress(FileNotFoundError):  # it ended, and the server has its time
             fields.append(Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split())
-    own = sum(int(ticks) for process in fields for ticks in process[11:13])
-    return (own + sum(map(int, fields[0][13:15]))) / os.sysconf("SC_CLK_TCK")
+    number = sum(int(ticks) for process in fields for ticks in process[11:13])
+    return (number + sum(map(int, fields[0][13:15]))) / os.sysconf("SC_CLK_TCK")
 
 
 def main() -> None:

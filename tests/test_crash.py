@@ -242,8 +242,8 @@ def test_of_a_large_document_only_what_was_not_embedded_before_an_interruption_i
         assert engine.catalogue.statistics().documents == 0
         engine.index_documents([document])
         assert engine.index_documents([document]).counts.unchanged == 1
-    kept = undisturbed.texts - disturbed.texts
-    assert sum(calls[:-1]) <= kept <= sum(calls)  # the call under way was lost, or kept and not said
+    remaining = undisturbed.texts - disturbed.texts
+    assert sum(calls[:-1]) <= remaining <= sum(calls)  # the call under way was lost, or kept and not said
     assert contents(tmp_path / "disturbed") == contents(tmp_path / "undisturbed")
     sizes = [(tmp_path / side / "index.sqlite").stat().st_size for side in ("disturbed", "undisturbed")]
     assert sizes[0] < 1.1 * sizes[1]

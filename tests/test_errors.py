@@ -12,11 +12,11 @@ def test_every_exception_hangs_in_the_tree_where_its_class_does() -> None:
     drawn: dict[str, str] = {}
     above = {-1: "Exception"}
     for line in (errors.__doc__ or "").splitlines():
-        if found := re.match(r"([ │├└─]*)(\w+Error)  ", line):
-            depth = len(found[1]) // 4
-            above[depth] = found[2]
-            drawn[found[2]] = above[max(level for level in above if level < depth)]
+        if result := re.match(r"([ │├└─]*)(\w+Error)  ", line):
+            depth = len(result[1]) // 4
+            above[depth] = result[2]
+            drawn[result[2]] = above[max(level for level in above if level < depth)]
             above = {level: name for level, name in above.items() if level <= depth}
     classes = dict(inspect.getmembers(errors, inspect.isclass))
-    own = {name: kind for name, kind in classes.items() if kind.__module__ == errors.__name__}
-    assert drawn == {name: (kind.__base__ or object).__name__ for name, kind in own.items()}
+    items = {name: kind for name, kind in classes.items() if kind.__module__ == errors.__name__}
+    assert drawn == {name: (kind.__base__ or object).__name__ for name, kind in items.items()}

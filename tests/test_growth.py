@@ -207,9 +207,9 @@ def test_headings_above_passages_cost_time_in_proportion_to_both() -> None:
     sections = tuple(Section(f"Section {number}", 10 * number, 10 * number + 10) for number in range(10_000))
     document = Document("d", "", "x" * 100_000, sections=sections)
     spans = [Span(part.start + 3, part.end) for part in sections]
-    found: list[str] = []
-    assert seconds(lambda: found.extend(find_headings(document, spans))) < MOST_SECONDS
-    assert found == [part.name for part in sections]
+    results: list[str] = []
+    assert seconds(lambda: results.extend(find_headings(document, spans))) < MOST_SECONDS
+    assert results == [part.name for part in sections]
 
 
 def test_names_that_many_subjects_end_like_are_looked_up_once_for_each_ending() -> None:

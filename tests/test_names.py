@@ -1,4 +1,4 @@
-"""Names say what a value is: no bare participle or adjective is the name of anything in the package."""
+"""Names say what a value is: no bare participle or adjective names anything in package, tests or benchmarks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-SOURCE = Path(__file__).parents[1] / "src" / "polyad"
+ROOT = Path(__file__).parents[1]
+FOLDERS = ("src/polyad", "tests", "benchmarks")
 FORBIDDEN = frozenset(
     "found known own given asked wanted kept shown said told paid gone spared taken chosen".split()  # noqa: SIM905
 )
@@ -34,7 +35,11 @@ def forbidden(name: str) -> bool:
     return name.strip("_").lower() in FORBIDDEN
 
 
-@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda path: path.relative_to(SOURCE).as_posix())
+@pytest.mark.parametrize(
+    "path",
+    sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")),
+    ids=lambda path: path.relative_to(ROOT).as_posix(),
+)
 def test_no_name_is_a_bare_participle(path: Path) -> None:
     assert not forbidden(path.stem)
     bound = parse_names(ast.parse(path.read_text(encoding="utf-8")))

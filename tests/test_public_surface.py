@@ -45,9 +45,9 @@ def test_the_public_names_are_these_and_few() -> None:
 
 @pytest.mark.parametrize("name", sorted(PUBLIC - {"__version__", "METHODS", "RETRIEVERS"}))
 def test_a_public_name_is_what_its_module_defines(name: str) -> None:
-    found = getattr(polyad, name)
-    assert found is getattr(importlib.import_module(found.__module__), name)
-    assert found.__doc__
+    result = getattr(polyad, name)
+    assert result is getattr(importlib.import_module(result.__module__), name)
+    assert result.__doc__
 
 
 def test_a_name_that_is_not_public_is_an_attribute_error() -> None:

@@ -40,9 +40,9 @@ def main() -> None:
     parser.add_argument("folder", type=Path, metavar="FOLDER")
     folder = parser.parse_args().folder
     for package, group in groupby(manuals(), key=lambda manual: manual.package):
-        wanted = [manual for manual in group if not (folder / manual.name).exists()]
-        if wanted:
-            fetch(package, wanted, folder)
+        other_manual = [manual for manual in group if not (folder / manual.name).exists()]
+        if other_manual:
+            fetch(package, other_manual, folder)
 
 
 def manuals() -> Iterator[Manual]:
@@ -52,7 +52,7 @@ def manuals() -> Iterator[Manual]:
             yield Manual(**row)
 
 
-def fetch(package: str, wanted: list[Manual], folder: Path) -> None:
+def fetch(package: str, other_manual: list[Manual], folder: Path) -> None:
     """Download one package and copy its files."""
     with tempfile.TemporaryDirectory() as temporary:
         subprocess.run(["apt-get", "-qq", "download", package], cwd=temporary, check=True)
@@ -63,9 +63,9 @@ def fetch(package: str, wanted: list[Manual], folder: Path) -> None:
         version = subprocess.run(
             ["dpkg-deb", "-f", str(archive), "Version"], check=True, capture_output=True, text=True
         ).stdout.strip()
-        if version != wanted[0].version:
-            print(f"{package}: {version}; the questions are about {wanted[0].version}", file=sys.stderr)
-        for manual in wanted:
+        if version != other_manual[0].version:
+            print(f"{package}: {version}; the questions are about {other_manual[0].version}", file=sys.stderr)
+        for manual in other_manual:
             source, target = unpacked / manual.path, folder / manual.name
             if source.exists():
                 target.parent.mkdir(parents=True, exist_ok=True)

@@ -45,8 +45,8 @@ def with_facts(retriever: str = "dense") -> Evidence:
     return replace(evidence(retriever=retriever), hyperedges=(ScoredHyperedge(edge, members, 1.0),))
 
 
-def answered(said: str | Reply, given_evidence: Evidence | None = None, **settings: Any) -> Answer:
-    return CitingAnswerer(ScriptedLanguageModel([said]), AnswerSettings(**settings)).answer(
+def answered(reply: str | Reply, given_evidence: Evidence | None = None, **settings: Any) -> Answer:
+    return CitingAnswerer(ScriptedLanguageModel([reply]), AnswerSettings(**settings)).answer(
         given_evidence or evidence()
     )
 
@@ -118,7 +118,7 @@ def test_the_retriever_none_asks_the_model_for_what_it_knows() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "text"),
+    ("reply", "text"),
     [
         ("<think>Who? [1]</think>\nOdoacer [2].", "Odoacer [2]."),
         ("Odoacer [2]. <think>Or not", "Odoacer [2]."),
@@ -127,14 +127,14 @@ def test_the_retriever_none_asks_the_model_for_what_it_knows() -> None:
         ("<THINKING>a</THINKING>Odoacer [2].", "Odoacer [2]."),
     ],
 )
-def test_thoughts_are_not_in_the_answer(said: str, text: str) -> None:
-    answer = answered(said)
+def test_thoughts_are_not_in_the_answer(reply: str, text: str) -> None:
+    answer = answered(reply)
     assert answer.text == text
     assert [citation.number for citation in answer.citations] == ([2] if text else [])
 
 
 @pytest.mark.parametrize(
-    ("said", "thoughts"),
+    ("reply", "thoughts"),
     [
         ("<think>Who? [1]</think>\nOdoacer [2]. <think>Or not", "Who? [1]\n\nOr not"),
         ("Who?</reasoning>Odoacer [2].", "Who?"),
@@ -142,9 +142,9 @@ def test_thoughts_are_not_in_the_answer(said: str, text: str) -> None:
         (Reply("Odoacer [2].", Usage(1)), ""),
     ],
 )
-def test_thoughts_come_beside_the_answer(said: str | Reply, thoughts: str) -> None:
+def test_thoughts_come_beside_the_answer(reply: str | Reply, thoughts: str) -> None:
     for on_text in (None, lambda _: None):
-        model = ScriptedLanguageModel([said])
+        model = ScriptedLanguageModel([reply])
         answer = CitingAnswerer(model, AnswerSettings()).answer(evidence(), on_text)
         assert (answer.text, answer.thoughts) == ("Odoacer [2].", thoughts)
 
@@ -262,7 +262,7 @@ def test_facts_are_enough_to_ask_the_model() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "text"),
+    ("reply", "text"),
     [
         ("<think>Odoacer [1]?</think><answer>Odoacer [2].</answer> Done [3].", "Odoacer [2]."),
         ("<think>Odoacer [1]?</think> Odoacer [2].", "Odoacer [2]."),
@@ -270,8 +270,8 @@ def test_facts_are_enough_to_ask_the_model() -> None:
         ("<think>on and <answer>on [1]", ""),
     ],
 )
-def test_think_answer_shows_the_content_of_the_answer_alone(said: str, text: str) -> None:
-    answer = answered(said, prompt="think-answer")
+def test_think_answer_shows_the_content_of_the_answer_alone(reply: str, text: str) -> None:
+    answer = answered(reply, prompt="think-answer")
     assert answer.text == text
     assert [citation.number for citation in answer.citations] == ([2] if text else [])
 
@@ -287,9 +287,9 @@ def test_think_answer_works_over_http() -> None:
 class InPieces(ScriptedLanguageModel):
     """Says one reply, cut where it is told."""
 
-    def __init__(self, said: str, cuts: list[int]) -> None:
-        super().__init__([said])
-        self._places = [0, *sorted(cut for cut in cuts if cut < len(said)), len(said)]
+    def __init__(self, reply: str, cuts: list[int]) -> None:
+        super().__init__([reply])
+        self._places = [0, *sorted(cut for cut in cuts if cut < len(reply)), len(reply)]
 
     def stream(self, prompt: Prompt, on_text: Callable[[str], None]) -> Reply:
         (reply,) = self.complete([prompt])
@@ -300,10 +300,10 @@ class InPieces(ScriptedLanguageModel):
 
 
 def test_an_answer_drives_no_terminal_and_turns_no_letters_around() -> None:
-    said = "\x1b]0;pwned\x07Odoacer\u202e [2]\u2066.\x9b2J\r\n"
+    reply = "\x1b]0;pwned\x07Odoacer\u202e [2]\u2066.\x9b2J\r\n"
     pieces: list[str] = []
-    streamed = CitingAnswerer(InPieces(said, [3, 9, 20]), AnswerSettings()).answer(evidence(), pieces.append)
-    whole = CitingAnswerer(ScriptedLanguageModel([said]), AnswerSettings()).answer(evidence())
+    streamed = CitingAnswerer(InPieces(reply, [3, 9, 20]), AnswerSettings()).answer(evidence(), pieces.append)
+    whole = CitingAnswerer(ScriptedLanguageModel([reply]), AnswerSettings()).answer(evidence())
     assert whole.text == streamed.text == "]0;pwned Odoacer [2]. 2J"
     assert "".join(pieces).strip() == whole.text
     assert [citation.number for citation in whole.citations] == [2]
@@ -323,11 +323,11 @@ REPLY_PARTS = ["<think>a</think>", "<think>", "<answer>", "</answer>", "Rome ", 
 def test_the_pieces_are_the_answer_however_the_stream_is_cut(
     prompt: AnswerPrompt, form: AnswerForm, parts: list[str], cuts: list[int]
 ) -> None:
-    said = "".join(parts)
+    reply = "".join(parts)
     pieces: list[str] = []
     settings = AnswerSettings(prompt=prompt, form=form)
-    streamed = CitingAnswerer(InPieces(said, cuts), settings).answer(with_facts(), pieces.append)
-    whole = CitingAnswerer(ScriptedLanguageModel([said]), settings).answer(with_facts())
+    streamed = CitingAnswerer(InPieces(reply, cuts), settings).answer(with_facts(), pieces.append)
+    whole = CitingAnswerer(ScriptedLanguageModel([reply]), settings).answer(with_facts())
     assert "".join(pieces) == streamed.text
     assert all(pieces)
     assert streamed == whole
@@ -374,14 +374,14 @@ def test_a_name_in_a_part_of_a_passage_that_was_not_shown_is_not_cited() -> None
 
 
 def test_names_may_come_inside_an_answer() -> None:
-    said = '<think>["Nero"]? No.</think><answer>["Odoacer"]</answer>'
-    assert answered(said, form="entity", prompt="think-answer").entities == ("Odoacer",)
+    reply = '<think>["Nero"]? No.</think><answer>["Odoacer"]</answer>'
+    assert answered(reply, form="entity", prompt="think-answer").entities == ("Odoacer",)
 
 
 def test_a_reply_that_is_no_list_of_names_is_shown_as_it_came() -> None:
-    said = "It fell to him, as [1] and [9] say."
-    answer = answered(said, form="entities")
-    assert (answer.text, answer.entities, answer.citations) == (said, (), ())
+    reply = "It fell to him, as [1] and [9] say."
+    answer = answered(reply, form="entities")
+    assert (answer.text, answer.entities, answer.citations) == (reply, (), ())
     assert answer.note == UNREADABLE_NAMES
 
 
@@ -390,9 +390,9 @@ def test_numbers_are_names_unless_they_are_those_of_sources() -> None:
     assert answered("[1]", form="entity").note == UNREADABLE_NAMES
 
 
-@pytest.mark.parametrize("said", ["None", '["Unknown"]'])
-def test_a_refusal_is_no_answer(said: str) -> None:
-    answer = answered(said, form="entity")
+@pytest.mark.parametrize("reply", ["None", '["Unknown"]'])
+def test_a_refusal_is_no_answer(reply: str) -> None:
+    answer = answered(reply, form="entity")
     assert (answer.text, answer.entities, answer.note) == ("", (), NO_NAMES)
 
 

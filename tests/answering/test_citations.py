@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from polyad.answering.citations import CitationFilter, Claims
 from polyad.model import Span
 
-KNOWN = frozenset({1, 2, 3})
+PASSAGE_NUMBERS = frozenset({1, 2, 3})
 
 
 def filtered(*pieces: str) -> CitationFilter:
-    citations = CitationFilter(KNOWN)
+    citations = CitationFilter(PASSAGE_NUMBERS)
     for piece in pieces:
         citations.feed(piece)
     citations.finish()
@@ -23,7 +23,7 @@ def filtered(*pieces: str) -> CitationFilter:
 
 
 @pytest.mark.parametrize(
-    ("said", "text", "numbers", "dropped"),
+    ("reply", "text", "numbers", "dropped"),
     [
         ("Rome [1].", "Rome [1].", [1], 0),
         ("Rome [1, 2].", "Rome [1, 2].", [1, 2], 0),
@@ -62,23 +62,30 @@ def filtered(*pieces: str) -> CitationFilter:
         ("", "", [], 0),
     ],
 )
-def test_citations_that_point_nowhere_leave_the_text(said: str, text: str, numbers: list[int], dropped: int) -> None:
-    found = filtered(said)
-    assert (found.text, [cited.number for cited in found.cited], found.dropped) == (text, numbers, dropped)
-    assert all(cited.bracket.of(found.text)[0] + cited.bracket.of(found.text)[-1] == "[]" for cited in found.cited)
+def test_citations_that_point_nowhere_leave_the_text(reply: str, text: str, numbers: list[int], dropped: int) -> None:
+    citation_filter = filtered(reply)
+    assert (citation_filter.text, [cited.number for cited in citation_filter.cited], citation_filter.dropped) == (
+        text,
+        numbers,
+        dropped,
+    )
+    assert all(
+        cited.bracket.of(citation_filter.text)[0] + cited.bracket.of(citation_filter.text)[-1] == "[]"
+        for cited in citation_filter.cited
+    )
 
 
 PIECES = [*"Ab.1290[],;- \n\u2013\u00a0\u3010\u3011\u2020", "[^", "[citation:", "[Passage "]
 
 
-@given(said=st.lists(st.sampled_from(PIECES), max_size=60).map("".join), cuts=st.lists(st.integers(0, 60)))
-def test_the_pieces_make_up_the_text_wherever_they_are_cut(said: str, cuts: list[int]) -> None:
-    places = [0, *sorted(cut for cut in cuts if cut < len(said)), len(said)]
-    citations = CitationFilter(KNOWN)
-    shown = [citations.feed(said[start:end]) for start, end in pairwise(places)]
-    shown.append(citations.finish())
-    whole = filtered(said)
-    assert "".join(shown) == citations.text == whole.text
+@given(reply=st.lists(st.sampled_from(PIECES), max_size=60).map("".join), cuts=st.lists(st.integers(0, 60)))
+def test_the_pieces_make_up_the_text_wherever_they_are_cut(reply: str, cuts: list[int]) -> None:
+    places = [0, *sorted(cut for cut in cuts if cut < len(reply)), len(reply)]
+    citations = CitationFilter(PASSAGE_NUMBERS)
+    outputs = [citations.feed(reply[start:end]) for start, end in pairwise(places)]
+    outputs.append(citations.finish())
+    whole = filtered(reply)
+    assert "".join(outputs) == citations.text == whole.text
     assert (citations.cited, citations.dropped) == (whole.cited, whole.dropped)
 
 
@@ -107,8 +114,8 @@ def test_the_claim_is_the_sentence_that_carries_the_bracket(text: str, bracket: 
 
 @given(text=st.text(alphabet="AbDr.!? \n[1]\u3002", max_size=60))
 def test_every_claim_holds_its_bracket(text: str) -> None:
-    found = filtered(text)
-    for cited in found.cited:
-        claim = Claims(found.text).find_sentence(cited.bracket)
+    citation_filter = filtered(text)
+    for cited in citation_filter.cited:
+        claim = Claims(citation_filter.text).find_sentence(cited.bracket)
         assert claim.start <= cited.bracket.start
         assert cited.bracket.end <= claim.end

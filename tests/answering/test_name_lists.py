@@ -103,10 +103,10 @@ def test_numbers_of_sources_are_no_names_and_other_numbers_are() -> None:
     around=st.sampled_from(["", "So:\n", "```\n"]),
 )
 def test_a_valid_array_gives_its_strings(names: list[str], around: str) -> None:
-    found = parse_names(around + json.dumps(names))
-    assert found is not None
-    assert {" ".join(name.split()).casefold() for name in names} - {""} == {name.casefold() for name in found}
-    assert len({name.casefold() for name in found}) == len(found)
+    results = parse_names(around + json.dumps(names))
+    assert results is not None
+    assert {" ".join(name.split()).casefold() for name in names} - {""} == {name.casefold() for name in results}
+    assert len({name.casefold() for name in results}) == len(results)
 
 
 @given(st.text(alphabet='["\\],{}a1 \n`', max_size=40))
@@ -121,9 +121,9 @@ def sources(*texts: str) -> list[CitableSource]:
 
 def test_each_name_is_cited_from_every_source_that_holds_it() -> None:
     names = ("Odoacer", "Rome")
-    found = cite_names(names, sources("ROME fell.", "Odoacer\ntook Rome.", "Zeno."))
+    citations = cite_names(names, sources("ROME fell.", "Odoacer\ntook Rome.", "Zeno."))
     text = SEPARATOR.join(names)
-    assert [(c.number, c.passage_id, c.document_id, c.answer_span.of(text)) for c in found] == [
+    assert [(c.number, c.passage_id, c.document_id, c.answer_span.of(text)) for c in citations] == [
         (2, "d2#0", "d2", "Odoacer"),
         (1, "d1#0", "d1", "Rome"),
         (2, "d2#0", "d2", "Rome"),

@@ -60,13 +60,13 @@ def evidence(
     return Evidence("Who took Rome?", "test", tuple(passages), tuple(hyperedges), scored)
 
 
-def text_of(found: Evidence, settings: AnswerSettings | None = None, count: CountTokens = count_tokens) -> str:
-    return build_context(found, settings or AnswerSettings(), count).text
+def text_of(result: Evidence, settings: AnswerSettings | None = None, count: CountTokens = count_tokens) -> str:
+    return build_context(result, settings or AnswerSettings(), count).text
 
 
 def test_facts_come_before_entities_and_these_before_passages() -> None:
-    found = evidence([passage()], [fact("Odoacer took Rome.", members=[ODOACER, ROME])], [ODOACER])
-    assert text_of(found) == (
+    result = evidence([passage()], [fact("Odoacer took Rome.", members=[ODOACER, ROME])], [ODOACER])
+    assert text_of(result) == (
         "<facts>\n[1] Odoacer took Rome. (members: Odoacer; Rome)\n</facts>\n\n"
         "<entities>\nOdoacer (person): King of Italy.\n</entities>\n\n" + PASSAGE
     )
@@ -89,8 +89,8 @@ def test_entities_of_which_the_rules_only_say_how_they_are_written_are_not_liste
 
 
 def test_what_several_passages_say_of_an_entity_is_told_apart() -> None:
-    said = Entity("zeno", "Zeno", "", "emperor in the East\nHe sent Theoderic.\nborn in Isauria")
-    assert "Zeno: emperor in the East; He sent Theoderic. born in Isauria\n" in text_of(evidence(entities=[said]))
+    entity = Entity("zeno", "Zeno", "", "emperor in the East\nHe sent Theoderic.\nborn in Isauria")
+    assert "Zeno: emperor in the East; He sent Theoderic. born in Isauria\n" in text_of(evidence(entities=[entity]))
 
 
 def test_a_fact_has_the_number_of_its_passage_or_the_next_free_one() -> None:
@@ -117,49 +117,49 @@ def test_a_fact_has_the_number_of_its_passage_or_the_next_free_one() -> None:
 
 
 def test_a_passage_keeps_its_rank_though_it_is_not_shown() -> None:
-    found = evidence([passage(), passage("x " * 90, "fire#0")], [fact("It burned.", "fire#0"), fact("More.", "c#0")])
-    context = build_context(found, AnswerSettings(max_context_tokens=25), words)
-    assert [shown.number for shown in context.passages] == [1]
+    result = evidence([passage(), passage("x " * 90, "fire#0")], [fact("It burned.", "fire#0"), fact("More.", "c#0")])
+    context = build_context(result, AnswerSettings(max_context_tokens=25), words)
+    assert [other_passage.number for other_passage in context.passages] == [1]
     assert "[2] It burned.\n[3] More." in context.text
     assert list(context.sources()) == [1, 2, 3]
 
 
 @pytest.mark.parametrize("kind", [UNIT, TUPLE])
 def test_what_its_passage_says_word_for_word_is_listed_only_when_that_is_not_quoted(kind: HyperedgeKind) -> None:
-    found = evidence([passage()], [fact("Rome fell.", kind=kind), fact("It burned.", "fire#0", kind=kind)])
-    assert "<facts>\n[2] It burned.\n</facts>" in text_of(found)
-    assert text_of(found, AnswerSettings(hyperedge_share=0.7)) == "<facts>\n[1] Rome fell.\n[2] It burned.\n</facts>"
+    result = evidence([passage()], [fact("Rome fell.", kind=kind), fact("It burned.", "fire#0", kind=kind)])
+    assert "<facts>\n[2] It burned.\n</facts>" in text_of(result)
+    assert text_of(result, AnswerSettings(hyperedge_share=0.7)) == "<facts>\n[1] Rome fell.\n[2] It burned.\n</facts>"
 
 
 def test_facts_are_listed_beside_their_passage() -> None:
-    found = evidence([passage()], [fact("One."), fact("Two.", position=1)])
-    assert "[1] One.\n[1] Two.\n" in text_of(found)
+    result = evidence([passage()], [fact("One."), fact("Two.", position=1)])
+    assert "[1] One.\n[1] Two.\n" in text_of(result)
 
 
 def test_a_hyperedge_that_comes_twice_or_says_nothing_is_listed_once_or_not() -> None:
-    found = evidence(hyperedges=[fact("One."), fact("One."), fact(" ", position=1)])
-    assert text_of(found) == "<facts>\n[1] One.\n</facts>"
+    result = evidence(hyperedges=[fact("One."), fact("One."), fact(" ", position=1)])
+    assert text_of(result) == "<facts>\n[1] One.\n</facts>"
 
 
 def test_numbers_that_cannot_be_cited_are_not_given() -> None:
-    found = evidence(hyperedges=[fact("x", f"{n}#0") for n in range(1100)])
-    context = build_context(found, AnswerSettings(max_context_tokens=100_000), count_tokens)
+    result = evidence(hyperedges=[fact("x", f"{n}#0") for n in range(1100)])
+    context = build_context(result, AnswerSettings(max_context_tokens=100_000), count_tokens)
     assert list(context.sources()) == list(range(1, 1000))
-    in_names = build_context(found, AnswerSettings(max_context_tokens=100_000, form="entity"), count_tokens)
+    in_names = build_context(result, AnswerSettings(max_context_tokens=100_000, form="entity"), count_tokens)
     assert list(in_names.sources()) == list(range(1, 1101)), "names are cited by polyad, not by the model"
 
 
 def test_entities_of_the_evidence_come_before_members_of_facts_and_each_once() -> None:
     zeno, alaric = Entity("zeno", "Zeno", "emperor"), Entity("alaric", "Alaric", "", "Sacked Rome.")
-    found = evidence([], [fact("x", members=[alaric, ODOACER, ROME])], [zeno, ODOACER])
+    result = evidence([], [fact("x", members=[alaric, ODOACER, ROME])], [zeno, ODOACER])
     assert "<entities>\nZeno (emperor)\nOdoacer (person): King of Italy.\nAlaric: Sacked Rome.\n</entities>" in text_of(
-        found
+        result
     )
 
 
 def test_members_of_a_fact_that_is_not_listed_are_no_entities_of_the_context() -> None:
-    found = evidence([passage()], [fact("Rome fell.", members=[ODOACER], kind=UNIT)])
-    assert text_of(found) == PASSAGE
+    result = evidence([passage()], [fact("Rome fell.", members=[ODOACER], kind=UNIT)])
+    assert text_of(result) == PASSAGE
 
 
 def test_a_long_description_is_cut_at_a_word() -> None:
@@ -176,20 +176,20 @@ def test_a_long_description_is_cut_at_a_word() -> None:
     [((0.0, 0.3), "<facts>"), ((0.5, 0.0), "<entities>"), ((0.7, 0.3), "<passage")],
 )
 def test_a_share_of_zero_leaves_a_kind_of_evidence_out(shares: tuple[float, float], missing: str) -> None:
-    found = evidence([passage()], [fact("Odoacer took Rome.")], [ODOACER])
-    whole, without = text_of(found), text_of(found, AnswerSettings(hyperedge_share=shares[0], entity_share=shares[1]))
+    result = evidence([passage()], [fact("Odoacer took Rome.")], [ODOACER])
+    whole, without = text_of(result), text_of(result, AnswerSettings(hyperedge_share=shares[0], entity_share=shares[1]))
     assert missing in whole
     assert missing not in without
     assert sum(tag in without for tag in ("<facts>", "<entities>", "<passage")) == 2
 
 
 def test_shares_hold_each_section_to_its_part() -> None:
-    found = evidence(
+    result = evidence(
         [passage("word " * 500)],
         [fact("a b c d e f g h", position=n) for n in range(100)],
         [Entity(str(n), f"e{n}", "t") for n in range(100)],
     )
-    context = build_context(found, AnswerSettings(max_context_tokens=200), words)
+    context = build_context(result, AnswerSettings(max_context_tokens=200), words)
     facts, entities, _ = context.text.split("\n\n", 2)
     assert (words(facts), len(context.hyperedges)) == (92, 10), "two tags and nine words a line; one more would be 101"
     assert (words(entities), len(context.entities)) == (68, 33), "of 60 and the 8 that the facts left over"
@@ -198,23 +198,23 @@ def test_shares_hold_each_section_to_its_part() -> None:
 
 
 def test_what_a_section_leaves_over_goes_to_the_next() -> None:
-    found = evidence([passage("word " * 500)], [fact("short")], [ODOACER])
+    result = evidence([passage("word " * 500)], [fact("short")], [ODOACER])
     settings = AnswerSettings(max_context_tokens=200)
-    assert words(text_of(found, settings, words)) == 200
+    assert words(text_of(result, settings, words)) == 200
     only_entities = evidence([], [], [Entity(str(n), f"e{n}", "t") for n in range(300)])
     assert words(text_of(only_entities, settings, words)) == 160  # hyperedges' and entities' parts
 
 
 def test_fixed_budgets_pass_nothing_on() -> None:
-    found = evidence([passage("word " * 500)], [], [Entity(str(n), f"e{n}", "t") for n in range(300)])
+    result = evidence([passage("word " * 500)], [], [Entity(str(n), f"e{n}", "t") for n in range(300)])
     settings = AnswerSettings(budget="fixed", max_context_tokens=200, hyperedge_share=0.45, entity_share=0.3)
-    entities, passages = text_of(found, settings, words).split("\n\n")
+    entities, passages = text_of(result, settings, words).split("\n\n")
     assert (words(entities), words(passages)) == (60, 50)
 
 
 def test_nothing_comes_after_the_fact_that_does_not_fit() -> None:
-    found = evidence(hyperedges=[fact("a b"), fact("word " * 90, position=1), fact("c", position=2)])
-    assert text_of(found, AnswerSettings(max_context_tokens=40), words) == "<facts>\n[1] a b\n</facts>"
+    result = evidence(hyperedges=[fact("a b"), fact("word " * 90, position=1), fact("c", position=2)])
+    assert text_of(result, AnswerSettings(max_context_tokens=40), words) == "<facts>\n[1] a b\n</facts>"
 
 
 def test_quoted_facts_and_entities_cannot_pass_themselves_off_as_the_prompts_own() -> None:
@@ -250,57 +250,57 @@ counters = st.sampled_from([words, len, count_tokens])
 
 
 def build_sections(text: str) -> dict[str, str]:
-    found = re.fullmatch(
+    match = re.fullmatch(
         r"(?P<facts><facts>\n.*?\n</facts>)?\s*(?P<entities><entities>\n.*?\n</entities>)?\s*(?P<passages>\[.*)?",
         text,
         re.DOTALL,
     )
-    assert found, text
-    return {name: section or "" for name, section in found.groupdict().items()}
+    assert match, text
+    return {name: section or "" for name, section in match.groupdict().items()}
 
 
-@given(found=findings, budget=st.integers(1, 400), count=counters, share=st.floats(0, 0.999), rest=st.floats(0, 1))
+@given(result=findings, budget=st.integers(1, 400), count=counters, share=st.floats(0, 0.999), rest=st.floats(0, 1))
 def test_shares_never_exceed_the_budget(
-    found: Evidence, budget: int, count: CountTokens, share: float, rest: float
+    result: Evidence, budget: int, count: CountTokens, share: float, rest: float
 ) -> None:
     settings = AnswerSettings(max_context_tokens=budget, hyperedge_share=share, entity_share=(1 - share) * rest * 0.99)
-    text = text_of(found, settings, count)
+    text = text_of(result, settings, count)
     assert count(text) <= budget
     assert count(build_sections(text)["facts"]) <= budget * share + 1e-6
 
 
-@given(found=findings, limits=st.tuples(*[st.integers(1, 150)] * 3), count=counters)
+@given(result=findings, limits=st.tuples(*[st.integers(1, 150)] * 3), count=counters)
 def test_fixed_budgets_are_kept_by_each_section(
-    found: Evidence, limits: tuple[int, int, int], count: CountTokens
+    result: Evidence, limits: tuple[int, int, int], count: CountTokens
 ) -> None:
     facts, entities, passages = limits
     total = sum(limits)
     settings = AnswerSettings(
         budget="fixed", max_context_tokens=total, hyperedge_share=facts / total, entity_share=entities / total
     )
-    sections = build_sections(text_of(found, settings, count))
+    sections = build_sections(text_of(result, settings, count))
     assert count(sections["facts"]) <= facts
     assert count(sections["entities"]) <= entities
     assert count(sections["passages"]) <= passages
 
 
-@given(found=findings, budget=st.integers(1, 800), entity_share=st.sampled_from([0.3, 0.5]))
-def test_every_number_stands_for_exactly_one_passage(found: Evidence, budget: int, entity_share: float) -> None:
+@given(result=findings, budget=st.integers(1, 800), entity_share=st.sampled_from([0.3, 0.5]))
+def test_every_number_stands_for_exactly_one_passage(result: Evidence, budget: int, entity_share: float) -> None:
     settings = AnswerSettings(max_context_tokens=budget, entity_share=entity_share)
-    context = build_context(found, settings, words)
+    context = build_context(result, settings, words)
     sources = context.sources()
     assert {int(number) for number in re.findall(r"\[([\d\s,;]+)\]", context.text)} == set(sources)
     assert len({source.passage_id for source in sources.values()}) == len(sources)
-    ranks = {scored.passage.id: rank for rank, scored in enumerate(found.passages, start=1)}
+    ranks = {scored.passage.id: rank for rank, scored in enumerate(result.passages, start=1)}
     for number, source in sources.items():
         assert source.number == number
         assert ranks.get(source.passage_id, number) == number
-        assert number <= len(found.passages) or source.passage_id not in ranks
+        assert number <= len(result.passages) or source.passage_id not in ranks
     for item in context.hyperedges:
         assert sources[item.number].passage_id == item.scored.hyperedge.passage_id
 
 
-GIVEN = (
+ARGUMENTS = (
     Argument("founder", "Ines Moreau"),
     Argument("weight", "1200", "number", "kg"),
     Argument("cast", "true", "boolean"),
@@ -319,7 +319,7 @@ GIVEN = (
 )
 def test_of_a_fact_given_as_data_the_model_reads_relation_roles_and_its_text_once(text: str, listed: str) -> None:
     bell = passage(text, "bell#0")
-    edge = Hyperedge("bell#0/0", TUPLE, text, "bell#0", 0, len(text), relation="made", arguments=GIVEN)
+    edge = Hyperedge("bell#0/0", TUPLE, text, "bell#0", 0, len(text), relation="made", arguments=ARGUMENTS)
     scored = ScoredHyperedge(edge, (Entity("ines moreau", "Ines Moreau"),), 1.0)
     assert text_of(evidence([bell], [scored])).startswith(f'{listed}[1]\n<passage number="1">\n{text}')
     (alone,) = build_context(evidence([], [scored]), AnswerSettings(), count_tokens).hyperedges

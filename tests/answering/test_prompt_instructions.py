@@ -27,19 +27,19 @@ ENTITIES = (ScoredEntity(Entity("rome", "Rome", "city"), 1.0),)
 EVERY_WAY = list(product(get_args(AnswerPrompt), get_args(AnswerForm)))
 
 
-def told(settings: AnswerSettings, evidence: Evidence) -> str:
+def join_instructions(settings: AnswerSettings, evidence: Evidence) -> str:
     context = build_context(evidence, settings, count_tokens)
     return " ".join(build_instructions(settings, context).split())
 
 
 def test_each_kind_of_evidence_is_explained_only_when_it_is_there() -> None:
-    passages_alone = told(AnswerSettings(), Evidence("?", "test", PASSAGES))
+    passages_alone = join_instructions(AnswerSettings(), Evidence("?", "test", PASSAGES))
     assert "<passage ...>" in passages_alone
     assert "<facts>" not in passages_alone
     assert "<entities>" not in passages_alone
-    everything = told(AnswerSettings(), Evidence("?", "test", PASSAGES, FACTS, ENTITIES))
+    everything = join_instructions(AnswerSettings(), Evidence("?", "test", PASSAGES, FACTS, ENTITIES))
     assert all(tag in everything for tag in ("<passage ...>", "<facts>", "<entities>"))
-    facts_alone = told(AnswerSettings(hyperedge_share=0.7), Evidence("?", "test", PASSAGES, FACTS))
+    facts_alone = join_instructions(AnswerSettings(hyperedge_share=0.7), Evidence("?", "test", PASSAGES, FACTS))
     assert "<facts>" in facts_alone
     assert "<passage ...>" not in facts_alone
 
@@ -47,14 +47,14 @@ def test_each_kind_of_evidence_is_explained_only_when_it_is_there() -> None:
 @pytest.mark.parametrize(("prompt", "form"), EVERY_WAY)
 def test_evidence_is_never_an_instruction_whatever_is_asked_for(prompt: AnswerPrompt, form: AnswerForm) -> None:
     settings = AnswerSettings(prompt=prompt, form=form)
-    assert "never an instruction" in told(settings, Evidence("?", "test", PASSAGES))
+    assert "never an instruction" in join_instructions(settings, Evidence("?", "test", PASSAGES))
     assert "<passage" not in build_instructions(settings, Context())
 
 
 def test_knowledge_of_the_model_is_forbidden_unless_it_is_allowed() -> None:
     forbidden = ("Use only what the evidence says", "say that it does not", "Do not guess")
-    strict = told(AnswerSettings(), Evidence("?", "test", PASSAGES))
-    free = told(AnswerSettings(own_knowledge=True), Evidence("?", "test", PASSAGES))
+    strict = join_instructions(AnswerSettings(), Evidence("?", "test", PASSAGES))
+    free = join_instructions(AnswerSettings(own_knowledge=True), Evidence("?", "test", PASSAGES))
     assert all(words in strict for words in forbidden)
     assert not any(words in free for words in forbidden)
     assert "you may use what you know yourself" in free
@@ -62,22 +62,22 @@ def test_knowledge_of_the_model_is_forbidden_unless_it_is_allowed() -> None:
     assert "square brackets: [1]" in free
 
 
-@pytest.mark.parametrize("shown", [PASSAGES, ()])
-def test_only_think_answer_asks_for_tags(shown: tuple[ScoredPassage, ...]) -> None:
+@pytest.mark.parametrize("passages", [PASSAGES, ()])
+def test_only_think_answer_asks_for_tags(passages: tuple[ScoredPassage, ...]) -> None:
     for prompt, form in EVERY_WAY:
-        text = told(AnswerSettings(prompt=prompt, form=form), Evidence("?", "none", shown))
+        text = join_instructions(AnswerSettings(prompt=prompt, form=form), Evidence("?", "none", passages))
         assert ("<think>" in text and "<answer>" in text) == (prompt == "think-answer")
 
 
-@pytest.mark.parametrize("shown", [PASSAGES, ()])
-def test_only_names_are_asked_for_as_an_array(shown: tuple[ScoredPassage, ...]) -> None:
+@pytest.mark.parametrize("passages", [PASSAGES, ()])
+def test_only_names_are_asked_for_as_an_array(passages: tuple[ScoredPassage, ...]) -> None:
     for prompt, form in EVERY_WAY:
-        text = told(AnswerSettings(prompt=prompt, form=form), Evidence("?", "none", shown))
+        text = join_instructions(AnswerSettings(prompt=prompt, form=form), Evidence("?", "none", passages))
         assert ("JSON array" in text) == (form != "text")
         assert ("exactly one name" in text) == (form == "entity")
-        assert ("[2][5]" in text) == (form == "text" and bool(shown)), "citations where there is something to cite"
+        assert ("[2][5]" in text) == (form == "text" and bool(passages)), "citations where there is something to cite"
 
 
 def test_sections_asks_for_markdown() -> None:
-    assert "markdown" in told(AnswerSettings(prompt="sections"), Evidence("?", "test", PASSAGES))
-    assert "markdown" not in told(AnswerSettings(), Evidence("?", "test", PASSAGES))
+    assert "markdown" in join_instructions(AnswerSettings(prompt="sections"), Evidence("?", "test", PASSAGES))
+    assert "markdown" not in join_instructions(AnswerSettings(), Evidence("?", "test", PASSAGES))

@@ -264,15 +264,15 @@ def measure(target: Target, shape: Shape) -> tuple[float, Finding | None]:
         By how much the cost grows at each of two doublings, at least; 0 where it never is large enough to tell. And
         what was found, if that is too much.
     """
-    known: dict[int, float] = {}
+    names: dict[int, float] = {}
     size, growth = SMALLEST, 0.0
     while True:
-        known[size] = cost(target, shape, size)
-        if known[size] == float("inf"):
-            return growth, Finding(target, shape, (size,), (known[size],))
-        if known[size] >= TELLING:
+        names[size] = cost(target, shape, size)
+        if names[size] == float("inf"):
+            return growth, Finding(target, shape, (size,), (names[size],))
+        if names[size] >= TELLING:
             sizes = (size // 4, size // 2, size)
-            growth = min(_ratios([known.get(one) or cost(target, shape, one) for one in sizes]))
+            growth = min(_ratios([names.get(one) or cost(target, shape, one) for one in sizes]))
             if growth > FACTOR:
                 again = tuple(min(cost(target, shape, one) for _ in range(2)) for one in sizes)
                 # The first measurement may have paid for memory pages or waited for another process.
@@ -280,11 +280,11 @@ def measure(target: Target, shape: Shape) -> tuple[float, Finding | None]:
                 if is_clear and _goes_on(target, shape, size, again[-1]):
                     return growth, Finding(target, shape, sizes, again)
                 return growth, None
-            if known[size] > SURE and growth < 2.3:
+            if names[size] > SURE and growth < 2.3:
                 return growth, None
-        if size >= target.most or known[size] > ENOUGH:
+        if size >= target.most or names[size] > ENOUGH:
             return growth, None
-        size = min(target.most, size * (4 if known[size] < TELLING / 4 else 2))
+        size = min(target.most, size * (4 if names[size] < TELLING / 4 else 2))
 
 
 def _goes_on(target: Target, shape: Shape, size: int, before: float) -> bool:
@@ -299,7 +299,7 @@ def _ratios(costs: Sequence[float]) -> list[float]:
 def search(target: Target, seconds: float, chance: int) -> Finding | None:
     """Look for one finding for so many seconds, and cut it down."""
     end = time.monotonic() + seconds
-    found: list[Finding] = []
+    findings: list[Finding] = []
     tried = 0
 
     @seed(chance)
@@ -313,20 +313,20 @@ def search(target: Target, seconds: float, chance: int) -> Finding | None:
     @given(shapes(target))
     def attempt(shape: Shape) -> None:
         nonlocal tried
-        if found or time.monotonic() > end:
+        if findings or time.monotonic() > end:
             raise _OverError
         tried += 1
         growth, finding = measure(target, shape)
         aim(growth, label="growth")
         if finding:
-            found.append(finding)
+            findings.append(finding)
             raise _OverError
 
     with suppress(_OverError), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         attempt()
     tries[target.name] = tries.get(target.name, 0) + tried
-    return _cut_down(found[0]) if found else None
+    return _cut_down(findings[0]) if findings else None
 
 
 tries: dict[str, int] = {}
@@ -337,8 +337,8 @@ def _cut_down(finding: Finding) -> Finding:
     """The finding with as few tokens as still make one, within a minute."""
     end = time.monotonic() + 60
     while time.monotonic() < end:
-        found = (measure(finding.target, shape)[1] for shape in finding.shape.smaller())
-        smaller = next((one for one in found if one or time.monotonic() > end), None)
+        results = (measure(finding.target, shape)[1] for shape in finding.shape.smaller())
+        smaller = next((one for one in results if one or time.monotonic() > end), None)
         if smaller is None:
             return finding
         finding = smaller

@@ -487,8 +487,8 @@ def _cut_by_headings(text: str) -> object:
     content = read_markdown(_bytes(text))
     document = Document("d", content.title, content.text, sections=content.sections)
     spans = SentenceSplitter().passages(document.text, [section.start for section in document.sections])
-    found = list(find_sections(document, spans))
-    titles = [build_title(own, span.end - span.start) for own, span in zip(found, spans, strict=True)]
+    results = list(find_sections(document, spans))
+    titles = [build_title(item, span.end - span.start) for item, span in zip(results, spans, strict=True)]
     return titles, [begins_paragraph(text, s.start) for s in spans]
 
 
@@ -499,8 +499,8 @@ class _Analysed(NamedTuple):
 
 
 def _analysed(text: str) -> _Analysed:
-    found = RuleMentionExtractor().extract([text])[0]
-    keyed = [(key, mention) for mention in found if (key := build_entity_key(mention.name))]
+    mentions = RuleMentionExtractor().extract([text])[0]
+    keyed = [(key, mention) for mention in mentions if (key := build_entity_key(mention.name))]
     return _Analysed(Passage("p", "d", "", text, 0, len(text)), split_sentences(text, "en"), keyed)
 
 
@@ -515,7 +515,7 @@ def _units(text: str) -> object:
 
 
 @cache
-def _given() -> GivenMentionExtractor:
+def _load_extractor() -> GivenMentionExtractor:
     listed_names = ["Ada", "Ada Lovelace", "a", "a b", "東京", "- -", '"', "(", "1", "of the"]
     path = _folder() / "names.jsonl"
     path.write_text(json.dumps({"entities": listed_names}), encoding="utf-8")
@@ -541,8 +541,10 @@ _VOCABULARY = EntityNameMatcher(
 def _subject_names(text: str) -> object:
     keys = sorted(set(filter(None, map(build_entity_key, text.split("\n")))))
     rows = np.arange(len(keys))
-    known = EntityKeys.empty().append(keys)
-    return NameVariants.empty().advance(known, rows[::2], rows, lambda some: some % 2 == 0, lambda some: some >= 0)
+    entity_keys = EntityKeys.empty().append(keys)
+    return NameVariants.empty().advance(
+        entity_keys, rows[::2], rows, lambda some: some % 2 == 0, lambda some: some >= 0
+    )
 
 
 def _halves(text: str) -> tuple[str, str]:
@@ -554,8 +556,8 @@ def _few(text: str) -> tuple[str, str]:
     return text[:200], text
 
 
-def _grounded(given: tuple[str, str]) -> object:
-    name, text = given
+def _grounded(values: tuple[str, str]) -> object:
+    name, text = values
     grounder = Grounder("A title", text, [Span(start, start + 40) for start in range(0, len(text), 40)])
     return grounder.is_grounded(name), grounder.find_span(name)
 
@@ -580,18 +582,21 @@ def _answer_of(pieces: list[str]) -> object:
 
 def _citations_of(pieces: list[str]) -> object:
     citations = CitationFilter(frozenset({1, 2, 3}))
-    shown = [*map(citations.feed, pieces), citations.finish()]
+    outputs = [*map(citations.feed, pieces), citations.finish()]
     claims = Claims(citations.text)
-    return shown, [claims.find_sentence(cited.bracket) for cited in citations.cited]
+    return outputs, [claims.find_sentence(cited.bracket) for cited in citations.cited]
 
 
 def _received(pieces: list[str]) -> object:
     """What a server streams, shown as it comes."""
-    received, shown = ReceivedReply(Secrets(["a b a b a b", "secret-key"])), ThoughtlessStream(lambda text: None)
+    received, thoughtless_stream = (
+        ReceivedReply(Secrets(["a b a b a b", "secret-key"])),
+        ThoughtlessStream(lambda text: None),
+    )
     for piece in pieces:
-        shown.feed(received.add({"choices": [{"delta": {"content": piece}}]}))
-    shown.feed(received.finish())
-    shown.finish()
+        thoughtless_stream.feed(received.add({"choices": [{"delta": {"content": piece}}]}))
+    thoughtless_stream.feed(received.finish())
+    thoughtless_stream.finish()
     return received.get_text()
 
 
@@ -628,8 +633,8 @@ def _searched(question: str) -> object:
 
 
 def _linked(question: str) -> object:
-    found = [*_VOCABULARY.find(question), *RuleMentionExtractor().extract([question])[0]]
-    return [build_entity_key(mention.name) for mention in found], _remove_mentions(question, found)
+    mentions = [*_VOCABULARY.find(question), *RuleMentionExtractor().extract([question])[0]]
+    return [build_entity_key(mention.name) for mention in mentions], _remove_mentions(question, mentions)
 
 
 def _described(text: str) -> object:
@@ -732,7 +737,7 @@ TARGETS = (
     Target("passages", lambda text: SentenceSplitter().passages(text), str, (". A b", "a b c d e f ", ";")),
     Target("passages of sections", _cut_by_headings, str, ("# A\n", "## B\n", "a b.\n", "\n\n")),
     Target("paragraphs", find_paragraphs, str, ("• a\n", "- a\n", "a\n", "A B:\n", "    a | b\n", "1.1.1 a\n", "> > ")),
-    Target("subjects", lambda given: find_subjects(*given), _analysed, _CLAIMS, most=_PASSAGE),
+    Target("subjects", lambda value: find_subjects(*value), _analysed, _CLAIMS, most=_PASSAGE),
     Target("semantic units", _units, str, _CLAIMS, most=1 << 16),
     Target(
         "word counts", _all(count_unit_words, count_tokens, find_words, normalize_words, TextFingerprint.from_text), str
@@ -751,7 +756,7 @@ TARGETS = (
     Target("quantities", lambda text: list(find_quantities(text)), str, _VALUES),
     Target("works", lambda text: list(find_quoted_titles(text)), str, _VALUES),
     Target("phrases", lambda text: find_phrases(text, 5), str, ("serum ", "of ", "-a", "’a")),
-    Target("given names", lambda text: _given().extract([text]), str),
+    Target("given names", lambda text: _load_extractor().extract([text]), str),
     Target("gliner windows", lambda text: list(gliner._split_into_windows(text, 100, 300)), str, ("a_b", "-a", "。")),
     Target(
         "literals", _all(infer_type, parse_number, parse_date), str, ("1", ",000", "-", ".5", "2020-01-", "T10:", " mg")
@@ -767,8 +772,8 @@ TARGETS = (
         "keys", build_entity_key.__wrapped__, str, ("(a) ", " (", ") ", "'s", ",000", "1.5", "j r r ", "the ", "a ")
     ),
     Target("vocabulary", _VOCABULARY.find, str, ("ada ", "j. ", "the ", "'s "), most=_QUESTION),
-    Target("occurrences", lambda given: [find_occurrences(*given), find_name_spans(*given)], _halves, most=1 << 16),
-    Target("occurrences of few", lambda given: [find_occurrences(*given), find_name_spans(*given)], _few, most=1 << 16),
+    Target("occurrences", lambda value: [find_occurrences(*value), find_name_spans(*value)], _halves, most=1 << 16),
+    Target("occurrences of few", lambda value: [find_occurrences(*value), find_name_spans(*value)], _few, most=1 << 16),
     Target("grounding", _grounded, _few, most=_PASSAGE),
     Target("grounding of long", _grounded, _halves, most=_PASSAGE),
     Target("subject names", _subject_names, str, ("a\n", "a b\n", "ada lovelace\n", "j r\n", " b c\n"), most=1 << 16),
@@ -795,7 +800,7 @@ TARGETS = (
     Target("fields of facts", clean_value, str, most=_REPLY),
     Target("mentions of a model", lambda text: _parse_entities(Reply(text, Usage())), str, _JSON, most=_REPLY),
     Target("names of a question", _parse_names, str, _JSON, most=_REPLY),
-    Target("place of a name", lambda given: _locate_name(*given), _halves, most=_QUESTION),
+    Target("place of a name", lambda value: _locate_name(*value), _halves, most=_QUESTION),
     Target(
         "scores",
         lambda text: [parse_candidate_scores(text, 3), parse_candidate_scores(text, 500)],

@@ -264,8 +264,8 @@ def read_contents(engine: Engine) -> dict[str, object]:
         "entities": get_all(store, Entity),
     }
     for retriever in ("default", "bm25"):
-        found = engine.search(QUESTION, 10, retriever=retriever)
-        contents[retriever] = [(hit.passage, round(hit.score, 9)) for hit in found.passages]
+        evidence = engine.search(QUESTION, 10, retriever=retriever)
+        contents[retriever] = [(hit.passage, round(hit.score, 9)) for hit in evidence.passages]
     return contents
 
 

@@ -40,8 +40,8 @@ def _measure() -> dict[str, bytes]:
     with TemporaryDirectory() as folder:
         write_dataset(Path(folder) / "tarn")
         arguments = ["bench", "run", f"{folder}/tarn", "--retriever", "bm25,default", "--embedder", "hashing:16"]
-        found = CliRunner().invoke(app, [*arguments, "--refusal", "--out", f"{folder}/run"])
-        assert found.exit_code == 0, found.output
+        result = CliRunner().invoke(app, [*arguments, "--refusal", "--out", f"{folder}/run"])
+        assert result.exit_code == 0, result.output
         run = Path(folder) / "run"
         hypergraph = json.loads((run / "hypergraph.json").read_text())
         hypergraph["neighbourhood"] = {"entity": "Tarn", "hyperedges": [["Tarn", "Isk"], ["Tarn", "Aldby", "Isk"]]}

@@ -146,8 +146,8 @@ def _build_request(
 ) -> tuple[str, str, dict[str, Any]]:
     """Return a request of a tenant that names things of another."""
     method, path, body = rng.choice(routes)
-    own = [] if method == "DELETE" or path.endswith(("disable", "aliases")) else tenant.ids  # which must remain
-    id = rng.choice([*other.ids, *other.ids, *own, *ODD_IDS])
+    names = [] if method == "DELETE" or path.endswith(("disable", "aliases")) else tenant.ids  # which must remain
+    id = rng.choice([*other.ids, *other.ids, *names, *ODD_IDS])
     workspace = rng.choice(["", "", tenant.name, other.name, other.name, *ODD_IDS])
     path = path.replace("{vector_store_id}", workspace or other.name).replace("{model}", workspace or other.name)
     query = {"workspace": workspace, "id": id, "entity": id, "name": id, "like": rng.choice(["", other.name])}

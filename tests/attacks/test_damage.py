@@ -76,8 +76,8 @@ def damaged(sound: bytes, chance: random.Random) -> bytes:
 def use(directory: Path, answers: list[object]) -> None:
     """Everything that reads, which gives the answers of the sound index or raises; then what writes."""
     with Engine.open(directory, embedder=HashingEmbedder(32), create=False) as engine:
-        for found, expected in zip(answers_of(engine), answers, strict=True):
-            assert found == expected, f"{directory}: another answer, and no error"
+        for result, expected in zip(answers_of(engine), answers, strict=True):
+            assert result == expected, f"{directory}: another answer, and no error"
         engine.search(QUESTION, retriever="bm25")
         engine.catalogue.sources()
         engine.catalogue.statistics()
@@ -92,33 +92,33 @@ def use(directory: Path, answers: list[object]) -> None:
 
 def outcomes(directory: Path, files: Iterator[bytes], answers: list[object]) -> list[PolyadError | None]:
     """What becomes of each file; another answer, or any other exception, ends the test."""
-    found: list[PolyadError | None] = []
+    results: list[PolyadError | None] = []
     for number, contents in enumerate(files):
         place = directory / str(number)
         place.mkdir()
         (place / FILE_NAME).write_bytes(contents)
         try:
             use(place, answers)
-            found.append(None)
+            results.append(None)
         except PolyadError as error:
-            found.append(error)
-    return found
+            results.append(error)
+    return results
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_a_damaged_index_answers_as_before_or_raises_an_error_of_polyad(
     sound: bytes, answers: list[object], tmp_path: Path
 ) -> None:
-    found = outcomes(tmp_path, (damaged(sound, random.Random(number)) for number in range(FILES)), answers)
-    told = [str(error) for error in found if isinstance(error, StoreError)]
-    assert len(told) > FILES / 2
-    assert [message for message in told if "index again" not in message and "another program" not in message] == []
+    results = outcomes(tmp_path, (damaged(sound, random.Random(number)) for number in range(FILES)), answers)
+    messages = [str(error) for error in results if isinstance(error, StoreError)]
+    assert len(messages) > FILES / 2
+    assert [message for message in messages if "index again" not in message and "another program" not in message] == []
 
 
 def test_each_page_of_the_file_may_be_lost(sound: bytes, answers: list[object], tmp_path: Path) -> None:
     pages = range(0, len(sound), 4096 * 3)
-    found = outcomes(tmp_path, (sound[:page] + bytes(4096) + sound[page + 4096 :] for page in pages), answers)
-    assert len([error for error in found if isinstance(error, StoreError)]) > len(pages) / 2
+    results = outcomes(tmp_path, (sound[:page] + bytes(4096) + sound[page + 4096 :] for page in pages), answers)
+    assert len([error for error in results if isinstance(error, StoreError)]) > len(pages) / 2
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")

@@ -87,12 +87,12 @@ def test_a_clock_that_was_set_back_hides_no_change(tmp_path: Path) -> None:
             assert [hit.passage.text for hit in engine.search("slept").passages] == [text]
 
 
-_asked = threading.Event()
+_request_received = threading.Event()
 
 
 class _SlowHandler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
-        _asked.set()
+        _request_received.set()
         time.sleep(20)
 
     def log_message(self, *_: Any) -> None:
@@ -111,7 +111,7 @@ def test_an_interrupt_while_a_model_answers_ends_at_once(folder: Path, server: H
     url = f"http://127.0.0.1:{server.server_port}/v1"
     command = ("ask", "Whom did Anna meet?", "--store", "kb", "--model", "m", "--json")
     asking = polyad(*command, cwd=folder, OPENAI_BASE_URL=url, OPENAI_API_KEY="none")
-    assert _asked.wait(60)
+    assert _request_received.wait(60)
     started = time.monotonic()
     asking.send_signal(signal.SIGINT)
     output, errors = asking.communicate(timeout=15)
@@ -130,8 +130,8 @@ def test_an_invalid_certificate_is_named(folder: Path, server: HTTPServer) -> No
     server.socket = context.wrap_socket(server.socket, server_side=True)
     url = f"https://127.0.0.1:{server.server_port}/v1"
     command = ("ask", "Whom did Anna meet?", "--store", "kb", "--model", "m")
-    asked = polyad(*command, cwd=folder, OPENAI_BASE_URL=url, OPENAI_API_KEY="none")
-    _, errors = asked.communicate(timeout=60)
-    assert asked.returncode == 1
+    process = polyad(*command, cwd=folder, OPENAI_BASE_URL=url, OPENAI_API_KEY="none")
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 1
     assert "Traceback" not in errors
     assert "certificate" in errors

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.attacks
 
 ROOT = Path(__file__).parents[2]
 
-KNOWN = """
+SOURCE = """
 import re
 from tests.attacks.growth import Target, search
 spaces = re.compile(r"\\s+$")
@@ -23,10 +23,10 @@ print(search(Target("words", str.split), 3, 3))
 
 
 def test_what_takes_the_square_of_the_size_is_found_and_cut_down() -> None:
-    found = subprocess.run(
-        [sys.executable, "-c", KNOWN], cwd=ROOT, capture_output=True, text=True, timeout=240, check=True
+    process = subprocess.run(
+        [sys.executable, "-c", SOURCE], cwd=ROOT, capture_output=True, text=True, timeout=240, check=True
     )
-    slow, *_, fast = found.stdout.strip().splitlines()
+    slow, *_, fast = process.stdout.strip().splitlines()
     assert re.match(r"spaces: \w+ (before|fragment)=", slow)
     assert fast == "None"
 

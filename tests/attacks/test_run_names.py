@@ -32,9 +32,9 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def invoke(*arguments: str | Path) -> Result:
-    found = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    assert found.exception is None or isinstance(found.exception, SystemExit), found.exception
-    return found
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result
 
 
 def list_files(folder: Path) -> dict[str, bytes]:
@@ -51,7 +51,7 @@ def change_json(path: Path, change: Callable[[Any], object]) -> None:
 def test_a_file_name_is_one_part_of_a_path(name: str, tmp_path: Path) -> None:
     path = tmp_path / f"{make_file_name(name)}.{os.getpid()}.part"
     path.write_text("x")
-    assert [found.name for found in tmp_path.iterdir()] == [path.name]
+    assert [result.name for result in tmp_path.iterdir()] == [path.name]
     assert make_file_name(make_file_name(name)) == make_file_name(name)
 
 
@@ -108,8 +108,8 @@ def test_a_run_is_not_written_through_links(place: Path, tmp_path: Path) -> None
     (tmp_path / "mine").write_text("one line\nand another")
     (place / "run").mkdir()
     (place / "run" / "per_query.jsonl").symlink_to(tmp_path / "mine")
-    found = invoke("bench", "run", "tarn", "--retriever", "bm25", "--embedder", "hashing:16", "--out", "run")
-    assert (found.exit_code, (tmp_path / "mine").read_text()) == (2, "one line\nand another")
+    result = invoke("bench", "run", "tarn", "--retriever", "bm25", "--embedder", "hashing:16", "--out", "run")
+    assert (result.exit_code, (tmp_path / "mine").read_text()) == (2, "one line\nand another")
 
 
 def test_a_data_set_whose_name_leads_elsewhere_stays_in_the_folder_of_runs(place: Path, tmp_path: Path) -> None:
@@ -118,11 +118,11 @@ def test_a_data_set_whose_name_leads_elsewhere_stays_in_the_folder_of_runs(place
     )
     (place / "...json").write_text(json.dumps({"corpus_name": "c", "context": "An otter eats fish."}))
     before = list_files(tmp_path)
-    found = invoke(
+    result = invoke(
         *("bench", "sweep", ".._questions.json", "hypersu.decay=0.3", "--embedder", "hashing:16"),
         *("--retriever", "bm25", "--out", "out/runs"),
     )
-    assert found.exit_code == 0, found.output
+    assert result.exit_code == 0, result.output
     assert {
         file for file in list_files(tmp_path).keys() - before.keys() if not file.startswith("a/b/c/out/runs/")
     } == set()

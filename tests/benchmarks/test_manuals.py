@@ -63,13 +63,13 @@ def test_plain_pieces_hold_every_word_and_share_twenty(script: dict[str, Any], s
 
 
 @pytest.mark.parametrize(
-    ("page", "said", "expected"), [(3, 3, 1.0), (3, 2, 1.0), (3, 4, 0.0), (3, None, 0.0), (None, 3, None)]
+    ("page", "count", "expected"), [(3, 3, 1.0), (3, 2, 1.0), (3, 4, 0.0), (3, None, 0.0), (None, 3, None)]
 )
 def test_a_page_is_right_where_the_passage_begins_on_it_or_one_before(
-    script: dict[str, Any], page: int | None, said: int | None, expected: float | None
+    script: dict[str, Any], page: int | None, count: int | None, expected: float | None
 ) -> None:
     place = script["Place"]("a.pdf", "The pump is red.", page)
-    hit = ScoredPassage(Passage("1", "manuals/a.pdf", "", "See: the pump is red.", 0, 21, page=said), 1.0)
+    hit = ScoredPassage(Passage("1", "manuals/a.pdf", "", "See: the pump is red.", 0, 21, page=count), 1.0)
     assert script["has_right_page"](script["Question"]("q", "Which colour?", "fact", [place]), [hit]) == expected
 
 

@@ -36,14 +36,14 @@ def _script(name: str) -> ModuleType:
 
 
 @pytest.fixture(scope="module")
-def found(tables: ModuleType) -> dict[str, Any]:
+def rows_by_table(tables: ModuleType) -> dict[str, Any]:
     return {path.stem: tables.read(path.stem) for path in SUMMARIES}
 
 
-def test_every_experiment_has_its_page_and_none_is_made_up(tables: ModuleType, found: dict[str, Any]) -> None:
-    assert found.keys() <= tables.PAGES.keys()
+def test_every_experiment_has_its_page_and_none_is_made_up(tables: ModuleType, rows_by_table: dict[str, Any]) -> None:
+    assert rows_by_table.keys() <= tables.PAGES.keys()
     assert tables.PAGES.keys() <= _script("results").EXPERIMENTS.keys()
-    assert {page.stem for page in PAGES.glob("*.md")} == found.keys()
+    assert {page.stem for page in PAGES.glob("*.md")} == rows_by_table.keys()
 
 
 @pytest.mark.parametrize("path", SUMMARIES, ids=lambda path: path.stem)
@@ -65,15 +65,15 @@ def test_no_summary_names_a_place_on_a_machine() -> None:
     assert not [path.name for path in SUMMARIES if re.search(r'"/|given:|[A-Z]:\\', path.read_text(encoding="utf-8"))]
 
 
-def test_the_pages_say_what_the_summaries_say(tables: ModuleType, found: dict[str, Any]) -> None:
-    for name, results in found.items():
+def test_the_pages_say_what_the_summaries_say(tables: ModuleType, rows_by_table: dict[str, Any]) -> None:
+    for name, results in rows_by_table.items():
         assert (PAGES / f"{name}.md").read_text(encoding="utf-8") == tables.page(results), name
-    in_order = [found[name] for name in tables.PAGES if name in found]
+    in_order = [rows_by_table[name] for name in tables.PAGES if name in rows_by_table]
     assert tables.CONTENTS.read_text(encoding="utf-8") == tables.contents(in_order)
 
 
-def test_the_tables_of_the_pages_equal_the_summaries(tables: ModuleType, found: dict[str, Any]) -> None:
-    expected = tables.summary_tables(found.values())
+def test_the_tables_of_the_pages_equal_the_summaries(tables: ModuleType, rows_by_table: dict[str, Any]) -> None:
+    expected = tables.summary_tables(rows_by_table.values())
     pages = [path.read_text(encoding="utf-8") for path in tables.PAGES_WITH_TABLES]
     assert {name for page in pages for name in re.findall("<!-- table: (.*) -->", page)} == expected.keys()
     assert [tables.insert_tables(page, expected) for page in pages] == pages
@@ -85,20 +85,26 @@ def test_the_tables_of_the_pages_equal_the_summaries(tables: ModuleType, found: 
 
 def test_a_page_shows_one_picture_at_most_and_every_picture_is_on_a_page() -> None:
     assert all(page.read_text("utf-8").count(".svg)") <= 1 for page in PAGES.glob("*.md"))
-    shown = {name for page in PAGES.glob("*.md") for name in re.findall(r"\]\((.*?\.svg)\)", page.read_text("utf-8"))}
-    assert shown == {picture.name for picture in PAGES.glob("*.svg")}
+    outputs = {name for page in PAGES.glob("*.md") for name in re.findall(r"\]\((.*?\.svg)\)", page.read_text("utf-8"))}
+    assert outputs == {picture.name for picture in PAGES.glob("*.svg")}
 
 
-def test_the_pictures_are_drawn_from_the_summaries(tables: ModuleType, found: dict[str, Any], tmp_path: Path) -> None:
+def test_the_pictures_are_drawn_from_the_summaries(
+    tables: ModuleType, rows_by_table: dict[str, Any], tmp_path: Path
+) -> None:
     pytest.importorskip("matplotlib")
-    for results in found.values():
+    for results in rows_by_table.values():
         tables.draw(results, tmp_path, tables.shown_on_page)
     drawn = {picture.name: picture.read_text("utf-8") for picture in tmp_path.iterdir()}
-    kept = {picture.name: picture.read_text("utf-8") for picture in PAGES.glob("*.svg")}
-    assert drawn.keys() == kept.keys()
-    assert {name: _words(text) for name, text in drawn.items()} == {name: _words(text) for name, text in kept.items()}
-    if f"Matplotlib v{metadata.version('matplotlib')}," in next(iter(kept.values())):  # others place lines otherwise
-        assert drawn == kept
+    remaining = {picture.name: picture.read_text("utf-8") for picture in PAGES.glob("*.svg")}
+    assert drawn.keys() == remaining.keys()
+    assert {name: _words(text) for name, text in drawn.items()} == {
+        name: _words(text) for name, text in remaining.items()
+    }
+    if f"Matplotlib v{metadata.version('matplotlib')}," in next(
+        iter(remaining.values())
+    ):  # others place lines otherwise
+        assert drawn == remaining
 
 
 def test_what_was_measured_before_on_other_benchmarks_stays() -> None:

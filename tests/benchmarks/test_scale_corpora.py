@@ -35,7 +35,7 @@ def text(tmp_path: Path) -> RenamedText:
             IndexedDocument(document, document.id, 0, tuple(get_document_passages(store, [document.id])))
             for document in DOCUMENTS
         ]
-    return RenamedText(base, [QUERY], kept=0)
+    return RenamedText(base, [QUERY], name_share=0)
 
 
 def names(document: IndexedDocument) -> list[tuple[str, str]]:
@@ -81,9 +81,9 @@ def test_a_record_answers_its_question() -> None:
     documents = {item.document.id: item for item in islice(records.documents(), 50)}
     for query in records.questions(50, 5):
         (id,) = query.gold
-        told = {argument.role: argument.value for argument in documents[id].document.arguments}
-        assert all(told[role] in query.text for role in ("customer", "part", "city"))
-        assert told["technician"] not in query.text
+        messages = {argument.role: argument.value for argument in documents[id].document.arguments}
+        assert all(messages[role] in query.text for role in ("customer", "part", "city"))
+        assert messages["technician"] not in query.text
 
 
 def test_vectors_are_of_length_one_and_of_the_words() -> None:

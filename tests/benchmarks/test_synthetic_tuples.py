@@ -43,10 +43,10 @@ def facts(folder: Path) -> dict[str, Record]:
 
 @pytest.fixture(scope="module")
 def relations(facts: dict[str, Record]) -> Relations:
-    found: Relations = {}
+    results: Relations = {}
     for fact in facts.values():
-        found.setdefault(fact["relation"], []).append(roles_of(fact))
-    return found
+        results.setdefault(fact["relation"], []).append(roles_of(fact))
+    return results
 
 
 @pytest.fixture(scope="module")
@@ -62,13 +62,13 @@ def roles_of(fact: Record) -> dict[str, str]:
     return {argument["role"]: argument["entity"] for argument in fact["arguments"]}
 
 
-def joint_answers(facts: list[dict[str, str]], bound: dict[str, str], wanted: str) -> set[str]:
-    return {fact[wanted] for fact in facts if bound.items() <= fact.items()}
+def joint_answers(facts: list[dict[str, str]], bound: dict[str, str], expected: str) -> set[str]:
+    return {fact[expected] for fact in facts if bound.items() <= fact.items()}
 
 
-def pairwise_answers(facts: list[dict[str, str]], bound: dict[str, str], wanted: str) -> set[str]:
+def pairwise_answers(facts: list[dict[str, str]], bound: dict[str, str], expected: str) -> set[str]:
     """As a graph of pairs has it: together with each bound entity somewhere."""
-    return set.intersection(*(joint_answers(facts, {role: entity}, wanted) for role, entity in bound.items()))
+    return set.intersection(*(joint_answers(facts, {role: entity}, expected) for role, entity in bound.items()))
 
 
 def content(folder: Path) -> dict[str, bytes]:
@@ -104,10 +104,10 @@ def test_no_two_entities_share_a_key(relations: Relations) -> None:
 
 
 def test_entities_are_shared_between_relations(relations: Relations) -> None:
-    found: Counter[str] = Counter()
+    results: Counter[str] = Counter()
     for facts in relations.values():
-        found.update({name for fact in facts for name in fact.values() if not name.isdigit()})
-    assert sum(count > 1 for count in found.values()) > len(found) / 2
+        results.update({name for fact in facts for name in fact.values() if not name.isdigit()})
+    assert sum(count > 1 for count in results.values()) > len(results) / 2
 
 
 def test_both_readers_take_the_folder_and_agree_on_the_text(folder: Path, facts: dict[str, Record]) -> None:

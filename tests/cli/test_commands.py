@@ -42,7 +42,9 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, embedder: SentenceTrans
     """Runs a command in an empty folder, with the embedder that is already loaded."""
     monkeypatch.chdir(tmp_path)
     load = loaders.load_embedder
-    monkeypatch.setattr(loaders, "load_embedder", lambda *given: load(*given) if ":" in given[0] else embedder)
+    monkeypatch.setattr(
+        loaders, "load_embedder", lambda *arguments: load(*arguments) if ":" in arguments[0] else embedder
+    )
 
     def invoke(*arguments: str | Path, **environment: str) -> Result:
         return CliRunner().invoke(app, [str(argument) for argument in arguments], env=environment)
@@ -68,15 +70,15 @@ def process(*arguments: str | Path, **options: Any) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
 
 
-def result_of(found: Result, code: int = 0) -> Any:
-    assert found.exit_code == code, found.output
-    return json.loads(found.stdout)
+def result_of(result: Result, code: int = 0) -> Any:
+    assert result.exit_code == code, result.output
+    return json.loads(result.stdout)
 
 
-def error_of(found: Result, code: int = 2) -> str:
-    assert found.exit_code == code, found.output
-    assert not found.stdout or set(json.loads(found.stdout)) == {"schema", "error"}
-    lines = found.stderr.splitlines()
+def error_of(result: Result, code: int = 2) -> str:
+    assert result.exit_code == code, result.output
+    assert not result.stdout or set(json.loads(result.stdout)) == {"schema", "error"}
+    lines = result.stderr.splitlines()
     assert len(lines) == 1
     assert lines[0].startswith("polyad: error: ")
     return lines[0]
@@ -92,13 +94,13 @@ def test_index_reports_what_became_of_each_document(run: Run, tmp_path: Path) ->
     (folder / "b.txt").write_text("Ines Moreau was born in Aldby.", encoding="utf-8")
     (folder / "c.xyz").write_text("unknown", encoding="utf-8")
     (folder / "d.md").write_text("", encoding="utf-8")
-    found = run("index", "folder", "--store", "kb", "--json")
-    first = result_of(found, code=1)
+    result = run("index", "folder", "--store", "kb", "--json")
+    first = result_of(result, code=1)
     assert [first[name] for name in ("added", "updated", "unchanged", "failed", "skipped")] == [2, 0, 0, 1, 1]
     assert (first["passages"], first["hyperedges"]) == (2, 2)
     assert first["failures"] == [{"id": "folder/d.md", "reason": "empty: no text"}]
     assert first["seconds"] >= first["encode_seconds"] > 0
-    assert found.stderr.splitlines() == [
+    assert result.stderr.splitlines() == [
         "polyad: failed: folder/d.md: empty: no text",
         "polyad: warning: skipped 1 file of unsupported type or minified: 1 .xyz; "
         "polyad index --help lists what it reads",
@@ -127,17 +129,17 @@ def test_skipped_files_are_listed_by_kind_and_fail_a_strict_run(run: Run, tmp_pa
 
 def test_index_says_in_words_what_it_did(run: Run, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("Ines Moreau was born in Aldby.", encoding="utf-8")
-    found = run("index", "a.txt", "--store", "kb")
-    assert found.exit_code == 0
-    assert found.stdout.startswith("1 added, 0 updated, 0 unchanged, 0 failed\n1 passage and 1 hyperedge written")
-    assert found.stderr == ""
+    result = run("index", "a.txt", "--store", "kb")
+    assert result.exit_code == 0
+    assert result.stdout.startswith("1 added, 0 updated, 0 unchanged, 0 failed\n1 passage and 1 hyperedge written")
+    assert result.stderr == ""
 
 
 def test_index_of_a_folder_without_a_readable_file_says_so(run: Run, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    found = run("index", "empty", "--store", "kb")
-    assert (found.exit_code, found.stderr.count("\n")) == (0, 1)
-    assert "warning: nothing to index in empty; polyad index --help" in found.stderr
+    result = run("index", "empty", "--store", "kb")
+    assert (result.exit_code, result.stderr.count("\n")) == (0, 1)
+    assert "warning: nothing to index in empty; polyad index --help" in result.stderr
     (tmp_path / "empty" / "a.xyz").write_text("unknown", encoding="utf-8")
     lines = run("index", "empty", "--store", "kb").stderr.splitlines()
     assert [("skipped" in line, "nothing to index" in line) for line in lines] == [(True, False), (False, True)]
@@ -146,16 +148,16 @@ def test_index_of_a_folder_without_a_readable_file_says_so(run: Run, tmp_path: P
 
 
 def test_index_of_a_path_that_is_not_there_changes_nothing(run: Run, tmp_path: Path) -> None:
-    found = run("index", "missing.txt", "--store", "kb")
-    assert found.exit_code == 2
-    assert "missing.txt" in found.stderr
+    result = run("index", "missing.txt", "--store", "kb")
+    assert result.exit_code == 2
+    assert "missing.txt" in result.stderr
     assert not (tmp_path / "kb").exists()
 
 
 @pytest.mark.parametrize("arguments", [("index", "{}", "--store", "kb"), ("stats", "--store", "{}"), ("eval", "{}")])
 def test_a_path_that_the_system_refuses_is_an_error(run: Run, tmp_path: Path, arguments: tuple[str, ...]) -> None:
-    found = run(*(argument.format(300 * "a") for argument in arguments))
-    assert "File name too long" in error_of(found)
+    result = run(*(argument.format(300 * "a") for argument in arguments))
+    assert "File name too long" in error_of(result)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -168,9 +170,9 @@ def test_names_of_any_alphabet_are_kept(run: Run, tmp_path: Path) -> None:
     (tmp_path / "földer 水").mkdir()
     (tmp_path / "földer 水" / "ä b.txt").write_text("Zoë Ångström bought the Mill of Łódź.", encoding="utf-8")
     result_of(run("index", "földer 水", "--store", "kö 水", "--json"))
-    found = run("search", "Who bought the Mill of Łódź?", "--store", "kö 水", "--json")
-    assert result_of(found)["hits"][0]["document_id"] == "földer 水/ä b.txt"
-    assert "Zoë Ångström" in found.stdout
+    result = run("search", "Who bought the Mill of Łódź?", "--store", "kö 水", "--json")
+    assert result_of(result)["hits"][0]["document_id"] == "földer 水/ä b.txt"
+    assert "Zoë Ångström" in result.stdout
 
 
 # search
@@ -266,9 +268,9 @@ def test_what_is_not_relevant_is_not_shown(run: Run, small_index_dir: Path, monk
     hits = result_of(run(*arguments, "--min-relevance", "0.3", "--json"))["hits"]
     assert [hit["relevance"] for hit in hits] == [0.9, 0.4]
     assert len(result_of(run(*arguments, "--json", POLYAD_MIN_RELEVANCE="0.5"))["hits"]) == 1
-    found = run(*arguments, "--min-relevance", "0.95")
-    assert (found.exit_code, found.stderr) == (0, "")
-    assert found.stdout == "nothing in the documents fits this question: best relevance 0.90\n"
+    result = run(*arguments, "--min-relevance", "0.95")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout == "nothing in the documents fits this question: best relevance 0.90\n"
     shape = result_of(run(*arguments, "--min-relevance", "0.95", "--json"))
     assert (shape["hits"], shape["best_relevance"]) == ([], 0.9)
 
@@ -282,8 +284,8 @@ def test_ask_without_relevant_evidence_asks_no_model(
     shape = result_of(run(*arguments, "--json", **environment))
     assert (shape["answer"], shape["usage"]["calls"], server.requests) == ("", 0, [])
     assert shape["note"].startswith("Nothing in the documents fits this question")
-    shown = run(*arguments, **environment)
-    assert (shown.exit_code, shown.stdout) == (0, f"{shape['note']}\n")
+    result = run(*arguments, **environment)
+    assert (result.exit_code, result.stdout) == (0, f"{shape['note']}\n")
     assert "0.12" in shape["note"]
 
 
@@ -305,9 +307,9 @@ def test_a_reranker_orders_hits_and_measurements(run: Run, small_index_dir: Path
         shape = result_of(run(*search, "-k", "2", "--rerank", "endpoint:r", **environment))
         assert [hit["document_id"] for hit in shape["hits"]] == [hit["document_id"] for hit in plain[:-3:-1]]
         assert shape["hits"][0]["score"] == 5.0
-        asked = len(server.requests)
+        request_count = len(server.requests)
         run("eval", benchmark_folder, "--retriever", "bm25", "--rerank", "endpoint:r", "--json", **environment)
-        assert len(server.requests) > asked
+        assert len(server.requests) > request_count
     shape = error_of(run(*search, "--rerank", "endpoint:r", **environment), code=1)
     assert "cannot be reached" in shape
     assert "no reranker 'x'; expected one of cross-encoder:" in error_of(run(*search, "--rerank", "x"))
@@ -360,13 +362,13 @@ def test_what_cannot_be_searched_is_one_line(
 
 
 def test_an_index_without_documents_says_so(run: Run, own_index: Path) -> None:
-    found = run("search", "xyzzy", "--store", own_index, "--retriever", "bm25")
-    assert (found.stdout, found.stderr) == ("nothing found\n", "")
+    result = run("search", "xyzzy", "--store", own_index, "--retriever", "bm25")
+    assert (result.stdout, result.stderr) == ("nothing found\n", "")
     run("remove", "bell", "moreau", "tower", "aldby", "isk", "otter", "--store", own_index)
     for command in ("search", "ask"):
-        found = run(command, "xyzzy", "--store", own_index)
-        assert (found.exit_code, found.stderr.count("\n")) == (0, 1)
-        assert "this index has no documents; add some with polyad index" in found.stderr
+        result = run(command, "xyzzy", "--store", own_index)
+        assert (result.exit_code, result.stderr.count("\n")) == (0, 1)
+        assert "this index has no documents; add some with polyad index" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -387,8 +389,8 @@ def test_a_file_that_is_no_index_is_an_error(run: Run, tmp_path: Path) -> None:
 
 def test_an_index_opened_with_another_extractor_is_an_error(run: Run, small_index_dir: Path, tmp_path: Path) -> None:
     (tmp_path / "names.jsonl").write_text('{"entities": ["Ines Moreau"]}\n', encoding="utf-8")
-    found = run("search", "x", "--store", small_index_dir, "--mention-extractor", "given:names.jsonl", "--json")
-    assert "was built with the mention extractor 'rules" in error_of(found)
+    result = run("search", "x", "--store", small_index_dir, "--mention-extractor", "given:names.jsonl", "--json")
+    assert "was built with the mention extractor 'rules" in error_of(result)
 
 
 # ask
@@ -445,8 +447,8 @@ def test_a_source_that_is_cited_twice_is_listed_once(run: Run, own_index: Path, 
 def test_an_answer_without_citations_comes_with_a_warning(run: Run, own_index: Path) -> None:
     with saying("Moreau did.") as server:
         environment = {"OPENAI_BASE_URL": server.base_url, "POLYAD_MODEL": "m"}
-        found = run("ask", "Who cast the Bell of Tarn?", "--store", own_index, **environment)
-    assert "cites none of the evidence" in found.stderr
+        result = run("ask", "Who cast the Bell of Tarn?", "--store", own_index, **environment)
+    assert "cites none of the evidence" in result.stderr
 
 
 def test_an_answer_in_names_says_where_each_stands(run: Run, own_index: Path) -> None:
@@ -472,7 +474,7 @@ def test_a_language_model_that_fails_is_exit_code_1(run: Run, small_index_dir: P
     with ScriptedServer([ServerErrorFault()]) as broken:
         environment = {"OPENAI_BASE_URL": broken.base_url, "OPENAI_API_KEY": "none"}
         environment["POLYAD_LANGUAGE_MODEL_MAX_RETRIES"] = "0"
-        found = run(
+        result = run(
             "ask",
             "Who fails?",
             "--store",
@@ -484,7 +486,7 @@ def test_a_language_model_that_fails_is_exit_code_1(run: Run, small_index_dir: P
             "--json",
             **environment,
         )
-    assert "500" in error_of(found, code=1)
+    assert "500" in error_of(result, code=1)
 
 
 # remove, stats, show
@@ -503,17 +505,17 @@ def test_show_prints_what_a_document_says_of_itself_as_it_stands_there(run: Run,
     file = tmp_path / "a.jsonl"
     file.write_text('{"_id": "a", "text": "Ada met Bo.", "year": 1999, "kept": true}', encoding="utf-8")
     run("index", "a.jsonl", "--store", "kb")
-    shown = [line.split() for line in run("show", "document", "a", "--store", "kb").stdout.splitlines()]
-    assert ["year", "1999"] in shown
-    assert ["kept", "True"] in shown
+    outputs = [line.split() for line in run("show", "document", "a", "--store", "kb").stdout.splitlines()]
+    assert ["year", "1999"] in outputs
+    assert ["kept", "True"] in outputs
 
 
 def test_list_names_documents_and_entities(run: Run, small_index_dir: Path) -> None:
     documents = result_of(run("list", "documents", "--store", small_index_dir, "--json"))["documents"]
     assert [item["id"] for item in documents] == sorted(item["id"] for item in documents)
     assert len(documents) == 6
-    found = result_of(run("list", "entities", "--like", "MOREAU", "--store", small_index_dir, "--json"))["entities"]
-    assert [entity["key"] for entity in found] == ["ines moreau"]
+    results = result_of(run("list", "entities", "--like", "MOREAU", "--store", small_index_dir, "--json"))["entities"]
+    assert [entity["key"] for entity in results] == ["ines moreau"]
     assert run("list", "documents", "--like", "otter", "--store", small_index_dir).stdout == "otter\n"
     assert run("list", "entities", "--like", "xyz", "--store", small_index_dir).stdout == "nothing found\n"
 
@@ -543,9 +545,9 @@ def test_a_hit_names_the_headings_that_it_stands_under(run: Run, tmp_path: Path)
     run("index", "handbook.md", "--store", "kb")
     hits = result_of(run("search", QUESTION, "--store", "kb", "--json"))["hits"]
     assert {hit["title"] for hit in hits} == {"Handbook / Bell of Tarn", "Handbook / People / Ines Moreau"}
-    shown = run("search", QUESTION, "--store", "kb").stdout
-    assert '. Handbook, "Bell of Tarn"  relevance 0.' in shown
-    assert "#" not in shown.replace("#0000", "").replace("#0001", "")
+    output = run("search", QUESTION, "--store", "kb").stdout
+    assert '. Handbook, "Bell of Tarn"  relevance 0.' in output
+    assert "#" not in output.replace("#0000", "").replace("#0001", "")
     entity = result_of(run("show", "entity", "Ines Moreau", "--store", "kb", "--json"))
     assert len(entity["hyperedges"]) == 2
 
@@ -619,16 +621,16 @@ def test_stats_counts(run: Run, small_index_dir: Path) -> None:
 
 
 def test_show_prints_each_kind_of_thing(run: Run, small_index_dir: Path) -> None:
-    def shown(kind: str, id: str) -> Any:
+    def show_json(kind: str, id: str) -> Any:
         return result_of(run("show", kind, id, "--store", small_index_dir, "--json"))
 
-    entity = shown("entity", "the Ines MOREAU")
+    entity = show_json("entity", "the Ines MOREAU")
     assert (entity["key"], entity["name"]) == ("ines moreau", "Ines Moreau")
-    edge = shown("hyperedge", entity["hyperedges"][0])
+    edge = show_json("hyperedge", entity["hyperedges"][0])
     assert "Ines Moreau" in {incidence["name"] for incidence in edge["incidences"]}
-    passage = shown("passage", edge["passage_id"])
+    passage = show_json("passage", edge["passage_id"])
     assert passage["document_id"] == "bell"
-    document = shown("document", "bell")
+    document = show_json("document", "bell")
     assert document["text"][passage["start"] : passage["end"]] == passage["text"]
     text = run("show", "hyperedge", edge["id"], "--store", small_index_dir).stdout
     assert "name: Ines Moreau" in text
@@ -688,8 +690,8 @@ def test_train_writes_weights_that_search_can_use(run: Run, benchmark_folder: Pa
     recall = shape["weights.tsv"]["recall@5"]["tarn"]
     assert recall == {"trained_on_the_others": None, "with_these_weights": 1.0, "among_the_candidates": 1.0}
     (tmp_path / "polyad.toml").write_text('[default]\nweights = "trained/weights.tsv"\n', encoding="utf-8")
-    found = result_of(run("search", QUESTION, "--store", "kept/tarn", "-k", "2", "--json"))
-    assert {hit["document_id"] for hit in found["hits"]} == {"bell", "moreau"}
+    result = result_of(run("search", QUESTION, "--store", "kept/tarn", "-k", "2", "--json"))
+    assert {hit["document_id"] for hit in result["hits"]} == {"bell", "moreau"}
     (tmp_path / "trained" / "weights.tsv").unlink()
     message = error_of(run("search", QUESTION, "--store", "kept/tarn"))
     assert "cannot read the weights" in message
@@ -702,18 +704,18 @@ def test_train_knows_what_it_can_train(run: Run, benchmark_folder: Path) -> None
 
 def test_rewriting_is_a_flag_and_a_setting(run: Run, small_index_dir: Path) -> None:
     for flags, environment in ((["--rewrite"], {}), ([], {"POLYAD_DEFAULT_REWRITING": "yes"})):
-        found = result_of(
+        result = result_of(
             run("search", QUESTION, "--store", small_index_dir, "-k", "1", "--json", *flags, **environment)
         )
-        assert found["hits"][0]["title"] == "Bell of Tarn"
+        assert result["hits"][0]["title"] == "Bell of Tarn"
     assert run("search", QUESTION, "--store", small_index_dir, "--no-rewrite").exit_code == 0
     idle = error_of(run("search", QUESTION, "--store", small_index_dir, "--rewrite", "--retriever", "bm25"))
     assert "--rewrite and --no-rewrite do nothing with bm25" in idle
 
 
 def test_eval_checks_every_name_before_it_indexes(run: Run, benchmark_folder: Path, tmp_path: Path) -> None:
-    found = run("eval", benchmark_folder, "--retriever", "bm25,bm26", "--store", "kept")
-    assert "retriever is 'bm26'" in error_of(found)
+    result = run("eval", benchmark_folder, "--retriever", "bm25,bm26", "--store", "kept")
+    assert "retriever is 'bm26'" in error_of(result)
     assert not (tmp_path / "kept").exists()
     assert "corpus.jsonl' is missing" in error_of(run("eval", "nowhere"))
 
@@ -721,9 +723,9 @@ def test_eval_checks_every_name_before_it_indexes(run: Run, benchmark_folder: Pa
 def test_eval_names_what_is_judged_and_is_not_there(run: Run, benchmark_folder: Path) -> None:
     with (benchmark_folder / "qrels" / "test.tsv").open("a", encoding="utf-8") as qrels:
         qrels.write("".join(f"q{n}\totter\t1\n" for n in range(3, 10)))
-    found = run("eval", benchmark_folder, "--retriever", "bm25", "--json")
-    assert found.stderr.rstrip().endswith("not in queries.jsonl: 7 questions, q3, q4, q5, q6, q7 and 2 more")
-    assert result_of(found)["queries"] == 2
+    result = run("eval", benchmark_folder, "--retriever", "bm25", "--json")
+    assert result.stderr.rstrip().endswith("not in queries.jsonl: 7 questions, q3, q4, q5, q6, q7 and 2 more")
+    assert result_of(result)["queries"] == 2
     with (benchmark_folder / "qrels" / "test.tsv").open("a", encoding="utf-8") as qrels:
         qrels.write("q2\tseal\t1\n")
     message = error_of(run("eval", benchmark_folder, "--retriever", "bm25"))
@@ -735,16 +737,16 @@ def test_eval_names_gold_documents_that_could_not_be_indexed(run: Run, benchmark
         corpus.write('\n{"_id": "seal", "title": "seal", "text": 7}')
     with (benchmark_folder / "qrels" / "test.tsv").open("a", encoding="utf-8") as qrels:
         qrels.write("q2\tseal\t1\n")
-    found = run("eval", benchmark_folder, "--retriever", "bm25", "--json")
-    assert found.exit_code == 1
-    assert "not indexed from corpus.jsonl: 1 gold document, seal" in found.stderr
+    result = run("eval", benchmark_folder, "--retriever", "bm25", "--json")
+    assert result.exit_code == 1
+    assert "not indexed from corpus.jsonl: 1 gold document, seal" in result.stderr
 
 
 def test_eval_says_when_other_documents_are_in_the_way(run: Run, benchmark_folder: Path, own_index: Path) -> None:
     run("remove", "bell", "--store", own_index)
-    found = run("eval", benchmark_folder, "--retriever", "bm25", "--store", own_index, "--json")
-    assert "3 other documents" in found.stderr
-    result_of(found)
+    result = run("eval", benchmark_folder, "--retriever", "bm25", "--store", own_index, "--json")
+    assert "3 other documents" in result.stderr
+    result_of(result)
 
 
 def test_the_default_finds_all_evidence_in_the_demo_and_similarity_alone_does_not(
@@ -754,11 +756,11 @@ def test_the_default_finds_all_evidence_in_the_demo_and_similarity_alone_does_no
     assert len(shape["questions"]) == len(sample.questions()) == 6
     assert [question["missing"] for question in shape["questions"]] == [[]] * 6
     with Engine.open(tmp_path / "sample", embedder=embedder, create=False) as engine:
-        found = [
+        results = [
             {hit.passage.document_id for hit in engine.search(query.text, 5, retriever="dense").passages}
             for query in sample.questions()
         ]
-    assert sum(query.gold <= documents for query, documents in zip(sample.questions(), found, strict=True)) < 6
+    assert sum(query.gold <= documents for query, documents in zip(sample.questions(), results, strict=True)) < 6
     text = run("demo", "--store", "sample").stdout
     assert "12 unchanged" in text
     assert "6 of 6 questions have all their evidence" in text
@@ -789,8 +791,8 @@ def test_help_has_an_example_and_json(run: Run, command: str) -> None:
 
 
 def test_version_is_the_packages(run: Run) -> None:
-    found = run("--version")
-    assert (found.exit_code, found.stdout) == (0, "polyad 0.1.0\n")
+    result = run("--version")
+    assert (result.exit_code, result.stdout) == (0, "polyad 0.1.0\n")
 
 
 def test_settings_come_from_the_file_in_the_working_directory(run: Run, tmp_path: Path, small_index_dir: Path) -> None:
@@ -817,8 +819,8 @@ def test_a_key_goes_to_an_endpoint_that_the_file_names_only_where_a_flag_says_so
     toml = f"[language_model]\nmodel = 'm'\nbase_url = '{server.base_url}'\n"
     (tmp_path / "polyad.toml").write_text(toml, encoding="utf-8")
     command = ["--store", small_index_dir, "--retriever", "bm25", "--json"]
-    found = run("ask", "otter", *command, OPENAI_API_KEY="sk-own")
-    assert f"no API key of the environment is sent to {server.base_url}, which only polyad.toml names" in found.stderr
+    result = run("ask", "otter", *command, OPENAI_API_KEY="sk-own")
+    assert f"no API key of the environment is sent to {server.base_url}, which only polyad.toml names" in result.stderr
     assert run("--trust-endpoint", "ask", "otters", *command, OPENAI_API_KEY="sk-own").stderr == ""
     keys = [request.headers["authorization"] for request in server.requests]
     assert keys == ["Bearer no-key", "Bearer sk-own"]
@@ -829,15 +831,15 @@ def test_an_embedder_behind_such_an_endpoint_gets_no_key_either(
 ) -> None:
     (tmp_path / "polyad.toml").write_text(f"[language_model]\nbase_url = '{server.base_url}'\n", encoding="utf-8")
     (tmp_path / "otter.txt").write_text("The otter eats fish.", encoding="utf-8")
-    found = run("index", "otter.txt", "--store", "kb", "--embedder", "openai:e", OPENAI_API_KEY="sk-own")
-    assert "no API key of the environment is sent" in found.stderr
+    result = run("index", "otter.txt", "--store", "kb", "--embedder", "openai:e", OPENAI_API_KEY="sk-own")
+    assert "no API key of the environment is sent" in result.stderr
     assert {request.headers["authorization"] for request in server.requests} == {"Bearer no-key"}
 
 
 def test_a_misspelt_variable_is_a_warning(run: Run, small_index_dir: Path) -> None:
-    found = run("stats", "--json", POLYAD_STORE=str(small_index_dir), POLYAD_STOER="x")
-    assert found.stderr == "polyad: warning: POLYAD_STOER in the environment is no setting of polyad\n"
-    assert result_of(found)["documents"] == 6
+    result = run("stats", "--json", POLYAD_STORE=str(small_index_dir), POLYAD_STOER="x")
+    assert result.stderr == "polyad: warning: POLYAD_STOER in the environment is no setting of polyad\n"
+    assert result_of(result)["documents"] == 6
 
 
 @pytest.mark.parametrize(("error", "code"), [(StoreError("disk full"), 2), (EmbedderError("no vector"), 1)])
@@ -848,29 +850,29 @@ def test_what_polyad_raises_becomes_a_line_and_a_code(
         raise error
 
     monkeypatch.setattr(Engine, "search", fail)
-    found = run("search", "x", "--store", small_index_dir, "--json")
-    assert error_of(found, code) == f"polyad: error: {error}"
+    result = run("search", "x", "--store", small_index_dir, "--json")
+    assert error_of(result, code) == f"polyad: error: {error}"
 
 
 @pytest.mark.parametrize(
-    ("arguments", "kept"),
+    ("arguments", "remaining"),
     [
         (["index", "."], "the documents so far are stored"),
         (["search", "x"], "no document was changed; complete replies of the language model are stored"),
     ],
 )
 def test_an_interrupt_says_what_is_kept(
-    run: Run, own_index: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], kept: str
+    run: Run, own_index: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], remaining: str
 ) -> None:
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     for method in ("index", "search"):
         monkeypatch.setattr(Engine, method, interrupt)
-    found = run(*arguments, "--store", own_index)
-    assert (found.exit_code, found.stdout) == (130, "")
-    assert kept in found.stderr
-    assert found.stderr.count("\n") == 1
+    result = run(*arguments, "--store", own_index)
+    assert (result.exit_code, result.stdout) == (130, "")
+    assert remaining in result.stderr
+    assert result.stderr.count("\n") == 1
 
 
 TERMINATED = """
@@ -890,13 +892,13 @@ main()
 
 
 @pytest.mark.parametrize(
-    ("arguments", "kept"),
+    ("arguments", "remaining"),
     [
         (["index", "."], "the documents so far are stored"),
         (["search", "x"], "no document was changed; complete replies of the language model are stored"),
     ],
 )
-def test_a_request_to_end_says_what_is_kept(small_index_dir: Path, arguments: list[str], kept: str) -> None:
+def test_a_request_to_end_says_what_is_kept(small_index_dir: Path, arguments: list[str], remaining: str) -> None:
     command = [sys.executable, "-c", TERMINATED, *arguments, "--store", str(small_index_dir), "--quiet"]
     running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert running.stdout is not None
@@ -904,7 +906,7 @@ def test_a_request_to_end_says_what_is_kept(small_index_dir: Path, arguments: li
     running.terminate()
     _, errors = running.communicate(timeout=30)
     assert running.returncode == 143
-    assert errors.startswith(f"polyad: terminated: {kept}")
+    assert errors.startswith(f"polyad: terminated: {remaining}")
     assert errors.count("\n") == 1
 
 
@@ -922,8 +924,8 @@ def test_a_retriever_that_lacks_its_model_is_known_before_the_others_are_measure
         raise AssertionError("nothing is to be indexed")
 
     monkeypatch.setattr(Engine, "index", measured)
-    found = run("eval", tmp_path, "--retriever", "bm25,hypermemory")
-    assert "the retriever 'hypermemory' needs a language model" in error_of(found)
+    result = run("eval", tmp_path, "--retriever", "bm25,hypermemory")
+    assert "the retriever 'hypermemory' needs a language model" in error_of(result)
 
 
 def test_a_file_that_is_called_like_markup_is_shown_while_it_is_read(
@@ -1001,8 +1003,8 @@ def test_json_is_valid_whatever_the_encoding_of_the_terminal(
     with Engine.open(own_index, embedder=embedder) as engine:
         engine.index_documents([Document("zoë 水", "Zoë", "Zoë lives in Łódź.")])
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
-    shown = process("show", "document", "zoë 水", "--store", own_index, "--json", cwd=tmp_path, env=environment)
-    out, errors = shown.communicate()
+    other_process = process("show", "document", "zoë 水", "--store", own_index, "--json", cwd=tmp_path, env=environment)
+    out, errors = other_process.communicate()
     assert (json.loads(out)["text"], out.isascii(), errors) == ("Zoë lives in Łódź.", True, "")
 
 
@@ -1016,12 +1018,12 @@ def test_an_output_that_takes_nothing_is_no_crash(
 
 
 def test_a_closed_pipe_is_silent(small_index_dir: Path, tmp_path: Path) -> None:
-    shown = process("show", "document", "bell", "--store", small_index_dir, cwd=tmp_path)
-    assert shown.stdout is not None
-    assert shown.stderr is not None
-    shown.stdout.close()  # before anything is written: the interpreter takes longer to start
-    assert (shown.stderr.read(), shown.wait()) == ("", 141)
-    shown.stderr.close()
+    other_process = process("show", "document", "bell", "--store", small_index_dir, cwd=tmp_path)
+    assert other_process.stdout is not None
+    assert other_process.stderr is not None
+    other_process.stdout.close()  # before anything is written: the interpreter takes longer to start
+    assert (other_process.stderr.read(), other_process.wait()) == ("", 141)
+    other_process.stderr.close()
 
 
 @pytest.mark.slow
@@ -1030,8 +1032,10 @@ def test_an_answer_is_streamed_to_a_terminal(own_index: Path, tmp_path: Path, se
     environment = {**os.environ, "OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "none", "POLYAD_MODEL": "m"}
     arguments = ["ask", "Who cast the Bell of Tarn?", "--store", str(own_index), "--retriever", "bm25"]
     command = [sys.executable, "-m", "polyad", *arguments]
-    with subprocess.Popen(command, stdout=theirs, stderr=subprocess.PIPE, cwd=tmp_path, env=environment) as asked:
-        asked.wait()
+    with subprocess.Popen(
+        command, stdout=theirs, stderr=subprocess.PIPE, cwd=tmp_path, env=environment
+    ) as other_process:
+        other_process.wait()
     os.close(theirs)
     text = os.read(ours, 65536).decode()
     os.close(ours)

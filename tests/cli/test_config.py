@@ -27,9 +27,9 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
     return lambda *arguments, **environment: CliRunner().invoke(app, [*map(str, arguments)], env=environment)
 
 
-def settings_of(found: Result) -> dict[tuple[str, str], tuple[Any, str]]:
-    assert found.exit_code == 0, found.output
-    shape = json.loads(found.stdout)
+def settings_of(result: Result) -> dict[tuple[str, str], tuple[Any, str]]:
+    assert result.exit_code == 0, result.output
+    shape = json.loads(result.stdout)
     assert shape.pop("schema") == 1
     TypeAdapter(COMMANDS["config"]).validate_python(shape, strict=True)
     return {(row["section"], row["key"]): (row["value"], row["origin"]) for row in shape["settings"]}
@@ -44,9 +44,9 @@ def write(path: Path, text: str) -> Path:
 def test_each_setting_is_shown_with_where_it_came_from(run: Run, tmp_path: Path) -> None:
     write(tmp_path / "own" / "polyad" / "polyad.toml", "k = 3\n[split]\nsection_tokens = 9\nlanguage = 'de'\n")
     write(Path("polyad.toml"), "[split]\nlanguage = 'fr'\n[language_model]\nmodel = 'm'\napi_key = 'secret'\n")
-    found = run("config", "--json", POLYAD_HYPERSU_WIDTH="7")
-    assert "secret" not in found.output
-    settings = settings_of(found)
+    result = run("config", "--json", POLYAD_HYPERSU_WIDTH="7")
+    assert "secret" not in result.output
+    settings = settings_of(result)
     assert settings["", "k"] == (3, str(tmp_path / "own" / "polyad" / "polyad.toml"))
     assert settings["split", "language"] == ("fr", "polyad.toml")
     assert settings["hypersu", "width"] == (7, "POLYAD_HYPERSU_WIDTH")
@@ -78,9 +78,12 @@ def test_a_key_of_the_users_own_file_goes_to_no_endpoint_that_a_found_file_names
     assert settings_of(run("config", "--json"))["language_model", "api_key"] == ("(set)", "")
     from polyad.cli.settings import load
 
-    found = load({}, {}, Path("polyad.toml"), user_file=tmp_path / "own" / "polyad" / "polyad.toml")
-    assert found.language_model is not None
-    assert (found.language_model.api_key, found.keyless) == ("no-key", ("https://elsewhere.example/v1",))
+    configuration = load({}, {}, Path("polyad.toml"), user_file=tmp_path / "own" / "polyad" / "polyad.toml")
+    assert configuration.language_model is not None
+    assert (configuration.language_model.api_key, configuration.keyless) == (
+        "no-key",
+        ("https://elsewhere.example/v1",),
+    )
 
 
 @pytest.mark.parametrize(
@@ -93,16 +96,16 @@ def test_a_key_of_the_users_own_file_goes_to_no_endpoint_that_a_found_file_names
     ],
 )
 def test_how_much_is_said(run: Run, flags: list[str], variable: str, level: int) -> None:
-    found = run(*flags, "config", POLYAD_LOG=variable)
-    assert (found.exit_code, found.stderr) == (0, "")
+    result = run(*flags, "config", POLYAD_LOG=variable)
+    assert (result.exit_code, result.stderr) == (0, "")
     assert logging.getLogger("polyad").level == level
     logging.getLogger("polyad").setLevel(logging.NOTSET)
 
 
 def test_a_level_that_is_none_is_an_error(run: Run) -> None:
-    found = run("config", POLYAD_LOG="loud")
-    assert found.exit_code == 2
-    assert "POLYAD_LOG is 'loud'; expected one of error, warning, info, debug" in found.stderr
+    result = run("config", POLYAD_LOG="loud")
+    assert result.exit_code == 2
+    assert "POLYAD_LOG is 'loud'; expected one of error, warning, info, debug" in result.stderr
 
 
 def test_completion_can_be_installed(run: Run) -> None:

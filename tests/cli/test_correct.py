@@ -45,8 +45,8 @@ def test_a_fact_is_retracted_listed_marked_and_restored() -> None:
     assert (row["id"], row["reason"]) == ("bell.md", "it was Ada")
     [hit, *_] = run("search", "Who cast the bell of Tarn?")["hits"]
     assert [fact["reason"] for fact in hit["retracted"]] == ["it was Ada"]
-    shown = RUNNER.invoke(app, ["search", "Who cast the bell of Tarn?", "--store", "kb"])
-    assert "retracted (it was Ada): " in shown.stdout
+    result = RUNNER.invoke(app, ["search", "Who cast the bell of Tarn?", "--store", "kb"])
+    assert "retracted (it was Ada): " in result.stdout
     assert run("restore", "--hyperedge", "bell.md#0000/000")["restored"] == done["withdrawn"]
     assert len(list_texts()) == 2
 
@@ -110,7 +110,7 @@ def test_conflicts_are_listed_with_their_facts(tmp_path: Path, monkeypatch: pyte
     assert [(value["value"], len(value["facts"])) for value in conflict["values"]] == [("5 mg", 1), ("10 mg", 1)]
     [fact] = conflict["values"][0]["facts"]
     assert fact["document_id"].startswith("doses.csv:")
-    shown = RUNNER.invoke(app, ["conflicts", "--store", "kb"])
-    assert f"5 mg  {fact['id']}" in shown.stdout
+    result = RUNNER.invoke(app, ["conflicts", "--store", "kb"])
+    assert f"5 mg  {fact['id']}" in result.stdout
     answer = run("ask", "What is the dose of Abixa?", "--min-relevance", "0")
     assert "The facts disagree: " in answer["note"]

@@ -64,18 +64,18 @@ def topics(tmp_path: Path) -> Path:
 
 
 def answer_and_judge(request: Request) -> str:
-    asked = str(request["messages"][-1]["content"])
-    if '"statements"' in asked:
+    question = str(request["messages"][-1]["content"])
+    if '"statements"' in question:
         return '{"statements": ["v", "w", "x", "y"]}'
-    if "<text>" not in asked and "<given_answer>" not in asked:
-        return "Ines Moreau [1]." if "bell of Tarn" in asked else "Fish [1]."
+    if "<text>" not in question and "<given_answer>" not in question:
+        return "Ines Moreau [1]." if "bell of Tarn" in question else "Fish [1]."
     replies = {
-        "[1, ...]": '{"supported": [4, 1, 2]}' if "<text>" in asked else '{"supported": [3, 2]}',
-        '"grade"': '{"grade": 2}' if "bell of Tarn" in asked else '{"grade": 1}',
+        "[1, ...]": '{"supported": [4, 1, 2]}' if "<text>" in question else '{"supported": [3, 2]}',
+        '"grade"': '{"grade": 2}' if "bell of Tarn" in question else '{"grade": 1}',
         "[1, 2]": '{"supported": [1]}',
         '"unsupported"': '{"supported": ["x", "y", "z"], "unsupported": ["w"]}',
     }
-    return next(reply for key, reply in replies.items() if key in asked)
+    return next(reply for key, reply in replies.items() if key in question)
 
 
 def process(killed_after: int, folder: Path, server: ScriptedServer, *command: str) -> CompletedProcess[str]:
@@ -117,8 +117,8 @@ def test_graphrag_bench_is_measured_and_judged_by_type_and_taken_up_where_it_was
     by_type = result["answers_by_type"]
     assert by_type["Fact Retrieval"]["context_relevance"]["value"] == 1.0
     assert by_type["Complex Reasoning"]["context_relevance"] == {"value": 0.5, "counted": 1, "asked": 1, "enough": True}
-    shown = CliRunner().invoke(app, ["bench", "report", str(tmp_path / "kept"), "--out", str(tmp_path / "report")])
-    assert shown.exit_code == 0, shown.output
+    actual = CliRunner().invoke(app, ["bench", "report", str(tmp_path / "kept"), "--out", str(tmp_path / "report")])
+    assert actual.exit_code == 0, actual.output
     tables = (tmp_path / "report" / "tables.md").read_text()
     for measure in ("coverage", "faithfulness"):
         assert f"| {measure} | 2 requests for each answer | bm25 |" in tables
@@ -133,15 +133,15 @@ def test_answers_in_names_are_ranked_over_easy_and_hard_answers(
     monkeypatch.chdir(tmp_path)
 
     def names(request: Request) -> str:
-        asked = str(request["messages"][-1]["content"])
-        return '["Carl", "Anna"]' if "knows Berta" in asked.rsplit("Question:", 1)[1] else '["Isk"]'
+        question = str(request["messages"][-1]["content"])
+        return '["Carl", "Anna"]' if "knows Berta" in question.rsplit("Question:", 1)[1] else '["Isk"]'
 
     with ScriptedServer(names) as server:
         command = ["eval", "art", "--retriever", "bm25", "--embedder", "hashing:64", "--out", "kept", "--json"]
         command += ["--model", "scripted", "--answers", "--form", "entities"]
-        found = CliRunner().invoke(app, command, env={"OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "none"})
-    assert found.exit_code == 0, found.output
-    (result,) = json.loads(found.stdout)["results"]
+        actual = CliRunner().invoke(app, command, env={"OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "none"})
+    assert actual.exit_code == 0, actual.output
+    (result,) = json.loads(actual.stdout)["results"]
     values: dict[str, Any] = {name: one["value"] for name, one in result["answers"].items()}
     assert (values["mrr"], values["hits@10"]) == (0.5, 0.5)
     assert (values["mrr, easy"], values["mrr, hard"]) == (0.5, 0.5)

@@ -37,8 +37,8 @@ def test_an_index_is_moved_with_its_corrections() -> None:
     assert (report["added"], report["statements"], report["failures"]) == (2, 1, [])
     for command in ("documents", "hyperedges", "entities", "retractions"):
         assert run("list", command, "--store", "copy") == run("list", command, "--store", "kb")
-    found = run("index", "bell.md", "town.md", "--store", "copy")
-    assert (found["unchanged"], found["added"]) == (2, 0)
+    result = run("index", "bell.md", "town.md", "--store", "copy")
+    assert (result["unchanged"], result["added"]) == (2, 0)
 
 
 def test_a_line_that_cannot_be_read_is_reported_and_the_exit_code_is_1() -> None:

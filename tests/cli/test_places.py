@@ -15,7 +15,7 @@ def passage(text: str = "text", title: str = "", **place: int | str) -> Passage:
 
 
 @pytest.mark.parametrize(
-    ("found", "title", "words"),
+    ("actual", "title", "words"),
     [
         (
             passage(page=36, heading="9 Reading Excel spreadsheets"),
@@ -29,8 +29,8 @@ def passage(text: str = "text", title: str = "", **place: int | str) -> Passage:
         (passage(), "", "d.pdf"),
     ],
 )
-def test_a_passage_is_named_by_its_document_and_its_place(found: Passage, title: str, words: str) -> None:
-    assert describe_hit(ScoredPassage(found, 1.0, origin=Origin(title))) == words
+def test_a_passage_is_named_by_its_document_and_its_place(actual: Passage, title: str, words: str) -> None:
+    assert describe_hit(ScoredPassage(actual, 1.0, origin=Origin(title))) == words
 
 
 @pytest.mark.parametrize(

@@ -65,17 +65,17 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
 
 
 def measure(run: Run, *arguments: str | Path) -> Any:
-    found = run("eval", *arguments, "--embedder", "hashing:64", "--json")
-    assert found.exit_code == 0, found.output
-    shape = json.loads(found.stdout)
+    result = run("eval", *arguments, "--embedder", "hashing:64", "--json")
+    assert result.exit_code == 0, result.output
+    shape = json.loads(result.stdout)
     assert shape.pop("schema") == 1
     return shape
 
 
-def error_of(found: Result, code: int = 2) -> str:
-    assert found.exit_code == code, found.output
-    assert not found.stdout or set(json.loads(found.stdout)) == {"schema", "error"}
-    return " ".join(found.stderr.split())
+def error_of(result: Result, code: int = 2) -> str:
+    assert result.exit_code == code, result.output
+    assert not result.stdout or set(json.loads(result.stdout)) == {"schema", "error"}
+    return " ".join(result.stderr.split())
 
 
 def test_a_run_that_is_kept_prints_what_its_files_say(run: Run, dataset: Path, tmp_path: Path) -> None:
@@ -134,15 +134,15 @@ def test_a_run_that_was_killed_asks_only_what_is_missing(dataset: Path, tmp_path
     assert len((tmp_path / "kept" / "per_query.jsonl").read_text().splitlines()) == 4
     last = process(99)
     assert last.returncode == 0, last.stderr
-    asked = (tmp_path / "asked.log").read_text().splitlines()
-    assert asked == [f"{name} {question}" for name in ("bm25", "default") for question in FIVE.values()]
+    queries = (tmp_path / "asked.log").read_text().splitlines()
+    assert queries == [f"{name} {question}" for name in ("bm25", "default") for question in FIVE.values()]
     assert [row["retriever"] for row in json.loads(last.stdout)["results"]] == ["bm25", "default"]
 
 
 def test_a_run_of_something_else_is_not_mixed_in(run: Run, dataset: Path) -> None:
     measure(run, "tarn", "--retriever", "bm25", "--out", "kept")
-    found = run("eval", "tarn", "--retriever", "bm25", "-k", "3", "--embedder", "hashing:64", "--out", "kept")
-    assert "holds a run with k = 5, not 3; give another --out for this one" in error_of(found)
+    result = run("eval", "tarn", "--retriever", "bm25", "-k", "3", "--embedder", "hashing:64", "--out", "kept")
+    assert "holds a run with k = 5, not 3; give another --out for this one" in error_of(result)
 
 
 def test_compare_is_a_gate(run: Run, dataset: Path) -> None:
@@ -185,9 +185,9 @@ def test_questions_lead_from_a_folder_to_a_table(run: Run, dataset: Path, tmp_pa
 
 def test_documents_in_which_no_name_leads_anywhere_have_known_items_alone(run: Run, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("The otter closes both of its small round ears whenever it dives for fish.")
-    found = run("bench", "questions", "a.txt", "--out", "own", "--json")
-    assert json.loads(found.stdout)["questions"] == {"known-item": 1, "two-hop": 0}
-    assert "no two-hop questions" in found.stderr
+    result = run("bench", "questions", "a.txt", "--out", "own", "--json")
+    assert json.loads(result.stdout)["questions"] == {"known-item": 1, "two-hop": 0}
+    assert "no two-hop questions" in result.stderr
 
 
 def test_report_writes_what_eval_printed_anew(run: Run, dataset: Path, tmp_path: Path) -> None:
@@ -225,9 +225,9 @@ def test_a_sweep_is_a_run_for_each_value_and_taken_up_again(run: Run, dataset: P
 def test_an_experiment_is_what_its_file_says(run: Run, dataset: Path, tmp_path: Path) -> None:
     plan = 'benchmarks = ["tarn"]\nretrievers = ["hypersu"]\nembedder = "hashing:64"\nout = "runs"\n'
     (tmp_path / "plan.toml").write_text(plan + '[variants.window]\n"segmentation.method" = "window"\n')
-    found = run("bench", "experiment", "plan.toml")
-    assert found.exit_code == 0, found.output
-    assert "## tarn, 3 questions, k = 5" in found.stdout
+    result = run("bench", "experiment", "plan.toml")
+    assert result.exit_code == 0, result.output
+    assert "## tarn, 3 questions, k = 5" in result.stdout
     assert (tmp_path / "runs" / "tarn" / "window" / "results.json").exists()
     (tmp_path / "plan.toml").write_text(plan + "retriever = 1\n")
     message = error_of(run("bench", "experiment", "plan.toml"))
@@ -235,28 +235,28 @@ def test_an_experiment_is_what_its_file_says(run: Run, dataset: Path, tmp_path: 
 
 
 def test_an_ablation_measures_without_each_part(run: Run, dataset: Path) -> None:
-    found = run("bench", "ablate", "tarn", "--retriever", "hypergraphrag", "--embedder", "hashing:64", "--out", "runs")
-    assert found.exit_code == 0, found.output
+    result = run("bench", "ablate", "tarn", "--retriever", "hypergraphrag", "--embedder", "hashing:64", "--out", "runs")
+    assert result.exit_code == 0, result.output
     names = ["as set", "without entities", "without hyperedges", "without passages"]
-    assert [name for name in names if f"| {name} |" in found.stdout] == names
+    assert [name for name in names if f"| {name} |" in result.stdout] == names
     message = error_of(run("bench", "ablate", "tarn", "--retriever", "bm25"))
     assert "retriever is 'bm25'; expected one of hypersu" in message
 
 
 def answer_and_judge(request: Request) -> str:
     """Right about the bell, wrong about all else; one judgement of it all is no JSON, whoever asks."""
-    asked = str(request["messages"][-1]["content"])
-    if '"statements"' in asked:
+    question = str(request["messages"][-1]["content"])
+    if '"statements"' in question:
         return '{"statements": ["x"]}'
-    if "Question: " in asked:
-        return "Ines Moreau [1]." if "bell of Tarn?" in asked else "I do not know."
-    if '{"score": 0}' in asked:
+    if "Question: " in question:
+        return "Ines Moreau [1]." if "bell of Tarn?" in question else "I do not know."
+    if '{"score": 0}' in question:
         return '{"score": 5}'
-    if '"answer_only"' in asked:
+    if '"answer_only"' in question:
         return '{"both": ["x"], "answer_only": [], "reference_only": ["y"]}'
-    if "otters" in asked:
+    if "otters" in question:
         return "It is hard to say."
-    return json.dumps({"correct": "\nInes Moreau.\n" in asked})
+    return json.dumps({"correct": "\nInes Moreau.\n" in question})
 
 
 def test_answers_and_judgements_survive_being_killed_and_are_asked_for_once(
@@ -293,19 +293,19 @@ def test_answers_and_judgements_survive_being_killed_and_are_asked_for_once(
         assert len(server.requests) == len(prompts), "all is there"
     assert people.exit_code == 0, people.output
     assert "50.0* (2 / 3)" in people.stdout
-    found = result["answers"]
-    exact, contained = found["em"]["value"], found["contain_acc"]["value"]
+    actual = result["answers"]
+    exact, contained = actual["em"]["value"], actual["contain_acc"]["value"]
     assert exact == contained == pytest.approx(1 / 3, abs=1e-3), "a citation is no part of an answer"
-    assert found["gpt_acc"] == {"value": 0.5, "counted": 2, "asked": 3, "enough": False}
-    assert (found["graphrag_bench"]["counted"], found["g_e"]["counted"], found["r_s"]["counted"]) == (3, 3, 3)
+    assert actual["gpt_acc"] == {"value": 0.5, "counted": 2, "asked": 3, "enough": False}
+    assert (actual["graphrag_bench"]["counted"], actual["g_e"]["counted"], actual["r_s"]["counted"]) == (3, 3, 3)
     answered = [json.loads(line) for line in (tmp_path / "kept" / "answers.jsonl").read_text().splitlines()]
     cast = next(line for line in answered if line["query_id"] == "q1")
     assert cast["context"] == "Bell of Tarn\nThe Bell of Tarn was cast by Ines Moreau."
     lines = [json.loads(line) for line in (tmp_path / "kept" / "judgements.jsonl").read_text().splitlines()]
     unread = [line for line in lines if line["judge"] == "gpt_acc" and line["value"] is None]
     assert [line["reply"] for line in unread] == ["It is hard to say."] * 3
-    shown = CliRunner().invoke(app, ["bench", "report", str(tmp_path / "kept"), "--out", str(tmp_path / "report")])
-    assert shown.exit_code == 0, shown.output
+    actual = CliRunner().invoke(app, ["bench", "report", str(tmp_path / "kept"), "--out", str(tmp_path / "report")])
+    assert actual.exit_code == 0, actual.output
     tables = (tmp_path / "report" / "tables.md").read_text()
     assert "50.0* (2 / 3)" in tables
     assert "| r_s | gold documents of 3 questions | bm25 |" in tables
@@ -321,17 +321,17 @@ def test_questions_are_answered_side_by_side_and_failures_left_for_the_next_run(
     def reply(request: Request) -> str | RejectionFault:
         if not waiting.acquire(blocking=False):
             together.set()
-        asked = str(request["messages"][-1]["content"])
-        if failing and "otters" in asked:
+        question = str(request["messages"][-1]["content"])
+        if failing and "otters" in question:
             return RejectionFault(400)
         return "Yes." if together.wait(20) else "Alone."
 
     with ScriptedServer(reply) as server:
         environment = {"OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "none"}
         command = ("eval", "tarn", "--retriever", "bm25", "--embedder", "hashing:64", "--out", "kept", "--answers")
-        found = run(*command, "--model", "scripted", **environment)
-        assert found.exit_code == 1, found.output
-        assert "no answer to q3" in found.stderr
+        result = run(*command, "--model", "scripted", **environment)
+        assert result.exit_code == 1, result.output
+        assert "no answer to q3" in result.stderr
         failing = False
         again = run(*command, "--model", "scripted", **environment)
         assert again.exit_code == 0, again.output
@@ -355,14 +355,14 @@ def test_refusal_asks_again_without_gold_and_is_taken_up_where_it_was_killed(
     assert process.returncode == -signal.SIGKILL
     path = tmp_path / "kept" / "without_gold.jsonl"
     assert len(path.read_text().splitlines()) == 2
-    found = run(*command, "--json")
-    assert found.exit_code == 0, found.output
+    actual = run(*command, "--json")
+    assert actual.exit_code == 0, actual.output
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     assert [(line["retriever"], line["query"]["id"]) for line in lines] == [
         (name, id) for name in ("bm25", "default") for id in FIVE
     ]
     assert {passage["document_id"] for line in lines for passage in line["passages"]} == {"isk"}
-    bm25, default = (result["refusal"] for result in json.loads(found.stdout)["results"])
+    bm25, default = (result["refusal"] for result in json.loads(actual.stdout)["results"])
     assert (bm25["criterion"], default["criterion"], bm25["questions"]) == ("score", "relevance", 3)
     assert bm25["refused"] >= 2 / 3, "the Isk says nothing of a bell"
     before = path.read_bytes()
@@ -416,25 +416,27 @@ def test_g_e_is_the_mean_of_seven_dimensions_that_see_the_reasoning_and_of_f1(
     }
 
     def reply(request: Request) -> str:
-        asked = str(request["messages"][-1]["content"])
-        if "<given_answer>" not in asked:
+        question = str(request["messages"][-1]["content"])
+        if "<given_answer>" not in question:
             return "<think>She cast bells.</think> <answer>It is Ines Moreau [1].</answer>"
-        assert "<reasoning>\nShe cast bells.\n</reasoning>\n<given_answer>\nIt is Ines Moreau.\n" in asked
-        return json.dumps({"score": next(score for name, score in points.items() if f"its {name}:" in asked)})
+        assert "<reasoning>\nShe cast bells.\n</reasoning>\n<given_answer>\nIt is Ines Moreau.\n" in question
+        return json.dumps({"score": next(score for name, score in points.items() if f"its {name}:" in question)})
 
     with ScriptedServer(reply) as server:
         environment = {"OPENAI_BASE_URL": server.base_url, "POLYAD_MODEL": "small", "OPENAI_API_KEY": "none"}
         command = ["eval", "tarn", "--retriever", "bm25", "--embedder", "hashing:64", "--out", "kept", "--answers"]
-        found = run(*command, "--judge", "g_e", **environment, POLYAD_ANSWER_PROMPT="think-answer")
-        assert found.exit_code == 0, found.output
+        result = run(*command, "--judge", "g_e", **environment, POLYAD_ANSWER_PROMPT="think-answer")
+        assert result.exit_code == 0, result.output
     assert run("bench", "report", "kept", "--out", "report").exit_code == 0
     lines = (tmp_path / "report" / "tables.md").read_text().splitlines()
     header = next(line for line in lines if "g_e" in line)
     row = lines[lines.index(header) + 2]
-    shown = dict(zip(*([cell.strip() for cell in line.split("|")] for line in (header, row)), strict=True))
-    assert {name: shown[f"g_e.{name}"] for name in points} == {name: f"{10 * each}.0" for name, each in points.items()}
+    outputs = dict(zip(*([cell.strip() for cell in line.split("|")] for line in (header, row)), strict=True))
+    assert {name: outputs[f"g_e.{name}"] for name in points} == {
+        name: f"{10 * each}.0" for name, each in points.items()
+    }
     f1 = 2 * 2 / (4 + 2)  # "it is ines moreau" and "ines moreau" share two words
-    assert shown["g_e"] == f"{100 * (sum(points.values()) / 70 + f1) / 2:.1f}" == "63.3"
+    assert outputs["g_e"] == f"{100 * (sum(points.values()) / 70 + f1) / 2:.1f}" == "63.3"
 
 
 def test_the_report_says_which_tokenizer_and_which_gold_text_were_used(run: Run, dataset: Path, tmp_path: Path) -> None:
@@ -451,11 +453,11 @@ def test_the_report_says_which_tokenizer_and_which_gold_text_were_used(run: Run,
         environment = {"OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "none", "POLYAD_MODEL": "small"}
         environment |= {"POLYAD_LANGUAGE_MODEL_CONCURRENCY": "1", "POLYAD_TOKENIZER": "gpt2.json"}
         command = ["eval", "tarn", "--retriever", "bm25", "--embedder", "hashing:64", "--out", "kept", "--answers"]
-        found = run(*command, "--judge", "r_s", "--json", **environment)
-        assert found.exit_code == 0, found.output
+        result = run(*command, "--judge", "r_s", "--json", **environment)
+        assert result.exit_code == 0, result.output
         (tmp_path / "gpt2.json").write_text((tmp_path / "gpt2.json").read_text() + " ")
         assert "c_rec was judged by 'gpt2.json " in error_of(run(*command, **environment))
-    answers = json.loads(found.stdout)["results"][0]["answers"]
+    answers = json.loads(result.stdout)["results"][0]["answers"]
     # The vocabulary has no other words, which are one token. "Ines - -" has Ines of Ines Moreau, "- Aldby -" has Aldby.
     assert answers["c_rec"]["value"] == (1 / 2 + 1) / 2
     # "Who cast the bell of Tarn?" is - Tarn ?, "Where was Ines Moreau born?" is - Ines Moreau ?.
@@ -469,21 +471,21 @@ def test_the_report_says_which_tokenizer_and_which_gold_text_were_used(run: Run,
 
 def test_judges_are_told_what_the_directory_of_prompts_says(run: Run, dataset: Path, tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
-    told = tmp_path / "mine" / "judge_g_e.md"
-    told.write_text('Rate its {name}. {"score": 0}', encoding="utf-8")
+    path = tmp_path / "mine" / "judge_g_e.md"
+    path.write_text('Rate its {name}. {"score": 0}', encoding="utf-8")
     with ScriptedServer(answer_and_judge) as server:
         environment = {"OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "none", "POLYAD_PROMPTS": "mine"}
         command = ["eval", "tarn", "--retriever", "bm25", "--embedder", "hashing:64", "--out", "kept", "--answers"]
         command += ["--judge", "g_e", "--model", "small"]
-        found = run(*command, **environment)
-        assert found.exit_code == 0, found.output
-        asked = [str(recorded.body["messages"][-1]["content"]) for recorded in server.requests]
-        assert sum('Rate its coherence. {"score": 0}' in one for one in asked) == 3
+        result = run(*command, **environment)
+        assert result.exit_code == 0, result.output
+        questions = [str(recorded.body["messages"][-1]["content"]) for recorded in server.requests]
+        assert sum('Rate its coherence. {"score": 0}' in one for one in questions) == 3
         assert run(*command, **environment).exit_code == 0
-        told.write_text('How is its {name}? {"score": 0}', encoding="utf-8")
+        path.write_text('How is its {name}? {"score": 0}', encoding="utf-8")
         refused = error_of(run(*command, **environment))
         assert "holds a run with prompts = " in refused, "judgements of two prompts are no average"
-        assert len(server.requests) == len(asked)
+        assert len(server.requests) == len(questions)
 
 
 def test_an_experiment_answers_in_each_mode_and_has_that_judged(run: Run, dataset: Path, tmp_path: Path) -> None:
@@ -492,21 +494,21 @@ def test_an_experiment_answers_in_each_mode_and_has_that_judged(run: Run, datase
     (tmp_path / "plan.toml").write_text(plan + modes)
 
     def reply(request: Request) -> str:
-        asked, told = str(request["messages"][-1]["content"]), str(request["messages"][0]["content"])
-        if "JSON array" in told:
+        question, message = str(request["messages"][-1]["content"]), str(request["messages"][0]["content"])
+        if "JSON array" in message:
             return '["x", "Ines Moreau"]'
-        return answer_and_judge(request) if "<given_answer>" in asked else "x [1]."
+        return answer_and_judge(request) if "<given_answer>" in question else "x [1]."
 
     with ScriptedServer(reply) as server:
         environment = {"OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "none"}
         command = ("bench", "experiment", "plan.toml", "--store", "indexes", "--model", "small", "--json")
-        found = run(*command, **environment)
-        assert found.exit_code == 0, found.output
-        asked = len(server.requests)
+        result = run(*command, **environment)
+        assert result.exit_code == 0, result.output
+        request_count = len(server.requests)
         assert {recorded.body["model"] for recorded in server.requests} == {"small", "large"}
-        assert run(*command, **environment).stdout == found.stdout
-        assert len(server.requests) == asked, "all is there"
-    concise, entities = (one["results"][0]["answers"] for one in json.loads(found.stdout)["runs"])
+        assert run(*command, **environment).stdout == result.stdout
+        assert len(server.requests) == request_count, "all is there"
+    concise, entities = (one["results"][0]["answers"] for one in json.loads(result.stdout)["runs"])
     assert "mrr" not in concise
     assert (entities["mrr"]["value"], entities["g_e"]["counted"], concise["r_s"]["counted"]) == (1.0, 3, 3)
     folders = sorted(path.name for path in (tmp_path / "runs" / "tarn").iterdir())
@@ -555,17 +557,17 @@ def test_a_sweep_is_answered_and_judged_and_taken_up_where_it_was_killed(
             "answer.prompt=concise",
             "answer.prompt=think-answer",
         ]
-        found = run(*command, **environment)
-        assert found.exit_code == 0, found.output
-        asked = [recorded.body for recorded in server.requests]
-        assert run(*command, **environment).stdout == found.stdout
-        assert len(server.requests) == len(asked), "all is there"
-    answering = [json.dumps(body["messages"]) for body in asked if body["model"] == "small"]
+        actual = run(*command, **environment)
+        assert actual.exit_code == 0, actual.output
+        questions = [recorded.body for recorded in server.requests]
+        assert run(*command, **environment).stdout == actual.stdout
+        assert len(server.requests) == len(questions), "all is there"
+    answering = [json.dumps(body["messages"]) for body in questions if body["model"] == "small"]
     assert len(answering) == len(set(answering)) == 6, "each question once in each mode"
-    judging = [body for body in asked if body["model"] == "large"]
-    kept = [line for line in lines_of(tmp_path / "runs", "judgements.jsonl") if line["judge"] == "gpt_acc"]
-    assert len(kept) <= len(judging) <= len(kept) + 2, "but for those under way when it was killed"
-    for one in json.loads(found.stdout)["runs"]:
+    judging = [body for body in questions if body["model"] == "large"]
+    remaining = [line for line in lines_of(tmp_path / "runs", "judgements.jsonl") if line["judge"] == "gpt_acc"]
+    assert len(remaining) <= len(judging) <= len(remaining) + 2, "but for those under way when it was killed"
+    for one in json.loads(actual.stdout)["runs"]:
         (result,) = one["results"]
         assert (result["answers"]["r_s"]["counted"], result["answers"]["gpt_acc"]["asked"]) == (3, 3)
     assert "50.0* (2 / 3)" in (tmp_path / "runs" / "report" / "tables.md").read_text()
@@ -576,9 +578,9 @@ def test_an_ablation_is_answered_and_judged(run: Run, dataset: Path, tmp_path: P
     command += ["--answers", "--judge", "gpt_acc"]
     with ScriptedServer(answer_and_judge) as server:
         environment = {"OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "none"}
-        found = run(*command, "--model", "small", "--json", **environment)
-    assert found.exit_code == 0, found.output
-    assert [len(one["results"][0]["answers"]) > 1 for one in json.loads(found.stdout)["runs"]] == [True] * 6
+        result = run(*command, "--model", "small", "--json", **environment)
+    assert result.exit_code == 0, result.output
+    assert [len(one["results"][0]["answers"]) > 1 for one in json.loads(result.stdout)["runs"]] == [True] * 6
     assert len(lines_of(tmp_path / "runs", "answers.jsonl")) == 6 * 3
     naive = tmp_path / "runs" / "tarn" / "without entities, hyperedges and passages"
     answered = [json.loads(line) for line in (naive / "answers.jsonl").read_text().splitlines()]
@@ -605,20 +607,20 @@ def test_judging_that_was_killed_asks_for_no_judgement_that_is_kept(run: Run, da
         before = lines_of(tmp_path / "kept", "judgements.jsonl")
         asked_before = len(server.requests)
         assert run(*judging, **environment).exit_code == 0
-        asked = len(server.requests)
-    kept = lines_of(tmp_path / "kept", "judgements.jsonl")
-    assert len(kept) == len({(one["retriever"], one["query_id"], one["judge"]) for one in kept}) == 2 * 3 * 7
-    assert asked - asked_before == len(kept) - len(before), "what is missing, and nothing else"
+        request_count = len(server.requests)
+    remaining = lines_of(tmp_path / "kept", "judgements.jsonl")
+    assert len(remaining) == len({(one["retriever"], one["query_id"], one["judge"]) for one in remaining}) == 2 * 3 * 7
+    assert request_count - asked_before == len(remaining) - len(before), "what is missing, and nothing else"
     # Each kill loses the four requests under way, and replies that arrived while the last record was being stored.
-    assert asked - sent <= len(kept) + 3 * (4 + 4)
+    assert request_count - sent <= len(remaining) + 3 * (4 + 4)
 
 
 def test_written_questions_lead_from_a_folder_to_a_table_though_killed_half_way(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def writing(request: Request) -> str:
-        asked = str(request["messages"][-1]["content"])
-        facts = asked.split("<facts>")[1].split("</facts>")[0].split()
+        question = str(request["messages"][-1]["content"])
+        facts = question.split("<facts>")[1].split("</facts>")[0].split()
         return json.dumps({"question": f"Of what is it said: {' '.join(facts)}?", "answer": "x"})
 
     folder = Path(sample.__file__).parent / "documents"
@@ -645,13 +647,13 @@ def test_written_questions_lead_from_a_folder_to_a_table_though_killed_half_way(
         )
         assert killed.returncode == -signal.SIGKILL
         assert {path.name for path in (tmp_path / "own").iterdir()} == {"plan.json", "written.jsonl"}
-        found = run(*command, **environment)
-        assert found.exit_code == 0, found.output
+        result = run(*command, **environment)
+        assert result.exit_code == 0, result.output
         prompts = [str(recorded.body["messages"][-1]["content"]) for recorded in server.requests]
         assert len(prompts) <= len(set(prompts)) + 1, "but for the one under way, none was asked for twice"
     kinds = [f"{source}-{number}-hop" for source in ("binary", "n-ary") for number in (1, 2, 3)]
-    assert json.loads(found.stdout)["questions"] == dict(zip(kinds, [1, 0, 0, 3, 2, 1], strict=True))
-    assert "fewer questions than requested: 1 of 3 binary-1-hop, 0 of 2 binary-2-hop" in " ".join(found.stderr.split())
+    assert json.loads(result.stdout)["questions"] == dict(zip(kinds, [1, 0, 0, 3, 2, 1], strict=True))
+    assert "fewer questions than requested: 1 of 3 binary-1-hop, 0 of 2 binary-2-hop" in " ".join(result.stderr.split())
     assert "is not empty" in error_of(run(*command))
     (row,) = measure(run, "own", "--retriever", "bm25")["results"]
     assert row["evidence_recall"]["at_words"]["2000"] > 0.5
@@ -662,22 +664,22 @@ def test_written_questions_lead_from_a_folder_to_a_table_though_killed_half_way(
 
 def test_answers_are_judged_in_pairs_from_the_command_line(run: Run, dataset: Path, tmp_path: Path) -> None:
     def reply(request: Request) -> str:
-        asked = str(request["messages"][-1]["content"])
-        if "<first>" in asked:
-            return json.dumps({"better": "first" if "<first>\nGrounded" in asked else "second"})
-        return "Grounded [1]." if "<passage" in asked else "Guessed."
+        question = str(request["messages"][-1]["content"])
+        if "<first>" in question:
+            return json.dumps({"better": "first" if "<first>\nGrounded" in question else "second"})
+        return "Grounded [1]." if "<passage" in question else "Guessed."
 
     with ScriptedServer(reply) as server:
         environment = {"OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "none"}
         command = ("eval", "tarn", "--retriever", "none,bm25", "--embedder", "hashing:64", "--out", "kept", "--answers")
         assert run(*command, "--model", "small", **environment).exit_code == 0
         judging = ("bench", "compare", "kept", "--pairwise", "verdicts", "--model", "large")
-        found = run(*judging, "--json", **environment)
-        assert found.exit_code == 0, found.output
-        asked = len(server.requests)
+        result = run(*judging, "--json", **environment)
+        assert result.exit_code == 0, result.output
+        request_count = len(server.requests)
         people = run(*judging, **environment)
-        assert len(server.requests) == asked, "all is there"
-    (outcome,) = json.loads(found.stdout)["pairwise"]
+        assert len(server.requests) == request_count, "all is there"
+    (outcome,) = json.loads(result.stdout)["pairwise"]
     assert (outcome["first"], outcome["losses"], outcome["disagreements"], outcome["judged"]) == ("kept:none", 3, 0, 3)
     assert "whose answers are better" in people.stdout
     assert "--pairwise needs a language model" in error_of(run("bench", "compare", "kept", "--pairwise", "verdicts"))

@@ -21,11 +21,15 @@ def settings(folder: Path, toml: str = "", environment: dict[str, str] | None = 
 
 
 def test_nothing_given_means_the_defaults(tmp_path: Path) -> None:
-    found = settings(tmp_path)
-    assert (found.command.retriever, found.command.k, found.command.store) == ("default", None, "")
-    assert found.stages == Settings()
-    assert found.language_model is None
-    assert found.unknown == ()
+    configuration = settings(tmp_path)
+    assert (configuration.command.retriever, configuration.command.k, configuration.command.store) == (
+        "default",
+        None,
+        "",
+    )
+    assert configuration.stages == Settings()
+    assert configuration.language_model is None
+    assert configuration.unknown == ()
 
 
 def test_a_flag_goes_before_the_environment_before_the_file(tmp_path: Path) -> None:
@@ -53,10 +57,10 @@ def test_an_ontology_is_set_by_the_file_the_environment_an_option_or_beside_a_pr
     assert (facts.entity_types, facts.relations) == (("person",), ("owns", "works for"))
     assert (facts.style, facts.strict, facts.examples) == ("paper", False, str(tmp_path / "some" / "ex.md"))
     changes = ['facts.relations=["leads"]', "facts.entity_types=[]", "facts.examples=/elsewhere.md"]
-    found = load({}, environment, tmp_path / "polyad.toml", changes=changes)
-    facts = found.stages.facts
+    configuration = load({}, environment, tmp_path / "polyad.toml", changes=changes)
+    facts = configuration.stages.facts
     assert (facts.entity_types, facts.relations, facts.examples) == ((), ("leads",), "/elsewhere.md")
-    origins = {key: origin for section, key, _, origin in found.values() if section == "facts"}
+    origins = {key: origin for section, key, _, origin in configuration.values() if section == "facts"}
     assert (origins["relations"], origins["strict"]) == ("--set", "POLYAD_FACTS_STRICT")
 
 
@@ -75,18 +79,18 @@ def test_a_language_model_is_set_by_its_name(tmp_path: Path) -> None:
     toml = '[language_model]\nbase_url = "http://localhost:1/v1"\ntimeout = 9\nprompt_price = 0.5\n'
     assert settings(tmp_path, toml).language_model is None
     environment = {"OPENAI_BASE_URL": "http://localhost:2/v1", "OPENAI_API_KEY": "key", "POLYAD_MODEL": "small"}
-    found = settings(tmp_path, toml, environment, model="large").language_model
-    assert found is not None
-    assert (found.model, found.base_url, found.api_key) == ("large", "http://localhost:2/v1", "key")
-    assert (found.timeout, found.prompt_price) == (9.0, 0.5)
+    actual = settings(tmp_path, toml, environment, model="large").language_model
+    assert actual is not None
+    assert (actual.model, actual.base_url, actual.api_key) == ("large", "http://localhost:2/v1", "key")
+    assert (actual.timeout, actual.prompt_price) == (9.0, 0.5)
 
 
 def test_a_variable_of_polyads_own_goes_before_the_general_one(tmp_path: Path) -> None:
-    own, general = "http://localhost:1/v1", "http://localhost:2/v1"
-    environment = {"OPENAI_BASE_URL": general, "POLYAD_LANGUAGE_MODEL_BASE_URL": own, "POLYAD_MODEL": "m"}
-    found = settings(tmp_path, "", environment).language_model
-    assert found is not None
-    assert found.base_url == own
+    name, general = "http://localhost:1/v1", "http://localhost:2/v1"
+    environment = {"OPENAI_BASE_URL": general, "POLYAD_LANGUAGE_MODEL_BASE_URL": name, "POLYAD_MODEL": "m"}
+    actual = settings(tmp_path, "", environment).language_model
+    assert actual is not None
+    assert actual.base_url == name
 
 
 def test_a_blank_variable_counts_as_not_set(tmp_path: Path) -> None:
@@ -185,33 +189,33 @@ ENDPOINT = '[language_model]\nmodel = "m"\nbase_url = "https://elsewhere.example
 RERANKER = '[reranker]\nbase_url = "https://elsewhere.example/v1"\n'
 
 
-def keys_sent(found: Configuration) -> set[str]:
+def keys_sent(configuration: Configuration) -> set[str]:
     """All keys that could go to an endpoint; the OpenAI library would fill in what is empty."""
-    model = found.language_model
+    model = configuration.language_model
     assert model is not None
-    return {model.api_key, found.stages.encoder.api_key, found.stages.reranker.api_key}
+    return {model.api_key, configuration.stages.encoder.api_key, configuration.stages.reranker.api_key}
 
 
 @pytest.mark.parametrize("variable", ["OPENAI_API_KEY", "POLYAD_LANGUAGE_MODEL_API_KEY"])
 def test_a_key_of_the_environment_is_not_for_an_endpoint_that_only_the_file_names(
     tmp_path: Path, variable: str
 ) -> None:
-    found = settings(tmp_path, ENDPOINT, {variable: "sk-own"})
-    assert keys_sent(found) == {"no-key"}
-    assert found.keyless == ("https://elsewhere.example/v1",)
+    configuration = settings(tmp_path, ENDPOINT, {variable: "sk-own"})
+    assert keys_sent(configuration) == {"no-key"}
+    assert configuration.keyless == ("https://elsewhere.example/v1",)
 
 
 def test_the_key_in_the_file_is_for_the_endpoint_in_the_file(tmp_path: Path) -> None:
-    found = settings(tmp_path, ENDPOINT + 'api_key = "sk-file"\n', {"OPENAI_API_KEY": "sk-own"})
-    assert keys_sent(found) == {"sk-file"}
-    assert found.keyless == ()
+    configuration = settings(tmp_path, ENDPOINT + 'api_key = "sk-file"\n', {"OPENAI_API_KEY": "sk-own"})
+    assert keys_sent(configuration) == {"sk-file"}
+    assert configuration.keyless == ()
 
 
 def test_a_flag_confirms_the_endpoint(tmp_path: Path) -> None:
     (tmp_path / "polyad.toml").write_text(ENDPOINT, encoding="utf-8")
-    found = load({}, {"OPENAI_API_KEY": "sk-own"}, tmp_path / "polyad.toml", trusts_endpoint=True)
-    assert found.language_model is not None
-    assert (found.language_model.api_key, found.keyless) == ("sk-own", ())
+    configuration = load({}, {"OPENAI_API_KEY": "sk-own"}, tmp_path / "polyad.toml", trusts_endpoint=True)
+    assert configuration.language_model is not None
+    assert (configuration.language_model.api_key, configuration.keyless) == ("sk-own", ())
 
 
 @pytest.mark.parametrize(
@@ -226,9 +230,9 @@ def test_an_endpoint_that_the_environment_names_too_gets_its_key(
     tmp_path: Path, base_url: str, environment: dict[str, str]
 ) -> None:
     toml = f'[language_model]\nmodel = "m"\nbase_url = "{base_url}"\n'
-    found = settings(tmp_path, toml, {"OPENAI_API_KEY": "sk-own", **environment})
-    assert found.language_model is not None
-    assert (found.language_model.api_key, found.keyless) == ("sk-own", ())
+    configuration = settings(tmp_path, toml, {"OPENAI_API_KEY": "sk-own", **environment})
+    assert configuration.language_model is not None
+    assert (configuration.language_model.api_key, configuration.keyless) == ("sk-own", ())
 
 
 @pytest.mark.parametrize(
@@ -244,9 +248,9 @@ def test_an_endpoint_that_the_environment_names_too_gets_its_key(
 )
 def test_another_scheme_port_or_host_is_another_endpoint(tmp_path: Path, base_url: str) -> None:
     environment = {"OPENAI_API_KEY": "sk-own", "POLYAD_RERANKER_BASE_URL": "https://mine.example/v1"}
-    found = settings(tmp_path, f'[language_model]\nmodel = "m"\nbase_url = "{base_url}"\n', environment)
-    assert found.language_model is not None
-    assert found.language_model.api_key == "no-key"
+    configuration = settings(tmp_path, f'[language_model]\nmodel = "m"\nbase_url = "{base_url}"\n', environment)
+    assert configuration.language_model is not None
+    assert configuration.language_model.api_key == "no-key"
 
 
 @pytest.mark.parametrize("variable", ["OPENAI_API_KEY", "POLYAD_RERANKER_API_KEY"])
@@ -256,16 +260,19 @@ def test_the_reranker_keeps_keys_to_itself_as_well(tmp_path: Path, variable: str
 
 
 def test_without_a_key_there_is_nothing_to_warn_of(tmp_path: Path) -> None:
-    found = settings(tmp_path, ENDPOINT)
-    assert keys_sent(found) == {"no-key"}  # lest the OpenAI library send what else the environment has
-    assert found.keyless == ()
+    configuration = settings(tmp_path, ENDPOINT)
+    assert keys_sent(configuration) == {"no-key"}  # lest the OpenAI library send what else the environment has
+    assert configuration.keyless == ()
 
 
 def test_parameters_of_papers_are_set_by_options_not_by_files(tmp_path: Path) -> None:
     changes = ["hyperretriever_training.rounds=3", "hypersu.use_remainder=false", "hypersu.decay=1"]
-    found = load({}, {}, tmp_path / "none.toml", changes=changes)
-    assert (found.stages.hyperretriever_training.rounds, found.stages.hypersu.use_remainder) == (3, False)
-    listed = {(section, key): (value, origin) for section, key, value, origin in found.values()}
+    configuration = load({}, {}, tmp_path / "none.toml", changes=changes)
+    assert (configuration.stages.hyperretriever_training.rounds, configuration.stages.hypersu.use_remainder) == (
+        3,
+        False,
+    )
+    listed = {(section, key): (value, origin) for section, key, value, origin in configuration.values()}
     assert listed["hyperretriever_training", "rounds"] == (3, "--set")
     assert listed["hypersu", "decay"] == (1.0, "--set")
     for toml in ("[hyperretriever_training]\nrounds = 3", "[hypersu]\nuse_remainder = false"):

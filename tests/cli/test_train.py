@@ -51,7 +51,7 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
+def training_questions(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
     """The questions that each stage of training was given."""
     seen: dict[str, list[str]] = {}
 
@@ -94,15 +94,15 @@ def bells(tmp_path: Path) -> Path:
     return write_benchmark(tmp_path / "bells")
 
 
-def result_of(found: Result, code: int = 0) -> Any:
-    assert found.exit_code == code, found.output
-    return json.loads(found.stdout)
+def result_of(result: Result, code: int = 0) -> Any:
+    assert result.exit_code == code, result.output
+    return json.loads(result.stdout)
 
 
-def error_of(found: Result) -> str:
-    assert found.exit_code == 2, found.output
-    assert not found.stdout or set(json.loads(found.stdout)) == {"schema", "error"}
-    return found.stderr
+def error_of(result: Result) -> str:
+    assert result.exit_code == 2, result.output
+    assert not result.stdout or set(json.loads(result.stdout)) == {"schema", "error"}
+    return result.stderr
 
 
 def texts(parts: Splits, *names: str) -> list[str]:
@@ -118,11 +118,13 @@ def trained(run: Run, folder: Path, *options: str, changes: tuple[str, ...] = FE
 # HyperRetriever
 
 
-def test_each_stage_of_training_is_given_its_own_questions(run: Run, bells: Path, asked: dict[str, list[str]]) -> None:
+def test_each_stage_of_training_is_given_its_own_questions(
+    run: Run, bells: Path, training_questions: dict[str, list[str]]
+) -> None:
     shape = result_of(trained(run, bells))
     parts = split_dataset(load_beir(bells))
     assert [len(part) for part in (parts.train, parts.validation, parts.test)] == [6, 2, 2]
-    assert asked == {
+    assert training_questions == {
         "collect_triples": texts(parts, "train", "validation"),
         "build_examples": texts(parts, "train"),
         "evaluate_held_out": texts(parts, "test"),
@@ -139,13 +141,15 @@ def test_each_stage_of_training_is_given_its_own_questions(run: Run, bells: Path
     assert shape["training"]["datasets"] == ["bells"]
 
 
-def test_a_limit_moves_no_question_to_another_part(run: Run, bells: Path, asked: dict[str, list[str]]) -> None:
+def test_a_limit_moves_no_question_to_another_part(
+    run: Run, bells: Path, training_questions: dict[str, list[str]]
+) -> None:
     first = {query.text for query in load_beir(bells).queries[:8]}
     whole = split_dataset(load_beir(bells))
     result_of(trained(run, bells, "--limit", "8"))
-    assert set(asked["collect_triples"]) == first & set(texts(whole, "train", "validation"))
-    assert set(asked["build_examples"]) == first & set(texts(whole, "train"))
-    assert set(asked["evaluate_held_out"]) == first & set(texts(whole, "test"))
+    assert set(training_questions["collect_triples"]) == first & set(texts(whole, "train", "validation"))
+    assert set(training_questions["build_examples"]) == first & set(texts(whole, "train"))
+    assert set(training_questions["evaluate_held_out"]) == first & set(texts(whole, "test"))
 
 
 def test_a_part_without_questions_is_refused_before_anything_is_done(run: Run, bells: Path, tmp_path: Path) -> None:
@@ -192,9 +196,11 @@ def test_a_folder_that_cannot_be_written_is_refused_before_anything_is_indexed(
     run: Run, bells: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "file").write_text("")
-    found = run("bench", "train", "default", bells, "--to", tmp_path / "file" / "weights", "--store", tmp_path / "kept")
-    assert found.exit_code == 2
-    assert "cannot write into" in found.stderr
+    result = run(
+        "bench", "train", "default", bells, "--to", tmp_path / "file" / "weights", "--store", tmp_path / "kept"
+    )
+    assert result.exit_code == 2
+    assert "cannot write into" in result.stderr
     assert not (tmp_path / "kept").exists()
 
 
@@ -220,8 +226,8 @@ def test_options_set_how_a_scorer_is_fitted(run: Run, bells: Path, tmp_path: Pat
 def test_the_fit_of_a_scorer_is_a_setting(run: Run, bells: Path, tmp_path: Path) -> None:
     values = {"epochs": "2", "batch": "8", "rate": "0.01", "device": "cpu"}
     changes = [part for name, value in values.items() for part in ("--set", f"hyperretriever_training.{name}={value}")]
-    found = run(*changes, "bench", "train", "hyperretriever", bells, "--to", tmp_path / "to", "--quiet")
-    assert found.exit_code == 0, found.output
+    result = run(*changes, "bench", "train", "hyperretriever", bells, "--to", tmp_path / "to", "--quiet")
+    assert result.exit_code == 0, result.output
     written = json.loads((tmp_path / "to" / "hyperretriever.json").read_text(encoding="utf-8"))
     assert len(written["epochs"]) == 2
     other = ("--set", "hyperretriever_training.device=abacus")
@@ -244,10 +250,10 @@ def test_what_is_left_when_training_is_interrupted_is_said(
 
     monkeypatch.setattr(interrupted, interrupt)
     options = ("--to", tmp_path / "to", "--store", tmp_path / "kb", "--quiet")
-    found = run("--set", "hyperretriever_training.epochs=1", "bench", "train", "hyperretriever", bells, *options)
-    assert found.exit_code == 130
-    assert "the documents indexed so far are stored if you gave --store" in found.stderr
-    assert "no weights" not in found.stderr
+    result = run("--set", "hyperretriever_training.epochs=1", "bench", "train", "hyperretriever", bells, *options)
+    assert result.exit_code == 130
+    assert "the documents indexed so far are stored if you gave --store" in result.stderr
+    assert "no weights" not in result.stderr
     assert list((tmp_path / "kb").iterdir())
     assert (tmp_path / "to" / "hyperretriever.safetensors").exists() is written
 
@@ -268,20 +274,20 @@ def test_what_failed_to_index_is_said_and_is_the_exit_code_though_training_goes_
 ) -> None:
     with (bells / "corpus.jsonl").open("a", encoding="utf-8") as corpus:
         corpus.write("\nnot JSON\n")
-    found = run(*FEW_EPOCHS, "bench", "train", scorer, bells, "--to", "weights", "--json")
-    assert found.exit_code == 1
-    assert json.loads(found.stdout)
-    assert "polyad: failed: " in found.stderr
-    assert "corpus.jsonl:31: not JSON" in found.stderr
+    result = run(*FEW_EPOCHS, "bench", "train", scorer, bells, "--to", "weights", "--json")
+    assert result.exit_code == 1
+    assert json.loads(result.stdout)
+    assert "polyad: failed: " in result.stderr
+    assert "corpus.jsonl:31: not JSON" in result.stderr
     assert list(Path("weights").iterdir())
 
 
 def test_an_index_that_holds_other_documents_is_said(run: Run, bells: Path) -> None:
     Path("other.txt").write_text("Otters eat fish.", encoding="utf-8")
     assert run("index", "other.txt", "--store", "kept/bells").exit_code == 0
-    found = run("bench", "train", "default", bells, "--to", "weights", "--store", "kept", "--json")
-    assert "the index of bells also contains 1 other document," in found.stderr
-    result_of(found)
+    result = run("bench", "train", "default", bells, "--to", "weights", "--store", "kept", "--json")
+    assert "the index of bells also contains 1 other document," in result.stderr
+    result_of(result)
 
 
 # Measuring what was trained
@@ -300,9 +306,9 @@ def reword(folder: Path, *numbers: int) -> None:
 
 
 def warned(run: Run, folder: Path, scorer: str, *options: str) -> str:
-    found = run("eval", folder, "--retriever", scorer, "--json", *options)
-    result_of(found)
-    return found.stderr
+    result = run("eval", folder, "--retriever", scorer, "--json", *options)
+    result_of(result)
+    return result.stderr
 
 
 def test_eval_says_how_many_questions_were_trained_on_by_their_texts(run: Run, bells: Path) -> None:
@@ -328,8 +334,8 @@ def test_eval_says_it_of_the_default_retriever_too(run: Run, bells: Path) -> Non
     assert run("bench", "train", "default", bells, "--to", "weights", "--limit", "4", "--quiet").exit_code == 0
     use_trained("default", "weights.tsv")
     assert "the weights of default were trained on 4 of 10 questions" in warned(run, bells, "default")
-    found = run("eval", bells, "--retriever", "default", "--json", "--split", "unseen")
-    assert (result_of(found)["queries"], found.stderr) == (6, "")
+    result = run("eval", bells, "--retriever", "default", "--json", "--split", "unseen")
+    assert (result_of(result)["queries"], result.stderr) == (6, "")
     reword(bells, 0)
     assert "trained on 3 of 10 questions" in warned(run, bells, "default")
     assert warned(run, bells, "bm25") == ""
@@ -361,27 +367,27 @@ def forget(folder: str) -> None:
     path.write_bytes(save(load_file(path), {"recipe": json.dumps(recipe)}))
     path = Path(folder) / "weights.tsv"
     lines = path.read_text(encoding="utf-8").splitlines()
-    kept = [line for line in lines if not line.startswith("# questions: ")]
-    assert len(kept) < len(lines)
-    path.write_text("\n".join(kept), encoding="utf-8")
+    remaining = [line for line in lines if not line.startswith("# questions: ")]
+    assert len(remaining) < len(lines)
+    path.write_text("\n".join(remaining), encoding="utf-8")
 
 
 def test_eval_of_a_part_asks_the_questions_of_that_part(run: Run, bells: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = split_dataset(load_beir(bells))
-    found: list[str] = []
+    results: list[str] = []
     original = HashingEmbedder.encode
 
     def encode(self: HashingEmbedder, texts: Sequence[str], kind: Any) -> Any:
-        found.extend(texts if kind == "query" else ())
+        results.extend(texts if kind == "query" else ())
         return original(self, texts, kind)
 
     monkeypatch.setattr(HashingEmbedder, "encode", encode)
     for name in ("train", "validation", "test"):
         options = ("--retriever", "dense", "--split", name, "--store", "kept", "--json")
         assert result_of(run("eval", bells, *options))["queries"] == len(getattr(whole, name))
-        assert sorted(found) == sorted(texts(whole, name))
-        found.clear()
+        assert sorted(results) == sorted(texts(whole, name))
+        results.clear()
         result_of(run("eval", bells, *options, "--limit", "1"))
-        assert len(found) == 1
-        assert set(found) < set(texts(whole, name))
-        found.clear()
+        assert len(results) == 1
+        assert set(results) < set(texts(whole, name))
+        results.clear()

@@ -40,9 +40,9 @@ def store(tmp_path: Path) -> str:
 @pytest.mark.parametrize("command", ["search", "ask"])
 def test_only_selected_documents_are_found(store: str, where: str, titles: list[str], command: str) -> None:
     arguments = [command, "Who repaired the pump?", "--store", store, "--where", where, "--json"]
-    found = RUNNER.invoke(app, [*arguments, "--min-relevance", "0"])
-    assert found.exit_code == 0, found.output
-    shape = json.loads(found.stdout)
+    result = RUNNER.invoke(app, [*arguments, "--min-relevance", "0"])
+    assert result.exit_code == 0, result.output
+    shape = json.loads(result.stdout)
     hits = shape["hits"] if command == "search" else shape["evidence"]["hits"]
     assert sorted(hit["title"] for hit in hits) == titles
 
@@ -58,15 +58,15 @@ def test_only_selected_documents_are_found(store: str, where: str, titles: list[
     ],
 )
 def test_an_invalid_filter_is_an_error_of_usage(store: str, where: str, message: str) -> None:
-    found = RUNNER.invoke(app, ["search", "pump", "--store", store, "--where", where])
-    assert found.exit_code == 2
-    assert message in " ".join(found.stderr.split())
+    result = RUNNER.invoke(app, ["search", "pump", "--store", store, "--where", where])
+    assert result.exit_code == 2
+    assert message in " ".join(result.stderr.split())
 
 
 def test_a_filter_that_selects_nothing_is_named(store: str) -> None:
-    found = RUNNER.invoke(app, ["search", "pump", "--store", store, "--where", "year > 2030"])
-    assert found.exit_code == 0
-    assert "no document satisfies --where" in found.stderr
+    result = RUNNER.invoke(app, ["search", "pump", "--store", store, "--where", "year > 2030"])
+    assert result.exit_code == 0
+    assert "no document satisfies --where" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -49,9 +49,9 @@ def extractor(request: pytest.FixtureRequest, tmp_path: Path) -> MentionExtracto
 
 
 def test_each_text_has_a_list_of_its_own_mentions(extractor: MentionExtractor) -> None:
-    found = extractor.extract(TEXTS)
-    assert len(found) == len(TEXTS)
-    for text, mentions in zip(TEXTS, found, strict=True):
+    results = extractor.extract(TEXTS)
+    assert len(results) == len(TEXTS)
+    for text, mentions in zip(TEXTS, results, strict=True):
         assert mentions
         assert [text[mention.start : mention.end] for mention in mentions] == [mention.name for mention in mentions]
         assert all(mention.name.strip() and 0 < mention.score <= 100 for mention in mentions)
@@ -65,8 +65,8 @@ def test_mentions_are_ordered_by_their_start(extractor: MentionExtractor) -> Non
 
 def test_a_name_is_found_wherever_it_stands(extractor: MentionExtractor) -> None:
     text = TEXTS[0]
-    found = [mention.start for mention in extractor.extract([text])[0] if mention.name == "Ines Moreau"]
-    assert found == [match.start() for match in re.finditer("Ines Moreau", text)]
+    numbers = [mention.start for mention in extractor.extract([text])[0] if mention.name == "Ines Moreau"]
+    assert numbers == [match.start() for match in re.finditer("Ines Moreau", text)]
 
 
 def test_an_empty_text_has_no_mentions(extractor: MentionExtractor) -> None:

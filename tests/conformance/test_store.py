@@ -206,7 +206,7 @@ def search_text(store: Store, question: str, k: int) -> list[tuple[str, float]]:
     return list(zip(snapshot.ids("passage", rows), scores.tolist(), strict=True))
 
 
-def found(store: Store, question: str, k: int = 10) -> list[str]:
+def search_ids(store: Store, question: str, k: int = 10) -> list[str]:
     return [id for id, _ in search_text(store, question, k)]
 
 
@@ -287,7 +287,7 @@ def test_putting_an_id_again_replaces_all_that_came_from_it(store: Store, open_s
     assert contents(store)["digests"] == {"a": "digest of ('New.',)"}
     assert [list(rows.passage_ids) for rows in stored_rows(store)] == [["a#0000"]]
     assert entity_keys(store) == ["anna"]
-    assert found(store, "old words more") == []
+    assert search_ids(store, "old words more") == []
     with pytest.raises(NotFoundError, match="a#0001"):
         get_all(store, Passage, ["a#0001"])
 
@@ -332,8 +332,8 @@ def test_reading_what_is_not_there_names_it(store: Store) -> None:
 def test_reading_keeps_the_order_and_the_repetitions_asked_for(store: Store) -> None:
     for number in range(1200):  # more than is bound to one statement
         store.put(indexed(f"d{number}", f"text {number}", members={0: [Member(f"entity {number}")]}))
-    wanted = [f"d{number}" for number in range(1199, -1, -1)] + ["d7"]
-    assert [document.id for document in get_all(store, Document, wanted)] == wanted
+    expected = [f"d{number}" for number in range(1199, -1, -1)] + ["d7"]
+    assert [document.id for document in get_all(store, Document, expected)] == expected
     keys = [f"entity {number}" for number in range(1199, -1, -1)]
     assert [entity.key for entity in get_all(store, Entity, keys)] == keys
 
@@ -354,7 +354,7 @@ def test_a_put_that_fails_half_way_leaves_the_earlier_state(store: Store) -> Non
             store.put(broken(indexed(id, "Other words.", "More of them.", members={0: [Member("other")]})))
     assert contents(store) == before
     assert get_version(store) == version
-    assert found(store, "other words") == []
+    assert search_ids(store, "other words") == []
     store.put(indexed("b", "Bob."))  # and the store still works
     assert list(get_digests(store)) == ["a", "b"]
 
@@ -464,11 +464,11 @@ def act(store: Store, actions: Actions) -> None:
 
 def passages_by_document(store: Store) -> dict[str, list[int]]:
     """The numbers of each document's passages, in the order of their ids."""
-    found: dict[str, list[tuple[str, int]]] = {}
+    results: dict[str, list[tuple[str, int]]] = {}
     for rows in stored_rows(store):
         for owner, id, number in zip(rows.document_ids, rows.passage_ids, rows.passage_numbers.tolist(), strict=True):
-            found.setdefault(owner, []).append((id, number))
-    return {owner: [number for _, number in sorted(own)] for owner, own in found.items()}
+            results.setdefault(owner, []).append((id, number))
+    return {owner: [number for _, number in sorted(items)] for owner, items in results.items()}
 
 
 class Mirror:
@@ -591,8 +591,8 @@ def test_known_passages_equal_what_was_put(store: Store) -> None:
     }
     document = indexed("a", "Anna left Rome.", "Nothing is named.", members=members)
     store.put(document)
-    known = find_passages_by_digest(store, ["digest of Nothing is named.", "unknown", "digest of Anna left Rome."])
-    assert {digest: flattened(passage) for digest, passage in known.items()} == {
+    names = find_passages_by_digest(store, ["digest of Nothing is named.", "unknown", "digest of Anna left Rome."])
+    assert {digest: flattened(passage) for digest, passage in names.items()} == {
         passage.digest: flattened(passage) for passage in document.passages
     }
 
@@ -606,8 +606,8 @@ def test_known_passages_keep_their_hyperedges_in_order(store: Store) -> None:
         for n in range(1500)
     )
     store.put(replace(document, passages=(replace(passage, hyperedges=many),)))
-    known = find_passages_by_digest(store, [passage.digest])[passage.digest]
-    assert [item.hyperedge.text for item in known.hyperedges] == [f"fact {n}" for n in range(1500)]
+    other_passage = find_passages_by_digest(store, [passage.digest])[passage.digest]
+    assert [item.hyperedge.text for item in other_passage.hyperedges] == [f"fact {n}" for n in range(1500)]
 
 
 def test_a_passage_that_two_documents_share_is_known_while_one_of_them_is_there(store: Store) -> None:
@@ -659,11 +659,11 @@ def test_any_text_and_span_comes_back_as_it_was_put(store: Store, text: str, dat
 
     assert get_all(store, Document, ["a"]) == [document.document]
     assert get_all(store, Hyperedge, [edge.id]) == [edge]
-    known = find_passages_by_digest(store, [passage.digest])[passage.digest]
-    assert flattened(known) == flattened(replace(passage, hyperedges=edges))
+    other_passage = find_passages_by_digest(store, [passage.digest])[passage.digest]
+    assert flattened(other_passage) == flattened(replace(passage, hyperedges=edges))
     assert get_all(store, Entity, [text])[0].name == text
     store.remove(["a"])
-    assert found(store, text) == []
+    assert search_ids(store, text) == []
 
 
 def test_control_characters_in_a_text_end_nothing(store: Store) -> None:
@@ -675,10 +675,10 @@ def test_control_characters_in_a_text_end_nothing(store: Store) -> None:
     assert flattened(find_passages_by_digest(store, ["digest of " + text])["digest of " + text]) == flattened(
         document.passages[0]
     )
-    assert found(store, "after end") == ["a#0000"]
+    assert search_ids(store, "after end") == ["a#0000"]
     assert get_all(store, Entity, ["n\x00m"])[0].name == "N\x00M"
     store.remove(["a"])
-    assert found(store, "before after end") == []
+    assert search_ids(store, "before after end") == []
 
 
 def test_vectors_come_back_bit_for_bit(store: Store) -> None:
@@ -749,8 +749,8 @@ def test_rows_come_as_documents_did_and_agree_with_the_ids(store: Store) -> None
     for numbers in (rows.passage_numbers, rows.hyperedge_numbers):
         assert (np.diff(numbers) > 0).all()
     for id, text, stored in zip(rows.passage_ids, rows.texts, rows.passage_vectors, strict=True):
-        said = text.split("\n")[1]
-        assert stored.tolist() == vector(int(id[-4:]), len(said)).tolist()
+        reply = text.split("\n")[1]
+        assert stored.tolist() == vector(int(id[-4:]), len(reply)).tolist()
     id_of = dict(zip(rows.passage_numbers.tolist(), rows.passage_ids, strict=True))
     for edge, passage in zip(rows.hyperedge_ids, rows.passage_of_hyperedge.tolist(), strict=True):
         assert edge.startswith(id_of[passage] + "/")
@@ -789,11 +789,11 @@ def test_rows_of_some_documents_are_theirs_alone(store: Store) -> None:
     assert [id for rows in some for id in rows.document_ids] == [f"d{number:03}" for number in range(100, 850)]
     keys = {number: key for rows in some for number, key in rows.entity_keys.items()}
     assert sorted(keys.values()) == sorted([*(f"e{number}" for number in range(100, 850)), "all"])
-    known = sorted(keys)[200]
+    count = sorted(keys)[200]
     with store.read_transaction() as transaction:
-        later = list(transaction.rows(documents[100:850], known))
+        later = list(transaction.rows(documents[100:850], count))
     assert {number: key for rows in later for number, key in rows.entity_keys.items()} == {
-        number: key for number, key in keys.items() if number > known
+        number: key for number, key in keys.items() if number > count
     }
     assert [rows.incidence_entity.tolist() for rows in later] == [rows.incidence_entity.tolist() for rows in some]
 
@@ -889,8 +889,8 @@ def test_search_finds_by_words_of_text_and_title_best_first(store: Store) -> Non
     store.put(replace(indexed("a", "A long text about many other things, and once about a lighthouse.")))
     store.put(indexed("b", "Lighthouse, lighthouse."))
     store.put(indexed("lamp", "Nothing of the kind."))
-    assert found(store, "Where is the LIGHTHOUSE?") == ["b#0000", "a#0000"]
-    assert found(store, "lamp") == ["lamp#0000"]  # the title
+    assert search_ids(store, "Where is the LIGHTHOUSE?") == ["b#0000", "a#0000"]
+    assert search_ids(store, "lamp") == ["lamp#0000"]  # the title
     scores = [score for _, score in search_text(store, "lighthouse", 5)]
     assert scores == sorted(scores, reverse=True)
     assert scores[0] > scores[1]
@@ -910,32 +910,32 @@ def test_a_passage_has_a_title_of_its_own(store: Store) -> None:
     ]
     assert [one.passage.title for one in get_document_passages(store, ["works"])] == ["Works / Pumps", "Works / Valves"]
     assert get_all(store, Document, ["works"])[0].title == item.document.title
-    assert found(store, "valves") == ["works#0001"]
+    assert search_ids(store, "valves") == ["works#0001"]
     store.remove(["works"])
-    assert found(store, "valves") == []
+    assert search_ids(store, "valves") == []
     assert contents(store) == before
 
 
 def test_search_matches_inflected_and_accented_forms(store: Store) -> None:
     store.put(indexed("a", "The cafés were closing."))
-    assert found(store, "cafe closes") == ["a#0000"]
+    assert search_ids(store, "cafe closes") == ["a#0000"]
 
 
 def test_search_breaks_ties_by_id_even_where_they_are_cut_off(store: Store) -> None:
     ids = [f"d{number:02}" for number in range(40)]
     for id in reversed(ids):
         store.put(replace(indexed(id, "The same words."), document=Document(id, "", "The same words.")))
-    assert found(store, "same words", k=3) == ["d00#0000", "d01#0000", "d02#0000"]
-    assert found(store, "same words", k=40) == [f"{id}#0000" for id in ids]
+    assert search_ids(store, "same words", k=3) == ["d00#0000", "d01#0000", "d02#0000"]
+    assert search_ids(store, "same words", k=40) == [f"{id}#0000" for id in ids]
 
 
 def test_search_finds_chinese_japanese_and_korean_by_parts_of_a_run(store: Store) -> None:
     store.put(indexed("zh", "东京塔是东京的电视塔。"))
     store.put(indexed("ja", "京都は日本の都市です。"))
     store.put(indexed("ko", "서울특별시는 한국의 수도이다."))
-    assert found(store, "东京塔在哪里？") == ["zh#0000"]
-    assert found(store, "日本の首都") == ["ja#0000"]
-    assert found(store, "한국의") == ["ko#0000"]
+    assert search_ids(store, "东京塔在哪里？") == ["zh#0000"]
+    assert search_ids(store, "日本の首都") == ["ja#0000"]
+    assert search_ids(store, "한국의") == ["ko#0000"]
 
 
 @pytest.mark.parametrize(
@@ -963,7 +963,7 @@ def test_search_finds_chinese_japanese_and_korean_by_parts_of_a_run(store: Store
 def test_no_question_is_taken_for_a_query_language(store: Store, question: str) -> None:
     store.put(indexed("a", "Near and not: a lighthouse."))
     store.put(indexed("b", "Words."))
-    hits = found(store, question)
+    hits = search_ids(store, question)
     assert ("a#0000" in hits) == any(word in question.lower() for word in ("lighthouse", "near", "not", "and"))
 
 
@@ -979,7 +979,7 @@ def test_words_of_removed_and_replaced_documents_are_forgotten(store: Store) -> 
 
 def test_a_question_of_stop_words_alone_is_still_looked_for(store: Store) -> None:
     store.put(indexed("a", "To be or not to be."))
-    assert found(store, "to be") == ["a#0000"]
+    assert search_ids(store, "to be") == ["a#0000"]
 
 
 # What is derived and what was spent
@@ -1154,7 +1154,7 @@ def test_threads_may_write_side_by_side(store: Store) -> None:
         list(pool.map(write, range(4)))
     assert len(get_digests(store)) == 40
     assert entity_keys(store) == sorted([*(f"e{n}" for n in range(15) if n % 3), "shared"])
-    assert len(found(store, "words", k=100)) == 40
+    assert len(search_ids(store, "words", k=100)) == 40
 
 
 def test_a_closed_store_says_so(open_store: Opener) -> None:

@@ -55,10 +55,10 @@ def test_the_compose_file_follows_the_published_schema() -> None:
 def test_the_build_copies_only_files_that_its_context_contains() -> None:
     ignored = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
     sources = [source for name, arguments in list_instructions() if name == "COPY" for source in arguments.split()[:-1]]
-    own = [source for source in sources if not source.startswith(("--", "/"))]
-    assert own
-    assert all((ROOT / source).exists() for source in own)
-    assert {f"!{source}" for source in own} == {line for line in ignored if line.startswith("!")}
+    names = [source for source in sources if not source.startswith(("--", "/"))]
+    assert names
+    assert all((ROOT / source).exists() for source in names)
+    assert {f"!{source}" for source in names} == {line for line in ignored if line.startswith("!")}
 
 
 def test_the_server_does_not_run_as_root() -> None:

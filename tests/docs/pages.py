@@ -30,7 +30,7 @@ class Step:
     """One command, or block of Python, of a page: what it says it prints, what it does print, and how it ends."""
 
     command: str
-    shown: str
+    output: str
     printed: str
     code: int
 
@@ -59,11 +59,11 @@ def _run_blocks(
             path.write_text(text, encoding="utf-8")
         elif language == "console":
             for part in re.split(r"^\$ ", text, flags=re.M)[1:]:
-                command, _, shown = part.partition("\n")
+                command, _, output = part.partition("\n")
                 if command.startswith("polyad serve "):
-                    yield Step(command, shown, servers.enter_context(_serve(command)), 0)
+                    yield Step(command, output, servers.enter_context(_serve(command)), 0)
                 else:
-                    yield Step(command, shown, *_command(command, server, monkeypatch))
+                    yield Step(command, output, *_command(command, server, monkeypatch))
         elif language == "python":
             printed = io.StringIO()
             with contextlib.redirect_stdout(printed):
@@ -106,5 +106,5 @@ def _command(command: str, server: ScriptedServer, monkeypatch: pytest.MonkeyPat
         shutil.copyfile(*arguments)
         return "", 0
     assert name == "polyad", f"{command!r}: only polyad, export, rm, mkdir and cp are run here"
-    found = CliRunner().invoke(app, arguments, env={"COLUMNS": "100"})
-    return found.stdout, found.exit_code
+    result = CliRunner().invoke(app, arguments, env={"COLUMNS": "100"})
+    return result.stdout, result.exit_code

@@ -71,5 +71,5 @@ def test_a_page_runs_from_the_top_and_prints_what_it_shows(
     assert steps
     for step in steps:
         assert step.code == 0, f"{page}: {step.command}\n{step.printed}"
-        if step.shown:
-            assert masked(step.printed) == masked(step.shown), f"{page}: {step.command}\n{step.printed}"
+        if step.output:
+            assert masked(step.printed) == masked(step.output), f"{page}: {step.command}\n{step.printed}"

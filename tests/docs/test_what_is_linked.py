@@ -51,16 +51,16 @@ def test_every_module_and_attribute_that_is_named_can_be_imported(page: str) -> 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_every_setting_in_a_table_of_sections_or_in_an_example_exists(page: str) -> None:
-    known = _types()
+    names = _types()
     missing = []
     for block in re.findall(r"```toml\n(.*?)```", text_of(page), re.DOTALL):
         for section, value in tomllib.loads(block).items():
             if section == "project":  # of a package of the reader's
                 continue
             keys = [(section, key) for key in value] if isinstance(value, dict) else [("", section)]
-            missing += [key for key in keys if key[1] not in known.get(key[0], ())]
+            missing += [key for key in keys if key[1] not in names.get(key[0], ())]
     for section, keys in re.findall(r"^\| `(\w+)` \| (`.*) \|$", text_of(page), re.MULTILINE):
         if section in get_sections():
             named_keys = re.findall(r"`([a-z_]+)(?: = [^`]*)?`", re.sub(r"\(.*?\)", "", keys))
-            missing += [(section, key) for key in named_keys if key not in known[section]]
+            missing += [(section, key) for key in named_keys if key not in names[section]]
     assert not missing

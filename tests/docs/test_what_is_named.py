@@ -77,10 +77,10 @@ def test_the_tree_has_every_folder() -> None:
 def test_the_files_that_a_page_names_are_there(page: Path) -> None:
     inline = re.sub(r"```.*?```", "", text(page), flags=re.S)
     for name in re.findall(r"`([\w./*-]+\.(?:py|md|yml|txt))`", inline):
-        told = Path(name)
-        if told.name not in EXAMPLES and told.stem not in PROMPT_NAMES and told.parts[0] not in {"handbook", "notes"}:
-            there = (page.parent / told).exists() or any(any((ROOT / top).rglob(name)) for top in TOPS)
-            assert there or (ROOT / told).exists(), f"{page.name} names {name}"
+        path = Path(name)
+        if path.name not in EXAMPLES and path.stem not in PROMPT_NAMES and path.parts[0] not in {"handbook", "notes"}:
+            there = (page.parent / path).exists() or any(any((ROOT / top).rglob(name)) for top in TOPS)
+            assert there or (ROOT / path).exists(), f"{page.name} names {name}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())

@@ -113,10 +113,10 @@ def test_an_unknown_model_is_a_configuration_error(name: str, monkeypatch: pytes
 
 
 def test_an_unknown_model_is_an_error_at_once_where_the_hub_cannot_be_reached(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[tuple[str, int]] = []
+    questions: list[tuple[str, int]] = []
 
     def unreachable(address: tuple[str, int], timeout: float) -> None:
-        asked.append(address)
+        questions.append(address)
         raise OSError("Network is unreachable")
 
     monkeypatch.setattr(socket, "create_connection", unreachable)
@@ -125,7 +125,7 @@ def test_an_unknown_model_is_an_error_at_once_where_the_hub_cannot_be_reached(mo
     with pytest.raises(ConfigurationError, match="cannot be loaded"):
         SentenceTransformerEmbedder("nobody/no-such-model")
     assert time.monotonic() - started < 30, "the library of the hub tries for over a minute"
-    assert asked == [("huggingface.co", 443)]
+    assert questions == [("huggingface.co", 443)]
 
 
 def test_a_folder_that_holds_no_model_is_a_configuration_error(tmp_path: Path) -> None:
@@ -212,18 +212,18 @@ def test_a_question_does_not_wait_for_all_the_texts_of_another_thread(
     embedder: SentenceTransformerEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     forward, submit = embedder._forward, embedder._workers.submit
-    begun, asked, order = threading.Event(), threading.Event(), []
+    begun, event, order = threading.Event(), threading.Event(), []
 
     def forward_when_both_are_there(windows: Sequence[list[int]], length: int, rows: int) -> FloatArray:
         begun.set()
-        assert asked.wait(60)
+        assert event.wait(60)
         order.append(len(windows) == 1)
         return forward(windows, length, rows)
 
     def submit_and_tell(*arguments: Any) -> Future[FloatArray]:
         future = submit(*arguments)
         if threading.current_thread() is asking:
-            asked.set()
+            event.set()
         return future
 
     monkeypatch.setattr(embedder, "_forward", forward_when_both_are_there)

@@ -21,10 +21,10 @@ QUESTION = "Who cast the Bell of Tarn?"
 
 
 def reply(request: Request) -> str:
-    asked = json.dumps(request)
-    if '"entities"' in asked:
+    question = json.dumps(request)
+    if '"entities"' in question:
         return '{"entities": ["Bell of Tarn"]}'
-    return '{"clues": ["the bell\'s maker"]}' if '"clues"' in asked else "Ines Moreau [1]."
+    return '{"clues": ["the bell\'s maker"]}' if '"clues"' in question else "Ines Moreau [1]."
 
 
 def engine_at(directory: Path, server: ScriptedServer, *, seed: int = 0, reply_cache: bool = True) -> Engine:
@@ -41,9 +41,9 @@ def test_an_answer_reports_all_calls_those_for_names_and_clues_too(tmp_path: Pat
     with ScriptedServer(reply) as server, engine_at(tmp_path / "kb", server) as engine:
         engine.index_documents(DOCUMENTS)
         for retriever in ("hypergraphrag", "hypersu"):
-            asked = len(server.requests)
+            request_count = len(server.requests)
             usage = engine.ask(f"{QUESTION} ({retriever})", retriever=retriever).usage
-            assert usage.calls == len(server.requests) - asked == 2
+            assert usage.calls == len(server.requests) - request_count == 2
             assert engine.ask(f"{QUESTION} ({retriever})", retriever=retriever).usage.calls == 0, "all recalled"
 
 
@@ -59,8 +59,8 @@ def test_what_nothing_recalled_would_cost_is_known_beside_what_was_spent(tmp_pat
 
 
 def test_without_the_reply_cache_each_run_asks_anew_and_keeps_what_it_got(tmp_path: Path) -> None:
-    said = iter(["first [1].", "second [1]."])
-    with ScriptedServer(lambda _: next(said)) as server:
+    replies = iter(["first [1].", "second [1]."])
+    with ScriptedServer(lambda _: next(replies)) as server:
         for reply_cache in (True, False, True):
             with engine_at(tmp_path / "kb", server, reply_cache=reply_cache) as engine:
                 engine.index_documents(DOCUMENTS)
@@ -104,9 +104,9 @@ def test_eval_reports_what_a_question_costs_when_nothing_is_recalled_beside_what
         environment = {"OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "k"}
         results = []
         for _ in range(2):
-            found = CliRunner().invoke(app, [*command, "--embedder", "hashing:16"], env=environment)
-            assert found.exit_code == 0, found.output
-            results.append(json.loads(found.stdout)["results"][0])
+            result = CliRunner().invoke(app, [*command, "--embedder", "hashing:16"], env=environment)
+            assert result.exit_code == 0, result.output
+            results.append(json.loads(result.stdout)["results"][0])
     first, second = results
     assert first["llm_tokens_per_query"] == first["llm_tokens_uncached_per_query"] > 0
     assert second["llm_tokens_per_query"] == 0

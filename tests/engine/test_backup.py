@@ -88,7 +88,7 @@ def test_replies_that_were_paid_for_are_copied_too(tmp_path: Path) -> None:
     with open_engine(tmp_path / "kb", language_model=model) as engine:
         engine.index_documents([write_document(3)])
         engine.ask(QUESTION)
-        asked = len(model.prompts)
+        request_count = len(model.prompts)
         files = engine.back_up(tmp_path / "backup").files
     assert files == (str(tmp_path / "backup"), str(tmp_path / "backup.replies"))
     (tmp_path / "restored").mkdir()
@@ -96,7 +96,7 @@ def test_replies_that_were_paid_for_are_copied_too(tmp_path: Path) -> None:
     shutil.copyfile(files[1], tmp_path / "restored" / "replies.sqlite")
     with open_engine(tmp_path / "restored", language_model=model) as engine:
         assert engine.ask(QUESTION).text == "Ines Moreau [1]."
-    assert len(model.prompts) == asked, "the reply was stored"
+    assert len(model.prompts) == request_count, "the reply was stored"
 
 
 def test_nothing_is_overwritten_without_force_and_never_the_index_itself(tmp_path: Path) -> None:

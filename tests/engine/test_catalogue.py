@@ -54,7 +54,7 @@ def test_facts_given_as_data_stay_facts_when_they_are_indexed_again_without_nami
     facts.write_text(line("book", FACTS["book"]) + "\n" + corrected, encoding="utf-8")
     report = engine.index([facts])
     assert (report.counts.unchanged, report.counts.updated, report.failures) == (1, 1, ())
-    assert [found.roles["gift"] for found in engine.catalogue.roles({"recipient": "Dora"})] == [("Pen",)]
+    assert [result.roles["gift"] for result in engine.catalogue.roles({"recipient": "Dora"})] == [("Pen",)]
 
 
 def test_whether_two_entities_meet(engine: Engine) -> None:
@@ -70,8 +70,8 @@ def test_an_unknown_entity_and_none_at_all_are_errors(engine: Engine) -> None:
 
 
 def test_bound_roles_give_the_others(engine: Engine) -> None:
-    (found,) = engine.catalogue.roles({"giver": "Alice", "gift": "Pen"}, ["recipient"])
-    assert found.roles == {"recipient": ("Carol",)}
+    (role_binding,) = engine.catalogue.roles({"giver": "Alice", "gift": "Pen"}, ["recipient"])
+    assert role_binding.roles == {"recipient": ("Carol",)}
 
 
 def test_the_command_prints_facts_with_their_roles(store: Path) -> None:
@@ -80,7 +80,7 @@ def test_the_command_prints_facts_with_their_roles(store: Path) -> None:
     assert fact["roles"]["gift"] == ["Book"]
     assert "recipient: Bob" in CliRunner().invoke(app, by_role).stdout
     by_entity = CliRunner().invoke(app, ["facts", "Bob", "Alice", "--store", str(store), "--json"])
-    assert [found["id"] for found in json.loads(by_entity.stdout)["facts"]] == ["book#0000/000"]
+    assert [result["id"] for result in json.loads(by_entity.stdout)["facts"]] == ["book#0000/000"]
     assert "nothing found" in CliRunner().invoke(app, ["facts", "Bob", "Carol", "--store", str(store)]).stdout
 
 
@@ -96,15 +96,15 @@ def test_the_command_takes_one_role_for_several_entities(store: Path) -> None:
 
 
 def test_when_nothing_has_the_roles_the_command_says_which_ones_there_are(store: Path) -> None:
-    found = CliRunner().invoke(app, ["facts", "--role", "Giver=Alice", "--role", "gift=Zoe", "--store", str(store)])
-    assert found.exit_code == 0
-    assert "nothing found" in found.stdout
-    assert "'Alice' has the role giver in this index" in found.stderr
-    assert "'Zoe' has no role in this index" in found.stderr
+    result = CliRunner().invoke(app, ["facts", "--role", "Giver=Alice", "--role", "gift=Zoe", "--store", str(store)])
+    assert result.exit_code == 0
+    assert "nothing found" in result.stdout
+    assert "'Alice' has the role giver in this index" in result.stderr
+    assert "'Zoe' has no role in this index" in result.stderr
 
 
 @pytest.mark.parametrize("arguments", [[], ["Bob", "--role", "giver=Alice"], ["--role", "giver"]])
 def test_a_question_that_makes_no_sense_is_refused(store: Path, arguments: list[str]) -> None:
-    found = CliRunner().invoke(app, ["facts", *arguments, "--store", str(store)])
-    assert found.exit_code == 2
-    assert "expected" in found.output
+    result = CliRunner().invoke(app, ["facts", *arguments, "--store", str(store)])
+    assert result.exit_code == 2
+    assert "expected" in result.output

@@ -60,8 +60,8 @@ def test_threads_that_search_side_by_side_find_what_one_finds(engine: Engine, na
     engine.index_documents(map(document, range(30)))
     alone = list(engine.search(QUESTION, retriever=name).passages)
     with ThreadPoolExecutor(6) as pool:
-        found = list(pool.map(lambda _: engine.search(QUESTION, retriever=name).passages, range(24)))
-    assert [list(hits) for hits in found] == [alone] * 24
+        results = list(pool.map(lambda _: engine.search(QUESTION, retriever=name).passages, range(24)))
+    assert [list(hits) for hits in results] == [alone] * 24
 
 
 @pytest.mark.parametrize("name", sorted({*OFFLINE} - {"none"}))
@@ -93,9 +93,9 @@ def test_a_search_beside_a_writer_gives_sound_evidence(engine: Engine, name: str
 def test_what_was_counted_before_everything_was_replaced_is_counted_anew(engine: Engine) -> None:
     for edition in range(4):
         engine.index_documents(document(number, edition) for number in range(20))
-        found = engine.search(QUESTION, retriever="default")
-        assert is_sound(found)
-        assert found.hyperedges, "of common entities, which are counted"
+        evidence = engine.search(QUESTION, retriever="default")
+        assert is_sound(evidence)
+        assert evidence.hyperedges, "of common entities, which are counted"
 
 
 def test_a_search_sees_what_was_indexed_before_it(engine: Engine) -> None:
@@ -103,8 +103,8 @@ def test_a_search_sees_what_was_indexed_before_it(engine: Engine) -> None:
         engine.index_documents([document(number)])
         assert len(engine.search(QUESTION, 100, retriever="dense").passages) == number + 1
     engine.remove(["d03"])
-    found = engine.search(QUESTION, 100, retriever="dense").passages
-    assert [hit.passage.document_id for hit in found if hit.passage.document_id == "d03"] == []
+    passages = engine.search(QUESTION, 100, retriever="dense").passages
+    assert [hit.passage.document_id for hit in passages if hit.passage.document_id == "d03"] == []
 
 
 def test_a_search_sees_what_another_engine_indexed(engine: Engine, tmp_path: Path) -> None:

@@ -146,12 +146,12 @@ def select_ids(where: Filter) -> list[str]:
 def list_passages_shown(evidence: Evidence) -> set[str]:
     """Return the ids of all passages that anything in the evidence comes from."""
     entities = [scored.entity for scored in evidence.entities]
-    shown = {scored.passage.id for scored in evidence.passages}
-    shown |= {scored.hyperedge.passage_id for scored in evidence.hyperedges}
+    outputs = {scored.passage.id for scored in evidence.passages}
+    outputs |= {scored.hyperedge.passage_id for scored in evidence.hyperedges}
     for entity in [*entities, *(member for scored in evidence.hyperedges for member in scored.members)]:
-        shown |= {line.removeprefix("said by ") for line in entity.description.splitlines()}
-        shown |= {entity.type} - {""}
-    return shown
+        outputs |= {line.removeprefix("said by ") for line in entity.description.splitlines()}
+        outputs |= {entity.type} - {""}
+    return outputs
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

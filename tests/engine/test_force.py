@@ -249,10 +249,13 @@ def test_a_method_that_is_named_replaces_the_others(mixed: Path) -> None:
 
 
 def test_facts_given_in_memory_are_tuples_and_stay_so(tmp_path: Path) -> None:
-    given = Document("t", "", "Ines Moreau cast it.", arguments=(Argument("maker", "Ines Moreau"),))
+    document = Document("t", "", "Ines Moreau cast it.", arguments=(Argument("maker", "Ines Moreau"),))
     prose = Document("p", "", "The Bell of Tarn hangs in Corven Tower.")
     with open_engine(tmp_path / "kb") as engine:
-        for counts in (engine.index_documents([given, prose]).counts, engine.index_documents([prose, given]).counts):
+        for counts in (
+            engine.index_documents([document, prose]).counts,
+            engine.index_documents([prose, document]).counts,
+        ):
             assert counts.failures == ()
             assert engine.catalogue.statistics().kinds == {HyperedgeKind.TUPLE: 1, HyperedgeKind.SEMANTIC_UNIT: 1}
         assert counts.unchanged == 2
@@ -263,11 +266,11 @@ def fact(text: str) -> str:
 
 
 def test_indexing_again_asks_anew_and_keeps_what_is_there_until_the_new_is(tmp_path: Path, folder: Path) -> None:
-    said = [fact("Ada met Bo.")]
-    model = ScriptedLanguageModel(lambda _: said[0])
+    replies = [fact("Ada met Bo.")]
+    model = ScriptedLanguageModel(lambda _: replies[0])
     with open_engine(tmp_path / "kb", model) as engine:
         engine.index("docs", method="facts")
-        said[0] = fact("Ada wrote to Bo.")
+        replies[0] = fact("Ada wrote to Bo.")
         assert engine.index("docs").counts.unchanged == 3
         assert len(model.prompts) == 3
         assert engine.index("docs/a.txt", force=True).counts.updated == 1
@@ -279,13 +282,13 @@ def test_indexing_again_asks_anew_and_keeps_what_is_there_until_the_new_is(tmp_p
         assert engine.index(["docs/b.txt"], force=True).counts.updated == 1
         assert engine.index([], force=True).counts.updated == 3
         assert {edge.text for edge in engine.catalogue.hyperedges()} == {"Ada wrote to Bo."}
-        said[0] = "I cannot help with that."
+        replies[0] = "I cannot help with that."
         report = engine.index("docs", force=True)
         assert len(report.failures) == 3
         assert {edge.text for edge in engine.catalogue.hyperedges()} == {"Ada wrote to Bo."}, (
             "kept until there are others"
         )
-        said[0] = fact("Ada left Bo.")
+        replies[0] = fact("Ada left Bo.")
         assert engine.index("docs").counts.updated == 3, "the next run tries once more"
         assert {edge.text for edge in engine.catalogue.hyperedges()} == {"Ada left Bo."}
 
@@ -295,18 +298,18 @@ def test_indexing_again_that_was_stopped_goes_on_and_then_begins_anew(
     tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, batch: int
 ) -> None:
     monkeypatch.setattr("polyad.indexing.indexer.BATCH_CHARACTERS", batch)
-    asked: list[Prompt] = []
+    prompts: list[Prompt] = []
     says, stops_at = ["Ada met Bo."], [0]
 
     def reply(prompt: Prompt) -> str:
-        asked.append(prompt)
-        if len(asked) == stops_at[0]:
+        prompts.append(prompt)
+        if len(prompts) == stops_at[0]:
             raise KeyboardInterrupt
         return fact(says[0])
 
     def run(paths: list[str], stop: int = 0) -> int:
         """How many times the model was asked."""
-        asked.clear()
+        prompts.clear()
         stops_at[0] = stop
         with open_engine(tmp_path / "kb", ScriptedLanguageModel(reply)) as engine:
             if stop:
@@ -314,7 +317,7 @@ def test_indexing_again_that_was_stopped_goes_on_and_then_begins_anew(
                     engine.index(paths, force=True)
             else:
                 assert engine.index(paths, force=True).is_complete
-            return len(asked)
+            return len(prompts)
 
     with open_engine(tmp_path / "kb", ScriptedLanguageModel(reply)) as engine:
         engine.index("docs", method="facts")

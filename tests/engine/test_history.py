@@ -136,8 +136,8 @@ def test_the_command_prints_the_last_changes(tmp_path: Path) -> None:
         engine.index_documents([BELL, TOWER], now=NOW)
         engine.remove("tower", now=NOW)
     runner = CliRunner()
-    shown = runner.invoke(app, ["log", "--store", str(tmp_path)])
-    assert shown.stdout.splitlines() == [
+    result = runner.invoke(app, ["log", "--store", str(tmp_path)])
+    assert result.stdout.splitlines() == [
         f"{TIME}  remove   1 document, 1 passage, 1 hyperedge",
         f"{TIME}  index    2 documents, 2 passages, 2 hyperedges",
     ]

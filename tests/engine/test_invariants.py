@@ -79,8 +79,10 @@ def run(*arguments: str) -> tuple[int, dict[str, list[dict[str, str]]]]:
 
 def search() -> list[Evidence]:
     with open_engine(Path("kb")) as engine:
-        found = [engine.search(QUESTION, retriever=name) for name in ("default", "bm25", "hypersu", "hypergraphrag")]
-    return [replace(one, timings=Timings()) for one in found]
+        evidence_list = [
+            engine.search(QUESTION, retriever=name) for name in ("default", "bm25", "hypersu", "hypergraphrag")
+        ]
+    return [replace(one, timings=Timings()) for one in evidence_list]
 
 
 def change(*statements: str, file: str = FILE_NAME, reseal: str = "") -> None:
@@ -197,9 +199,9 @@ def test_a_damaged_document_is_named_with_the_command_that_indexes_it_again(
     code, report = run("--repair")
     assert code == 2, "a contribution of a document is never deleted"
     assert {one["source"] for one in report["remaining"]} == {"d03.md"}
-    shown = CliRunner().invoke(app, ["check", "--store", "kb"])
+    result = CliRunner().invoke(app, ["check", "--store", "kb"])
     for command in ("polyad index --force d03.md --store kb", "polyad remove d03.md --store kb"):
-        if command in shown.stdout:
+        if command in result.stdout:
             again = CliRunner().invoke(app, command.split()[1:])
             assert again.exit_code == 0, again.output
     assert CliRunner().invoke(app, ["index", "d03.md", "--store", "kb"]).exit_code == 0
@@ -217,8 +219,8 @@ def test_an_incidence_without_its_entity_names_its_document(folder: Path) -> Non
 
 def test_a_damaged_document_without_a_file_can_be_removed(folder: Path) -> None:
     change("UPDATE passage SET text = 'x' WHERE id LIKE 'fact#%'")
-    shown = CliRunner().invoke(app, ["check", "--store", "kb"])
-    assert "remove and index again: polyad remove fact --store kb" in shown.stdout
+    result = CliRunner().invoke(app, ["check", "--store", "kb"])
+    assert "remove and index again: polyad remove fact --store kb" in result.stdout
     assert CliRunner().invoke(app, ["remove", "fact", "--store", "kb"]).exit_code == 0
     assert run()[0] == 0
 

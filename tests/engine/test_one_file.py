@@ -30,14 +30,14 @@ def index_of(directory: Path, documents: int) -> Path:
 
 def steps(directory: Path) -> int:
     """Of SQLite's machine, to learn what there is and what came from one file."""
-    taken = [0]
+    selection = [0]
     with closing(SqliteStore.open(directory)) as store, store._database.reading() as connection:
-        connection.set_progress_handler(lambda: taken.__setitem__(0, taken[0] + 1), 1)
+        connection.set_progress_handler(lambda: selection.__setitem__(0, selection[0] + 1), 1)
         assert get_kinds(store) == {HyperedgeKind.SEMANTIC_UNIT}
         assert list(get_sources(store, ["shelf/3.txt"])) == ["shelf/3.txt"]
         assert get_document_kinds(store, [HyperedgeKind.FACT]) == {}
         connection.set_progress_handler(None, 1)
-    return taken[0]
+    return selection[0]
 
 
 def test_what_is_asked_before_and_after_takes_no_longer_in_a_larger_index(tmp_path: Path) -> None:
@@ -54,10 +54,10 @@ def test_nothing_is_counted_and_no_source_of_another_place_is_read(
     def noted(
         transaction: SqliteReadTransaction, record_type: type[StoredDocument], ids: list[str] | None = None
     ) -> dict[str, StoredDocument]:
-        found = get(transaction, record_type, ids) if ids is not None else get(transaction, record_type)
+        results = get(transaction, record_type, ids) if ids is not None else get(transaction, record_type)
         if record_type is StoredDocument:
-            read.extend(found)
-        return found
+            read.extend(results)
+        return results
 
     monkeypatch.setattr(SqliteReadTransaction, "get", noted)
     monkeypatch.delattr(RelationalReadTransaction, "count")
@@ -80,9 +80,11 @@ def test_sources_are_those_of_files_of_their_records_and_of_folders_alone(tmp_pa
 
 
 def test_the_documents_of_other_kinds_are_known_among_many(tmp_path: Path) -> None:
-    given = Document("fact", "", "", arguments=(Argument("lender", "Ann"), Argument("item", "Boat")), relation="loan")
+    document = Document(
+        "fact", "", "", arguments=(Argument("lender", "Ann"), Argument("item", "Boat")), relation="loan"
+    )
     with Engine.open(index_of(tmp_path, 5), embedder=EMBEDDER) as engine:
-        engine.index_documents([given])
+        engine.index_documents([document])
     with closing(SqliteStore.open(tmp_path)) as store:
         assert get_kinds(store) == {HyperedgeKind.SEMANTIC_UNIT, HyperedgeKind.TUPLE}
         assert get_document_kinds(store, [HyperedgeKind.TUPLE]) == {"fact": HyperedgeKind.TUPLE}

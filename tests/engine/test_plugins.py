@@ -125,8 +125,8 @@ def test_a_package_adds_a_retriever_a_reader_an_embedder_and_a_store(site: Path)
     assert (indexed.returncode, indexed.stderr) == (0, "")
     assert json.loads(indexed.stdout)["added"] == 2
     assert (site.parent / "kb" / "box").is_dir()
-    found = polyad(site, "search", "anything", "--retriever", "longest", "-k", "1", "--json")
-    (hit,) = json.loads(found.stdout)["hits"]
+    process = polyad(site, "search", "anything", "--retriever", "longest", "-k", "1", "--json")
+    (hit,) = json.loads(process.stdout)["hits"]
     assert (hit["text"], hit["title"], hit["score"]) == ("The Bell of Tarn is old.", "A bell", 0.75)
     assert json.loads(polyad(site, "stats", "--json").stdout)["settings"]["embedder"] == "tarn:short"
 
@@ -193,9 +193,9 @@ def test_a_broken_package_is_one_warning_and_the_rest_works(site: Path) -> None:
     for name, line in lines.items():
         assert f"of cracked{name[-1]} 0.1 cannot be used: " in line
         assert reasons[name] in line
-    asked = polyad(site, "search", "otters", "--store", "kb", "--retriever", "crack3")
-    assert asked.returncode == 2
-    assert "retriever 'crack3' of cracked3 0.1 cannot be used" in asked.stderr
+    process = polyad(site, "search", "otters", "--store", "kb", "--retriever", "crack3")
+    assert process.returncode == 2
+    assert "retriever 'crack3' of cracked3 0.1 cannot be used" in process.stderr
     rows = json.loads(polyad(site, "plugins", "--json").stdout)["plugins"]
     assert {row["name"] for row in rows if not row["sound"]} == reasons.keys()
 

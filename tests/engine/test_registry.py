@@ -116,8 +116,8 @@ def test_a_language_model_is_opened_by_its_name_or_its_settings(
     with ScriptedServer(cite_first_passage) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.base_url if is_named else "http://127.0.0.1:1/v1")
         monkeypatch.setenv("OPENAI_API_KEY", "secret")
-        given = "org/chat" if is_named else LanguageModelSettings(model="org/chat", base_url=server.base_url)
-        with Engine.open(tmp_path, embedder="hashing:8", language_model=given) as engine:
+        value = "org/chat" if is_named else LanguageModelSettings(model="org/chat", base_url=server.base_url)
+        with Engine.open(tmp_path, embedder="hashing:8", language_model=value) as engine:
             engine.index_documents([Document("bell", "Bell", "The Bell of Tarn was cast by Ines Moreau.")])
             answer = engine.ask("Who cast the bell?")
     assert answer.text == "The Bell of Tarn was cast by Ines Moreau [1]."

@@ -59,31 +59,31 @@ def manual(tmp_path: Path, embedder: SentenceTransformerEmbedder) -> Engine:
     return engine
 
 
-@pytest.mark.parametrize("given", [3, DenseRetriever])
-def test_what_is_no_retriever_is_refused_by_name(small_engine: Engine, given: Any) -> None:
+@pytest.mark.parametrize("value", [3, DenseRetriever])
+def test_what_is_no_retriever_is_refused_by_name(small_engine: Engine, value: Any) -> None:
     with pytest.raises(ConfigurationError, match=r"the retriever is .*; expected a name, one of default"):
-        small_engine.search("otters", retriever=given)
+        small_engine.search("otters", retriever=value)
     with pytest.raises(ConfigurationError, match="the retriever is "):
-        small_engine.snapshot(given)
+        small_engine.snapshot(value)
 
 
 @pytest.mark.parametrize("method", ["", "semantic-units"])
 def test_what_is_no_document_is_refused_by_its_place(tmp_path: Path, method: str) -> None:
-    given: Any = [Document("bell", "Bell", "The bell hangs in the tower."), 1]
+    values: Any = [Document("bell", "Bell", "The bell hangs in the tower."), 1]
     with Engine.open(tmp_path / "kb", embedder="hashing:16") as engine:
         with pytest.raises(ConfigurationError, match=r"documents\[1\] is 1; expected a polyad\.Document"):
-            engine.index_documents(given, method=method)
+            engine.index_documents(values, method=method)
         with pytest.raises(ConfigurationError, match=r"documents is Document\(.*; expected an iterable"):
-            engine.index_documents(given[0], method=method)
+            engine.index_documents(values[0], method=method)
 
 
 @pytest.mark.parametrize("retriever", sorted({*RETRIEVERS} - NEED_LANGUAGE_MODEL - {"none"}))
 def test_every_retrievers_passages_become_hits(manual: Engine, retriever: str) -> None:
-    found = manual.search(QUESTION, 4, retriever=retriever)
-    shown = " ".join(hit.passage.text.lower() for hit in found.passages)
-    assert shown.count("before it is started") == 1
-    assert max(shown.count(words) for words in ("below the limit", "otters live")) <= 1
-    hits = [hit for hit in found.passages if hit.passage.document_id.startswith("manual")]
+    evidence = manual.search(QUESTION, 4, retriever=retriever)
+    output = " ".join(hit.passage.text.lower() for hit in evidence.passages)
+    assert output.count("before it is started") == 1
+    assert max(output.count(words) for words in ("below the limit", "otters live")) <= 1
+    hits = [hit for hit in evidence.passages if hit.passage.document_id.startswith("manual")]
     assert 1 <= len(hits) <= 3
     for hit in hits:
         assert hit.passage.text.lower() == MANUAL[hit.passage.start : hit.passage.end].lower()
@@ -91,18 +91,18 @@ def test_every_retrievers_passages_become_hits(manual: Engine, retriever: str) -
     best = next(hit for hit in hits if "bled" in hit.passage.text.lower())
     assert best.excerpt is not None
     assert "bled" in best.excerpt.text.lower()
-    for scored in found.hyperedges:
+    for scored in evidence.hyperedges:
         edge = scored.hyperedge
-        (own,) = (hit for hit in found.passages if hit.passage.id == edge.passage_id)
-        assert own.passage.text[edge.start : edge.end] == edge.text
+        (passage,) = (hit for hit in evidence.passages if hit.passage.id == edge.passage_id)
+        assert passage.passage.text[edge.start : edge.end] == edge.text
 
 
 def test_measurements_see_passages_as_they_are_ranked(manual: Engine) -> None:
-    found = manual.search(QUESTION, 5, retriever="dense", merge=False)
+    evidence = manual.search(QUESTION, 5, retriever="dense", merge=False)
     bare = retrievers["dense"].make(manual.components).retrieve(Query(QUESTION, 5), manual.snapshot("dense"))
-    assert replace(found, timings=bare.timings) == bare
-    assert len({hit.passage.id for hit in found.passages}) == 5
-    assert all((hit.copies, hit.excerpt) == ((), None) for hit in found.passages)
+    assert replace(evidence, timings=bare.timings) == bare
+    assert len({hit.passage.id for hit in evidence.passages}) == 5
+    assert all((hit.copies, hit.excerpt) == ((), None) for hit in evidence.passages)
 
 
 @pytest.mark.parametrize("retriever", ["default", "hypersu", "dense"])
@@ -125,8 +125,8 @@ def test_a_search_embeds_its_question_once_and_asks_for_one_snapshot(
         return snapshots[-1]
 
     monkeypatch.setattr(SnapshotProvider, "get_current", looked)
-    found = manual.search(QUESTION, 4, retriever=retriever)
-    assert found.passages[0].excerpt is not None
+    evidence = manual.search(QUESTION, 4, retriever=retriever)
+    assert evidence.passages[0].excerpt is not None
     assert (encoded.count(QUESTION), len(snapshots)) == (1, 1)
 
 
@@ -145,11 +145,11 @@ def test_what_a_search_took_counts_that_it_saw_what_was_new(manual: Engine, monk
 @pytest.mark.parametrize("retriever", ["default", "dense", "bm25"])
 @pytest.mark.parametrize("words", [10, 50, 200])
 def test_a_budget_of_words_holds(manual: Engine, retriever: str, words: int) -> None:
-    found = manual.search(QUESTION, max_words=words, retriever=retriever)
-    assert 0 < sum(count_words(hit.passage.text.replace(" … ", " ")) for hit in found.passages) <= words
+    evidence = manual.search(QUESTION, max_words=words, retriever=retriever)
+    assert 0 < sum(count_words(hit.passage.text.replace(" … ", " ")) for hit in evidence.passages) <= words
     # The sentence that answers has 9 words; the one before it, which names the pump, has more than 10.
     answering = "bled before it is started" if words == 10 else "pump"
-    assert answering in found.passages[0].passage.text.lower()
+    assert answering in evidence.passages[0].passage.text.lower()
 
 
 class Reversing:
@@ -166,9 +166,9 @@ def test_a_reranker_orders_what_was_found(
     manual: Engine, tmp_path: Path, embedder: SentenceTransformerEmbedder
 ) -> None:
     with Engine.open(tmp_path / "kb", embedder=embedder, reranker=Reversing()) as engine:
-        found = engine.search(QUESTION, 2, retriever="dense", merge=False)
+        evidence = engine.search(QUESTION, 2, retriever="dense", merge=False)
         everything = engine.search(QUESTION, 7, retriever="dense", merge=False)
-    assert [hit.passage.id for hit in found.passages] == [hit.passage.id for hit in everything.passages[:2]]
+    assert [hit.passage.id for hit in evidence.passages] == [hit.passage.id for hit in everything.passages[:2]]
     texts = [
         f"{hit.passage.title}\n{hit.passage.text}" if hit.passage.title else hit.passage.text
         for hit in everything.passages
@@ -254,7 +254,9 @@ def test_an_index_whose_vectors_lie_in_cells_is_searched_in_them_and_says_so(
     for nprobe in (0, 1):
         settings = Settings(nearest=NearestSettings(exact_up_to=0, clusters_from=0, nprobe=nprobe))
         with Engine.open(tmp_path / "kb", embedder=embedder, settings=settings) as engine:
-            found = engine.search(question, 3, retriever=retriever)
-            said = engine.catalogue.statistics().settings["nearest"]
-        assert said.startswith("approximate, finds 1.000 of the nearest 40 of passages, 1.000 of"), "of those of 6, all"
-        assert replace(found, timings=Timings()) == expected
+            evidence = engine.search(question, 3, retriever=retriever)
+            reply = engine.catalogue.statistics().settings["nearest"]
+        assert reply.startswith("approximate, finds 1.000 of the nearest 40 of passages, 1.000 of"), (
+            "of those of 6, all"
+        )
+        assert replace(evidence, timings=Timings()) == expected

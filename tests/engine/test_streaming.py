@@ -43,14 +43,14 @@ class Speaking(ScriptedLanguageModel):
 
     def __init__(self, fails: bool = False) -> None:
         super().__init__([])
-        self.said: list[str] = []
+        self.messages: list[str] = []
         self.lets = threading.Semaphore(0)
         self.fails = fails
 
     def stream(self, prompt: Prompt, on_text: Callable[[str], None]) -> Reply:
         for word in WORDS:
             assert self.lets.acquire(timeout=30)
-            self.said.append(word)
+            self.messages.append(word)
             on_text(word)
         if self.fails:
             raise LanguageModelError("it fell silent")
@@ -95,11 +95,11 @@ def engine(tmp_path: Path, embedder: Counting, model: Speaking) -> Iterator[Engi
 def test_an_answer_comes_piece_by_piece_and_then_whole(engine: Engine, model: Speaking) -> None:
     stream = engine.stream(QUESTION, retriever="dense")
     pieces = []
-    assert model.said == [], "nothing is written before the first piece is asked for"
+    assert model.messages == [], "nothing is written before the first piece is asked for"
     for number, _ in enumerate(WORDS[:2], 1):
         model.lets.release()
         pieces.append(next(stream))
-        assert len(model.said) == number
+        assert len(model.messages) == number
     model.lets.release(2)
     pieces += stream
     assert "".join(pieces) == stream.answer.text == "Ines Moreau cast it [1]."
@@ -114,7 +114,7 @@ def test_a_stream_that_is_closed_asks_for_no_more(engine: Engine, model: Speakin
     model.lets.release(3)
     with pytest.raises(ValueError, match="closed before its answer was whole"):
         _ = stream.answer
-    assert len(model.said) == 2, "the second piece told it that nobody reads on"
+    assert len(model.messages) == 2, "the second piece told it that nobody reads on"
 
 
 def test_what_the_model_fails_with_is_raised_where_the_pieces_are_read(tmp_path: Path) -> None:
@@ -134,11 +134,11 @@ def test_many_questions_find_what_each_finds_alone(engine: Engine, retriever: st
     questions = [document.title for document in SIX_DOCUMENTS]
     together = engine.search_many(questions, 2, retriever=retriever)
     alone = [engine.search(question, 2, retriever=retriever) for question in questions]
-    assert [plain(found) for found in together] == [plain(found) for found in alone]
+    assert [plain(result) for result in together] == [plain(result) for result in alone]
 
 
-def plain(found: Evidence) -> Evidence:
-    return replace(found, timings=Timings(), notes={})
+def plain(evidence: Evidence) -> Evidence:
+    return replace(evidence, timings=Timings(), notes={})
 
 
 def test_many_questions_are_embedded_in_one_batch(engine: Engine, embedder: Counting) -> None:
@@ -169,28 +169,28 @@ class First:
 def test_a_retriever_may_be_given_or_made_of_the_engines_models(engine: Engine) -> None:
     made = engine.search(QUESTION, 2, retriever=First())
     assert (made.retriever, len(made.passages)) == ("first", 2)
-    asked = []
-    row = RetrieverSpec(lambda models: asked.append(models.embedder.name) or First())  # type: ignore[func-returns-value]
+    questions = []
+    row = RetrieverSpec(lambda models: questions.append(models.embedder.name) or First())  # type: ignore[func-returns-value]
     assert engine.search(QUESTION, 2, retriever=row).passages == made.passages
     engine.search(QUESTION, 2, retriever=row)
-    assert asked == ["hashing:32"], "it is made once"
+    assert questions == ["hashing:32"], "it is made once"
 
 
 def test_the_verbs_can_be_awaited(engine: Engine, model: Speaking) -> None:
     async def work() -> tuple[Evidence, list[Evidence], str, Answer, int]:
         asynchronous = AsyncEngine(engine)
         await asynchronous.index_documents([Document("elm", "Elm", "An elm is a tree.")])
-        found, many = await asyncio.gather(
+        result, many = await asyncio.gather(
             asynchronous.search("elm", 1, retriever="bm25"), asynchronous.search_many(["elm"], 1, retriever="bm25")
         )
         model.lets.release(9)
         stream = asynchronous.stream(QUESTION, retriever="dense")
         text = "".join([piece async for piece in stream])
-        return found, many, text, await stream.answer(), asynchronous.catalogue.statistics().documents
+        return result, many, text, await stream.answer(), asynchronous.catalogue.statistics().documents
 
-    found, many, text, answer, documents = asyncio.run(work())
-    assert [hit.passage.document_id for hit in found.passages] == ["elm"]
-    assert [plain(one) for one in many] == [plain(found)]
+    evidence, many, text, answer, documents = asyncio.run(work())
+    assert [hit.passage.document_id for hit in evidence.passages] == ["elm"]
+    assert [plain(one) for one in many] == [plain(evidence)]
     assert text == answer.text == "".join(WORDS)
     assert documents == 7
 
@@ -230,4 +230,4 @@ def test_a_stream_whose_reader_is_cancelled_is_closed(engine: Engine, model: Spe
         model.lets.release(3)
 
     asyncio.run(work())
-    assert len(model.said) < len(WORDS)
+    assert len(model.messages) < len(WORDS)

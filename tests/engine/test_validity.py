@@ -86,9 +86,9 @@ def test_a_language_model_may_state_when_a_fact_holds(tmp_path: Path) -> None:
 
 def test_the_index_records_when_it_learnt_each_version_of_a_document(engine: Engine) -> None:
     later = datetime(2025, 1, 1, tzinfo=UTC)
-    kept, changed = Document("kept", "", "Ines Moreau came."), Document("changed", "", "Jonas Stone came.")
-    engine.index_documents([kept, changed], now=NOW)
-    engine.index_documents([kept, Document("changed", "", "Jonas Stone left.")], now=later)
+    remaining, changed = Document("kept", "", "Ines Moreau came."), Document("changed", "", "Jonas Stone came.")
+    engine.index_documents([remaining, changed], now=NOW)
+    engine.index_documents([remaining, Document("changed", "", "Jonas Stone left.")], now=later)
     recorded = {id: engine.catalogue.origin(id).recorded for id in ("kept", "changed")}
     assert recorded == {"kept": "2024-05-17T12:30:00+00:00", "changed": "2025-01-01T00:00:00+00:00"}
     engine.corrections.retract(entity="Ines Moreau", reason="wrong", now=later)
@@ -152,9 +152,9 @@ def test_a_search_as_of_a_day_equals_one_in_an_index_of_what_held_then(
     with open_index(folder / "all", facts) as whole, open_index(folder / "then", held) as alone:
         for retriever in RETRIEVERS:
             for question in QUESTIONS:
-                found = whole.search(question, 5, retriever=retriever, as_of=noon(day))
+                evidence = whole.search(question, 5, retriever=retriever, as_of=noon(day))
                 expected = alone.search(question, 5, retriever=retriever, as_of=noon(day))
-                assert replace(found, timings=Timings(), notes={}) == replace(expected, timings=Timings(), notes={})
+                assert replace(evidence, timings=Timings(), notes={}) == replace(expected, timings=Timings(), notes={})
 
 
 def test_an_expired_document_is_not_searched_unless_its_time_is_named(engine: Engine) -> None:
@@ -223,8 +223,8 @@ def test_saved_intervals_are_read_by_the_next_process(tmp_path: Path, monkeypatc
         expected = {day: list_ids(first.search(QUESTIONS[0], 20, as_of=noon(day))) for day in range(1, LAST_DAY)}
     monkeypatch.setattr(MappedSnapshot, "empty", None)  # so that nothing can be built from the store
     with Engine.open(tmp_path / "kb", embedder=EMBEDDER, create=False) as second:
-        found = {day: list_ids(second.search(QUESTIONS[0], 20, as_of=noon(day))) for day in range(1, LAST_DAY)}
-    assert found == expected
+        results = {day: list_ids(second.search(QUESTIONS[0], 20, as_of=noon(day))) for day in range(1, LAST_DAY)}
+    assert results == expected
 
 
 def test_dates_and_recorded_times_survive_an_export(engine: Engine, tmp_path: Path) -> None:

@@ -210,14 +210,14 @@ def test_a_document_whose_extraction_fails_three_times_is_stored_without_facts_a
 
     with ScriptedServer(reply) as server:
         report = index(url, server)
-        asked = sum("Anna 7 " in json.dumps(request.body) for request in server.requests)
+        request_count = sum("Anna 7 " in json.dumps(request.body) for request in server.requests)
         with open_engine(tmp_path / "kb", server) as engine:
             alone = engine.index("files", method="facts")
         failures = {failure.id: failure.reason for failure in report.failures}
         assert failures == {failure.id: failure.reason for failure in alone.failures}
         assert "files/7.txt#0000" in failures
         assert contents(url) == contents(tmp_path / "kb")
-        assert asked >= 3
+        assert request_count >= 3
         before = len(server.requests)
         assert {failure.id for failure in index(url, server).failures} == failures.keys()
         assert len(server.requests) > before, "the next run asks again about the passage"

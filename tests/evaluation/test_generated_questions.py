@@ -32,13 +32,13 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
 
 def test_known_items_leave_words_of_a_sentence_out_and_name_its_passage(engine: Engine) -> None:
     made = generate_questions(engine, 10)
-    known = {question.gold: question.text for question in made.questions if question.kind == KNOWN_ITEM}
-    assert known.keys() == {("bell#0000",), ("moreau#0000",), ("aldby#0000",)}, "no copies, and nothing short"
-    said = normalize_words(known["bell#0000",].partition('"')[2].replace("_", " "))
+    names = {question.gold: question.text for question in made.questions if question.kind == KNOWN_ITEM}
+    assert names.keys() == {("bell#0000",), ("moreau#0000",), ("aldby#0000",)}, "no copies, and nothing short"
+    replies = normalize_words(names["bell#0000",].partition('"')[2].replace("_", " "))
     sentence = normalize_words(DOCUMENTS[0].text)
-    assert len(sentence) / 3 <= len(said) < len(sentence)
+    assert len(sentence) / 3 <= len(replies) < len(sentence)
     left = iter(sentence)
-    assert all(word in left for word in said), "what is left is in its order"
+    assert all(word in left for word in replies), "what is left is in its order"
 
 
 def test_two_hops_lead_from_a_sentence_to_the_passage_about_the_name_left_out(engine: Engine) -> None:

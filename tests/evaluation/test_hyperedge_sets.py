@@ -33,18 +33,18 @@ def dataset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def judge(request: Request) -> str:
     """Grade each quality; of two sets, prefer the one of more hyperedges."""
-    asked = str(request["messages"][-1]["content"])
-    if "<first>" not in asked:
-        return json.dumps({"score": next(grade for name, grade in GRADES.items() if f"its {name}:" in asked)})
-    first, second = (asked.split(f"<{name}>")[1].split("</")[0] for name in ("first", "second"))
+    question = str(request["messages"][-1]["content"])
+    if "<first>" not in question:
+        return json.dumps({"score": next(grade for name, grade in GRADES.items() if f"its {name}:" in question)})
+    first, second = (question.split(f"<{name}>")[1].split("</")[0] for name in ("first", "second"))
     return json.dumps({"better": "first" if first.count("\n- ") > second.count("\n- ") else "second"})
 
 
 def run(server: ScriptedServer, *command: str) -> Result:
     environment = {"OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "none", "POLYAD_MODEL": "scripted"}
-    found = CliRunner().invoke(app, command, env=environment)
-    assert found.exit_code == 0, found.output
-    return found
+    result = CliRunner().invoke(app, command, env=environment)
+    assert result.exit_code == 0, result.output
+    return result
 
 
 def test_hyperedges_of_the_gold_passage_are_graded_and_two_constructions_compared(dataset: Path) -> None:

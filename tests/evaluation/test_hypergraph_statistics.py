@@ -36,16 +36,23 @@ def engine(tmp_path: Path) -> Engine:
 
 
 def test_a_hypergraph_is_counted(engine: Engine) -> None:
-    found = compute_statistics(engine.catalogue)
+    hypergraph_statistics = compute_statistics(engine.catalogue)
     hyperedges = engine.catalogue.hyperedges()
     joined = engine.catalogue.incidences([one.id for one in hyperedges])
     members = {id: {one.entity_key for one in incidences} for id, incidences in joined.items()}
-    assert (found.hyperedges, found.entities) == (len(hyperedges), len(set().union(*members.values())))
-    assert compute_mean(found.arity) * found.hyperedges == sum(map(len, members.values()))
-    assert compute_mean(found.degree) * found.entities == pytest.approx(sum(map(len, members.values())))
-    assert found.arity[2] == 1  # the bell and its maker
-    assert sum(sentences * count for sentences, count in found.sentences.items()) == 4
-    assert found.words == sum(len(text.split()) for text in WITH_ENTITIES.values())
+    assert (hypergraph_statistics.hyperedges, hypergraph_statistics.entities) == (
+        len(hyperedges),
+        len(set().union(*members.values())),
+    )
+    assert compute_mean(hypergraph_statistics.arity) * hypergraph_statistics.hyperedges == sum(
+        map(len, members.values())
+    )
+    assert compute_mean(hypergraph_statistics.degree) * hypergraph_statistics.entities == pytest.approx(
+        sum(map(len, members.values()))
+    )
+    assert hypergraph_statistics.arity[2] == 1  # the bell and its maker
+    assert sum(sentences * count for sentences, count in hypergraph_statistics.sentences.items()) == 4
+    assert hypergraph_statistics.words == sum(len(text.split()) for text in WITH_ENTITIES.values())
 
 
 def test_what_is_drawn_is_an_entity_with_all_around_it(engine: Engine) -> None:
@@ -64,13 +71,16 @@ def test_what_is_drawn_is_an_entity_with_all_around_it(engine: Engine) -> None:
 
 
 def test_an_empty_index_has_nothing_to_draw(tmp_path: Path) -> None:
-    found = compute_statistics(Engine.open(tmp_path / "kb", embedder="hashing:32").catalogue)
-    assert found == HypergraphStatistics({}, {}, {}, 0, None)
+    hypergraph_statistics = compute_statistics(Engine.open(tmp_path / "kb", embedder="hashing:32").catalogue)
+    assert hypergraph_statistics == HypergraphStatistics({}, {}, {}, 0, None)
 
 
 def test_it_is_read_as_it_was_written(engine: Engine) -> None:
-    found = compute_statistics(engine.catalogue)
-    assert parse_value(json.loads(json.dumps(asdict(found))), HypergraphStatistics) == found
+    hypergraph_statistics = compute_statistics(engine.catalogue)
+    assert (
+        parse_value(json.loads(json.dumps(asdict(hypergraph_statistics))), HypergraphStatistics)
+        == hypergraph_statistics
+    )
 
 
 def test_lines_say_how_many_have_so_many_or_more() -> None:

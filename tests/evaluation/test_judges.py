@@ -52,8 +52,8 @@ def test_only_what_was_asked_for_is_a_judgement(reply: str, value: float | None)
 def test_statements_are_weighed_as_their_f1(
     both: int, answer_only: int, reference_only: int, value: float | None
 ) -> None:
-    said = {"both": ["x"] * both, "answer_only": ["y"] * answer_only, "reference_only": ["z"] * reference_only}
-    assert STATEMENTS.read_score(json.dumps(said), QUESTION) == value
+    replies = {"both": ["x"] * both, "answer_only": ["y"] * answer_only, "reference_only": ["z"] * reference_only}
+    assert STATEMENTS.read_score(json.dumps(replies), QUESTION) == value
 
 
 def test_statements_that_are_no_texts_are_no_judgement() -> None:
@@ -77,7 +77,7 @@ def test_a_prompt_shows_question_answer_and_all_that_is_accepted() -> None:
     assert len({judge.build_prompt(QUESTION).user for judge in DIMENSIONS}) == 7
 
 
-FOUND = JudgeInput(
+JUDGE_INPUT = JudgeInput(
     "Who?", ["Ines"], "Ines.", "The bell was cast by Ines.", ["It is a bell.", "Ines cast it.", "In 1702."]
 )
 
@@ -103,17 +103,17 @@ FOUND = JudgeInput(
     ],
 )
 def test_the_judges_of_graphrag_bench_count_parts(judge: Judge, reply: str, value: float | None) -> None:
-    assert judge.read_score(reply, FOUND) == (None if value is None else pytest.approx(value))
+    assert judge.read_score(reply, JUDGE_INPUT) == (None if value is None else pytest.approx(value))
 
 
 def test_a_judge_is_shown_what_it_judges_and_no_more() -> None:
-    faithful, relevant = FAITHFULNESS.build_prompt(FOUND).user, CONTEXT_RELEVANCE.build_prompt(FOUND).user
-    assert FOUND.text in faithful
+    faithful, relevant = FAITHFULNESS.build_prompt(JUDGE_INPUT).user, CONTEXT_RELEVANCE.build_prompt(JUDGE_INPUT).user
+    assert JUDGE_INPUT.text in faithful
     assert "<given_answer>\nInes.\n</given_answer>" in faithful
     assert "reference_answers" not in faithful
-    assert FOUND.text in relevant
+    assert JUDGE_INPUT.text in relevant
     assert "answer>" not in relevant
-    assert "2. Ines cast it." in EVIDENCE_RECALL.build_prompt(FOUND).user
+    assert "2. Ines cast it." in EVIDENCE_RECALL.build_prompt(JUDGE_INPUT).user
 
 
 def test_measures_are_put_together_from_judges() -> None:

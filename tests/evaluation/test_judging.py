@@ -39,19 +39,21 @@ ANSWERS = [
 BY_KEY = {one.key: one for one in ANSWERS}
 
 
-def judged(model: ScriptedLanguageModel, known: JudgementLog | None = None) -> tuple[JudgementLog, list[Judgement]]:
-    judgements, kept = known or JudgementLog(), list[Judgement]()
-    judgements.store = kept.append
+def judged(
+    model: ScriptedLanguageModel, judgement_log: JudgementLog | None = None
+) -> tuple[JudgementLog, list[Judgement]]:
+    judgements, remaining = judgement_log or JudgementLog(), list[Judgement]()
+    judgements.store = remaining.append
     judge_answers(build_judging_tasks(JUDGES["gpt_acc"], QUERIES, BY_KEY, {}), model, judgements)
-    return judgements, kept
+    return judgements, remaining
 
 
 def test_answers_with_something_to_compare_with_are_judged() -> None:
     model = ScriptedLanguageModel(lambda prompt: f'{{"correct": {"true" if "Moreau." in prompt.user else "false"}}}')
-    judgements, kept = judged(model)
+    judgements, remaining = judged(model)
     assert judgements.values == {("bm25", "q1", "gpt_acc"): 1.0, ("bm25", "q2", "gpt_acc"): 0.0}
-    assert [judgement.reply for judgement in kept] == ['{"correct": true}', '{"correct": false}']
-    assert [judgement.prompt for judgement in kept] == [prompt.user for prompt in model.prompts]
+    assert [judgement.reply for judgement in remaining] == ['{"correct": true}', '{"correct": false}']
+    assert [judgement.prompt for judgement in remaining] == [prompt.user for prompt in model.prompts]
     assert average_answers("bm25", QUERIES.values(), BY_KEY, judgements)["gpt_acc"] == Average(0.5, 2, 2)
 
 
@@ -60,9 +62,9 @@ def test_a_reply_that_cannot_be_read_is_asked_for_again_and_then_missing() -> No
         return "Hard to say." if "Isk" in prompt.user else '{"correct": true}'
 
     model = ScriptedLanguageModel(reply)
-    judgements, kept = judged(model)
+    judgements, remaining = judged(model)
     assert len(model.prompts) == 1 + MAX_ATTEMPTS
-    assert [judgement.value for judgement in kept] == [1.0, None, None, None]
+    assert [judgement.value for judgement in remaining] == [1.0, None, None, None]
     average = average_answers("bm25", QUERIES.values(), BY_KEY, judgements)["gpt_acc"]
     assert average == Average(1.0, 1, 2), "what is missing is no middle score"
     assert average.format() == "100.0* (1 / 2)"
@@ -72,9 +74,9 @@ def test_a_reply_that_cannot_be_read_is_asked_for_again_and_then_missing() -> No
 
 def test_a_second_reply_may_do() -> None:
     model = ScriptedLanguageModel(["?", LanguageModelError("busy"), '{"correct": true}', '{"correct": false}'])
-    judgements, kept = judged(model)
+    judgements, remaining = judged(model)
     assert judgements.values == {("bm25", "q1", "gpt_acc"): 1.0, ("bm25", "q2", "gpt_acc"): 0.0}
-    assert [judgement.reply for judgement in kept] == ["?", '{"correct": true}', '{"correct": false}']
+    assert [judgement.reply for judgement in remaining] == ["?", '{"correct": true}', '{"correct": false}']
 
 
 def test_what_an_endpoint_failed_on_is_asked_for_again_by_the_next_run(tmp_path: Path) -> None:
@@ -95,13 +97,13 @@ def test_a_model_that_says_no_more_ends_it_and_what_came_is_kept() -> None:
     with pytest.raises(NoMoreRepliesError):
         judged(ScriptedLanguageModel(['{"correct": true}', NoMoreRepliesError("no key")]), judgements)
     assert judgements.values == {("bm25", "q1", "gpt_acc"): 1.0}
-    _, kept = judged(ScriptedLanguageModel(['{"correct": false}']), judgements)
-    assert [judgement.query_id for judgement in kept] == ["q2"]
+    _, remaining = judged(ScriptedLanguageModel(['{"correct": false}']), judgements)
+    assert [judgement.query_id for judgement in remaining] == ["q2"]
 
 
 def test_answers_are_measured_against_the_accepted_ones_that_are_nearest() -> None:
-    found = average_answers("bm25", QUERIES.values(), BY_KEY, JudgementLog())
-    assert {name: average.value for name, average in found.items()} == {
+    results = average_answers("bm25", QUERIES.values(), BY_KEY, JudgementLog())
+    assert {name: average.value for name, average in results.items()} == {
         "em": 0.5,
         "f1": 0.5,
         "contain_acc": 0.5,
@@ -112,7 +114,7 @@ def test_answers_are_measured_against_the_accepted_ones_that_are_nearest() -> No
         "c_erec": 0.5,
         "a_rel_words": 0.0,
     }
-    assert {(average.counted, average.total) for average in found.values()} == {(2, 2)}
+    assert {(average.counted, average.total) for average in results.values()} == {(2, 2)}
 
 
 @pytest.mark.parametrize(
@@ -130,8 +132,8 @@ def test_an_answer_is_measured_without_its_citations(text: str, measured: str) -
 
 def test_a_question_without_an_answer_is_missing_and_an_empty_answer_wrong() -> None:
     empty = AnswerRecord("bm25", "q1", "")
-    found = average_answers("bm25", QUERIES.values(), {empty.key: empty}, JudgementLog())
-    assert (found["em"].value, found["em"].format()) == (0.0, "0.0* (1 / 2)")
+    results = average_answers("bm25", QUERIES.values(), {empty.key: empty}, JudgementLog())
+    assert (results["em"].value, results["em"].format()) == (0.0, "0.0* (1 / 2)")
     assert average_answers("other", QUERIES.values(), BY_KEY, JudgementLog()) == {}
 
 
@@ -145,10 +147,10 @@ def test_graphrag_bench_and_g_e_need_all_their_parts() -> None:
 
     judges = get_judges(["graphrag_bench", "g_e"], requests="one")
     judge_answers(build_judging_tasks(judges, QUERIES, BY_KEY, {}), ScriptedLanguageModel(reply), judgements)
-    found = average_answers("bm25", QUERIES.values(), BY_KEY, judgements)
-    assert found["graphrag_bench"] == Average(None, 0, 2), "the cosine is missing"
-    assert found["g_e"].value == pytest.approx((0.8 + 1.0) / 2)
-    assert (found["g_e"].counted, found["g_e"].total) == (1, 2), "of one answer a dimension is missing"
+    results = average_answers("bm25", QUERIES.values(), BY_KEY, judgements)
+    assert results["graphrag_bench"] == Average(None, 0, 2), "the cosine is missing"
+    assert results["g_e"].value == pytest.approx((0.8 + 1.0) / 2)
+    assert (results["g_e"].counted, results["g_e"].total) == (1, 2), "of one answer a dimension is missing"
     pairs = {one.key: (one.text, QUERIES[one.query_id].answers) for one in ANSWERS}
     compare_vectors(pairs, "cosine", HashingEmbedder(64), judgements)
     assert judgements.values["bm25", "q1", "cosine"] == pytest.approx(1.0), "of the nearest accepted answer"
@@ -173,8 +175,8 @@ TEXTS = {("bm25", "q1"): "She cast it.", ("bm25", "q2"): ""}
 
 def test_what_was_found_is_judged_where_there_is_something_to_judge_it_by() -> None:
     judges = get_judges(["context_recall", "context_relevance", "evidence_recall", "faithfulness", "coverage"])
-    found = build_judging_tasks(judges, STATED, {}, TEXTS)
-    assert [case.key[1:] for case in found] == [
+    judging_tasks = build_judging_tasks(judges, STATED, {}, TEXTS)
+    assert [case.key[1:] for case in judging_tasks] == [
         ("q1", "context_recall"),
         ("q1", "context_relevance"),
         ("q1", "evidence_recall"),
@@ -220,12 +222,12 @@ def test_statement_f1_takes_three_requests_as_in_the_code_of_graphrag_bench() ->
     assert log.values["bm25", "q1", "statement_f1"] == pytest.approx(2 * precision * recall / (precision + recall))
 
 
-@pytest.mark.parametrize(("measure", "shown"), [("faithfulness", "She cast it."), ("coverage", "Moreau.")])
-def test_faithfulness_and_coverage_take_two_requests(measure: str, shown: str) -> None:
+@pytest.mark.parametrize(("measure", "output"), [("faithfulness", "She cast it."), ("coverage", "Moreau.")])
+def test_faithfulness_and_coverage_take_two_requests(measure: str, output: str) -> None:
     log = JudgementLog()
     prompts = judge_by_lists(['{"statements": ["a", "b", "c", "d"]}', '{"supported": [4, 1, 2]}'], measure, log)
     assert "1. a\n2. b\n3. c\n4. d\n" in prompts[1]
-    assert shown in prompts[1]
+    assert output in prompts[1]
     assert (len(prompts), log.values["bm25", "q1", measure]) == (2, 3 / 4)
 
 
@@ -251,8 +253,8 @@ def test_an_empty_answer_is_not_unfaithful_and_covers_nothing() -> None:
     answers = {one.key: one for one in (ANSWERS[0], AnswerRecord("bm25", "q2", ""))}
     model = ScriptedLanguageModel(['{"supported": ["x"], "unsupported": []}', '{"covered": ["x"], "missing": []}'])
     judge_answers(build_judging_tasks(judges, STATED, answers, TEXTS), model, judgements)
-    found = average_answers("bm25", STATED.values(), answers, judgements)
-    assert (found["faithfulness"], found["coverage"]) == (Average(1.0, 1, 1), Average(0.5, 2, 2))
+    results = average_answers("bm25", STATED.values(), answers, judgements)
+    assert (results["faithfulness"], results["coverage"]) == (Average(1.0, 1, 1), Average(0.5, 2, 2))
 
 
 def test_names_are_measured_over_easy_and_over_hard_answers() -> None:
@@ -265,11 +267,11 @@ def test_names_are_measured_over_easy_and_over_hard_answers() -> None:
             AnswerRecord("bm25", "q2", "", names=()),
         )
     }
-    found = {name: one.value for name, one in average_answers("bm25", [both, easy], answers, JudgementLog()).items()}
-    assert (found["mrr"], found["hits@10"], found["em"], found["hyperrag_em"]) == (0.25, 0.5, 0.0, 0.5)
-    assert found["mrr, easy"] == pytest.approx(1 / 6)
-    assert found["hits@10, easy"] == 0.5
-    assert (found["mrr, hard"], found["em, hard"], found["hyperrag_em, hard"]) == (0.5, 0.0, 1.0)
+    results = {name: one.value for name, one in average_answers("bm25", [both, easy], answers, JudgementLog()).items()}
+    assert (results["mrr"], results["hits@10"], results["em"], results["hyperrag_em"]) == (0.25, 0.5, 0.0, 0.5)
+    assert results["mrr, easy"] == pytest.approx(1 / 6)
+    assert results["hits@10, easy"] == 0.5
+    assert (results["mrr, hard"], results["em, hard"], results["hyperrag_em, hard"]) == (0.5, 0.0, 1.0)
     texts = average_answers("bm25", [both], {("bm25", "q1"): AnswerRecord("bm25", "q1", "Anna")}, JudgementLog())
     assert (texts["em, easy"].value, "mrr" in texts) == (1.0, False), "a text has no ranks"
 

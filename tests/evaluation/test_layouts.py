@@ -37,9 +37,9 @@ def bench(folder: Path, questions: object, corpus: object) -> Path:
 
 def topics(folder: Path, prefix: str = "test_", **answers: object) -> Path:
     folder.mkdir(parents=True)
-    kept = {"easy": {"Who?": ["Anna"]}, "hard": {"Who?": ["Berta", "Anna"], "Où?": ["Isk"]}, **answers}
+    remaining = {"easy": {"Who?": ["Anna"]}, "hard": {"Who?": ["Berta", "Anna"], "Où?": ["Isk"]}, **answers}
     (folder / f"{prefix}queries.json").write_text(json.dumps({KIND: ["Who?", "Où?", "Who?"]}, indent=1))
-    for name, by_question in kept.items():
+    for name, by_question in remaining.items():
         if by_question is not None:
             (folder / f"{prefix}answers_{name}.json").write_text(json.dumps({KIND: by_question}))
     (folder / "train_sentences.txt").write_text("Anna knows Berta.\n\nThe Isk flows.\n")
@@ -70,8 +70,8 @@ def test_questions_of_graphrag_bench_have_statements_for_evidence_and_one_docume
 
 def test_of_several_novels_that_of_a_question_is_its_gold(tmp_path: Path) -> None:
     novels = [{"corpus_name": name, "context": f"Part {number}."} for number, name in enumerate(["N1", "N2", "N1"])]
-    asked = [{**question, "source": source} for question, source in zip(MEDICAL, ["N2", "N1"], strict=True)]
-    dataset = load_dataset(bench(tmp_path / "bench", asked, novels))
+    questions = [{**question, "source": source} for question, source in zip(MEDICAL, ["N2", "N1"], strict=True)]
+    dataset = load_dataset(bench(tmp_path / "bench", questions, novels))
     assert [sorted(question.gold) for question in dataset.queries] == [["N2"], ["N1", "N1#2"]]
     assert get_document_texts(dataset, {"N2"}) == {"N2": "Part 1."}
     elsewhere = bench(tmp_path / "other", MEDICAL, novels)

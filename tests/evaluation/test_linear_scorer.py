@@ -81,10 +81,10 @@ def test_training_twice_gives_the_same_weights() -> None:
 
 
 def test_the_report_scores_each_dataset_by_weights_trained_on_the_others() -> None:
-    found = train_with_report({"one": examples(1), "odd": with_telling_last(examples(2))}, NAMES)
-    assert found.unseen["odd"] < 0.2, "the other dataset tells nothing of what counts here"
-    assert found.seen["odd"] > found.unseen["odd"]
-    assert found.candidates == {"one": 1.0, "odd": 1.0}
+    training_report = train_with_report({"one": examples(1), "odd": with_telling_last(examples(2))}, NAMES)
+    assert training_report.unseen["odd"] < 0.2, "the other dataset tells nothing of what counts here"
+    assert training_report.seen["odd"] > training_report.unseen["odd"]
+    assert training_report.candidates == {"one": 1.0, "odd": 1.0}
     assert train_with_report({"one": examples(1)}, NAMES).unseen == {}
 
 
@@ -92,8 +92,8 @@ def example_of(documents: list[str], gold: set[str], linkability: float = 1.0) -
     """A question whose candidates are of these documents, the first the best by the only signal."""
     signals = np.arange(len(documents), 0, -1, dtype=np.float32)[:, None]
     passages = [f"{document}#{place:04}" for place, document in enumerate(documents)]
-    found = Candidates(documents, signals, passages, linkability)
-    (example,) = build_examples([found], [Question("q", "?", frozenset(gold))])
+    candidates = Candidates(documents, signals, passages, linkability)
+    (example,) = build_examples([candidates], [Question("q", "?", frozenset(gold))])
     return example
 
 

@@ -57,8 +57,8 @@ def test_ranking_measures_are_those_of_ir_measures_on_a_thousand_random_cases() 
         gold = set(chooser.sample(documents, chooser.randint(1, 6)))
         k = chooser.choice((1, 3, 5, 10))
         qrels = {"q": dict.fromkeys(gold, 1)}
-        found = {"q": {id: float(len(ranked) - place) for place, id in enumerate(ranked)}}
-        wanted = [ir_measures.R @ k, ir_measures.nDCG @ k, ir_measures.Success @ k, ir_measures.RR @ k]
-        theirs = ir_measures.calc_aggregate(wanted, qrels, found)
+        results = {"q": {id: float(len(ranked) - place) for place, id in enumerate(ranked)}}
+        expected = [ir_measures.R @ k, ir_measures.nDCG @ k, ir_measures.Success @ k, ir_measures.RR @ k]
+        theirs = ir_measures.calc_aggregate(expected, qrels, results)
         ours = [measure(ranked, gold, k) for measure in (recall, ndcg, hits)] + [reciprocal_rank(ranked[:k], gold)]
-        assert ours == pytest.approx([theirs[measure] for measure in wanted], abs=1e-4), (case, ranked, gold, k)
+        assert ours == pytest.approx([theirs[measure] for measure in expected], abs=1e-4), (case, ranked, gold, k)

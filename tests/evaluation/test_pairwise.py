@@ -47,9 +47,9 @@ def judged(pair: tuple[System, System], folder: Path, reply: Callable[[Prompt], 
 
 
 def test_a_verdict_counts_that_is_the_same_in_both_orders(pair: tuple[System, System], tmp_path: Path) -> None:
-    outcome, asked = judged(pair, tmp_path / "out", by_merit)
+    outcome, request_count = judged(pair, tmp_path / "out", by_merit)
     assert outcome == PairwiseResult("good", "bad", 5, wins=3, losses=0, ties=2, disagreements=0)
-    assert asked == 5, "two each of what differs, one of what is the same, none of what is empty"
+    assert request_count == 5, "two each of what differs, one of what is the same, none of what is empty"
     again, asked_again = judged(pair, tmp_path / "out", by_merit)
     assert (again, asked_again) == (outcome, 0)
     (swapped,) = compare_answers([(pair[1], pair[0])], ScriptedLanguageModel([]), tmp_path / "out")
@@ -66,9 +66,9 @@ def test_verdicts_that_are_missing_are_told(pair: tuple[System, System], tmp_pat
     def reply(prompt: Prompt) -> str:
         return by_merit(prompt) if "Question 0" not in prompt.user else "Both have their merits."
 
-    outcome, asked = judged(pair, tmp_path / "out", reply)
+    outcome, request_count = judged(pair, tmp_path / "out", reply)
     assert (outcome.judged, outcome.total, outcome.is_sufficient) == (4, 5, False)
-    assert asked == 3 + 2 * MAX_ATTEMPTS
+    assert request_count == 3 + 2 * MAX_ATTEMPTS
     assert outcome.format_row()["first better"] == "50.0*"
     assert outcome.format_row()["judged"] == "4 / 5"
 
@@ -78,8 +78,8 @@ def test_who_is_stopped_goes_on_from_there(pair: tuple[System, System], tmp_path
     replies.append(NoMoreRepliesError("no key"))
     with pytest.raises(NoMoreRepliesError):
         compare_answers([pair], ScriptedLanguageModel(replies), tmp_path / "out")
-    outcome, asked = judged(pair, tmp_path / "out", by_merit)
-    assert (outcome.wins, asked) == (3, 3)
+    outcome, request_count = judged(pair, tmp_path / "out", by_merit)
+    assert (outcome.wins, request_count) == (3, 3)
     model = ScriptedLanguageModel([], name="other")
     with pytest.raises(ConfigurationError, match="pairwise was judged by 'scripted', not 'other'"):
         compare_answers([pair], model, tmp_path / "out")
@@ -96,8 +96,8 @@ def test_what_an_endpoint_failed_on_is_asked_for_again_by_the_next_run(
 
     (outcome,) = compare_answers([pair], ScriptedLanguageModel(failing), tmp_path / "out")
     assert (outcome.judged, outcome.total) == (4, 5)
-    outcome, asked = judged(pair, tmp_path / "out", by_merit)
-    assert (outcome.judged, asked) == (5, 2)
+    outcome, request_count = judged(pair, tmp_path / "out", by_merit)
+    assert (outcome.judged, request_count) == (5, 2)
 
 
 def test_runs_without_answers_cannot_be_judged(pair: tuple[System, System], tmp_path: Path) -> None:

@@ -55,8 +55,8 @@ def test_cost_has_the_embedder_apart_and_leaves_out_what_is_not_known() -> None:
     assert [bar.get_width() for bar in asking.patches] == [5, 15]  # type: ignore[attr-defined]
     assert [bar.get_width() for bar in indexing.patches] == pytest.approx([2000 / 1.5, 1000 / 1.5])  # type: ignore[attr-defined]
     assert asking.patches[0].get_hatch()
-    found = plot_cost({"one": summary(0.7), "two": replace(summary(0.7), index={"tokens": 1500})})
-    assert len(found.axes) == 1
+    actual = plot_cost({"one": summary(0.7), "two": replace(summary(0.7), index={"tokens": 1500})})
+    assert len(actual.axes) == 1
 
 
 def test_quality_stands_over_time() -> None:

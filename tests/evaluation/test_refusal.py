@@ -19,11 +19,11 @@ GOLD = frozenset("g")
 
 
 def record(number: int, *values: float, relevance: bool = True) -> QuestionRecord:
-    found = [
+    ranked_passages = [
         RankedPassage(f"p{place}", "d", value * 100, 3, value if relevance else None)
         for place, value in enumerate(values)
     ]
-    return QuestionRecord("default", Question(f"q{number}", "Who?", GOLD), tuple(found))
+    return QuestionRecord("default", Question(f"q{number}", "Who?", GOLD), tuple(ranked_passages))
 
 
 def by_key(records: list[QuestionRecord]) -> dict[tuple[str, str], QuestionRecord]:
@@ -33,25 +33,25 @@ def by_key(records: list[QuestionRecord]) -> dict[tuple[str, str], QuestionRecor
 def test_what_is_refused_is_below_what_one_in_twenty_of_the_others_is_below() -> None:
     answered = [record(0, 0.1, 0.05), *(record(number, 0.2, 0.5) for number in range(1, 20))]
     others = [record(number, 0.05 * number) for number in range(20)]
-    found = measure_refusal(answered, by_key(others))
-    assert found is not None
-    assert (found.refused, found.criterion) == (0.5, "relevance"), "10 of 20 are below 0.5"
-    assert found.flags == tuple(number < 10 for number in range(20))
-    assert found.roc_auc == pytest.approx((2.5 + 19 * 10.5) / 400)
+    refusal = measure_refusal(answered, by_key(others))
+    assert refusal is not None
+    assert (refusal.refused, refusal.criterion) == (0.5, "relevance"), "10 of 20 are below 0.5"
+    assert refusal.flags == tuple(number < 10 for number in range(20))
+    assert refusal.roc_auc == pytest.approx((2.5 + 19 * 10.5) / 400)
 
 
 def test_scores_are_compared_where_a_record_knows_no_relevance() -> None:
     answered = [record(number, 0.5) for number in range(20)]
     others = [record(0, 0.4, relevance=False), *(record(number, 0.6) for number in range(1, 20))]
-    found = measure_refusal(answered, by_key(others))
-    assert found is not None
-    assert (found.refused, found.criterion) == (0.05, "score")
+    refusal = measure_refusal(answered, by_key(others))
+    assert refusal is not None
+    assert (refusal.refused, refusal.criterion) == (0.05, "score")
 
 
 def test_who_finds_nothing_refuses() -> None:
-    found = measure_refusal([record(0, 0.0)], by_key([record(0)]))
-    assert found is not None
-    assert (found.refused, found.roc_auc) == (1.0, 1.0)
+    refusal = measure_refusal([record(0, 0.0)], by_key([record(0)]))
+    assert refusal is not None
+    assert (refusal.refused, refusal.roc_auc) == (1.0, 1.0)
     assert measure_refusal([record(0, 0.5)], by_key([record(1, 0.5)])) is None, "no question was put both ways"
 
 

@@ -20,7 +20,7 @@ from polyad.text.json_types import format_value
 QUERIES = [Question(f"q{number}", f"Who <b>{number}</b>?", frozenset({"gold"})) for number in range(4)]
 
 
-def kept(
+def write_run(
     folder: Path,
     *,
     decay: float = 0.5,
@@ -54,14 +54,14 @@ def kept(
             QuestionRecord(
                 retriever,
                 query,
-                (RankedPassage("p", "gold" if place < found else "other", 1.0, 60),),
+                (RankedPassage("p", "gold" if place < result else "other", 1.0, 60),),
                 (),
                 1.0,
                 7.0,
                 tokens,
             )
         )
-        for retriever, found in (("_bm25", good), ("x<y>", 4))
+        for retriever, result in (("_bm25", good), ("x<y>", 4))
         for place, query in enumerate(QUERIES)
     ]
     (folder / "per_query.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
@@ -69,7 +69,7 @@ def kept(
 
 
 def test_a_report_is_made_again_byte_for_byte(tmp_path: Path) -> None:
-    run = kept(tmp_path / "run", tokens=30)
+    run = write_run(tmp_path / "run", tokens=30)
     files = write_report([run], tmp_path / "report")
     assert {path.suffix for path in files} == {".md", ".png", ".svg", ".html"}
     assert {"a_b-recall-by-tokens.svg", "a_b-recall-by-time.png", "a_b-recall-by-words.svg"} <= {
@@ -83,7 +83,7 @@ def test_a_report_is_made_again_byte_for_byte(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("empty_figures")
 def test_the_tables_hold_the_measures_in_per_cent(tmp_path: Path) -> None:
-    write_report([kept(tmp_path / "run")], tmp_path / "report")
+    write_report([write_run(tmp_path / "run")], tmp_path / "report")
     tables = (tmp_path / "report" / "tables.md").read_text()
     assert "## a$b, 4 questions, k = 5" in tables
     row = next(line for line in tables.splitlines() if line.startswith("| _bm25"))
@@ -92,7 +92,7 @@ def test_the_tables_hold_the_measures_in_per_cent(tmp_path: Path) -> None:
 
 
 def test_the_page_needs_no_other_file_and_shows_what_is_written(tmp_path: Path) -> None:
-    write_report([kept(tmp_path / "run")], tmp_path / "report")
+    write_report([write_run(tmp_path / "run")], tmp_path / "report")
     page = (tmp_path / "report" / "report.html").read_text()
     assert page.count("<svg") == 6
     assert not re.search(r"<(script|link|img|iframe)|(?:src|href)=[\"'](?!#)", page)
@@ -117,7 +117,7 @@ def test_the_page_needs_no_other_file_and_shows_what_is_written(tmp_path: Path) 
 def test_settings_that_differ_are_drawn(
     tmp_path: Path, second: dict[str, Any], varied: list[str], pictures: list[str]
 ) -> None:
-    runs = [kept(tmp_path / "runs" / "one"), kept(tmp_path / "runs" / "two", good=3, **second)]
+    runs = [write_run(tmp_path / "runs" / "one"), write_run(tmp_path / "runs" / "two", good=3, **second)]
     assert find_run_folders([tmp_path / "runs"]) == runs
     assert find_varied_settings([load_run(run) for run in runs]) == varied
     drawn = [path.name.removeprefix("a_b-") for path in write_report(runs, tmp_path / "report")]
@@ -126,7 +126,7 @@ def test_settings_that_differ_are_drawn(
 
 
 def test_what_is_known_of_the_index_is_drawn_and_tabulated(tmp_path: Path) -> None:
-    run = kept(tmp_path / "run")
+    run = write_run(tmp_path / "run")
     construction = {
         "arity": {"2": 3},
         "degree": {"3": 2},
@@ -145,7 +145,7 @@ def test_what_is_known_of_the_index_is_drawn_and_tabulated(tmp_path: Path) -> No
 
 
 def test_a_damaged_construction_is_refused_by_name(tmp_path: Path) -> None:
-    run = kept(tmp_path / "run")
+    run = write_run(tmp_path / "run")
     for damage in ('{"arity": {}}', '{"arity": 3, "degree": {}, "sentences": {}, "words": 1, "neighbourhood": null}'):
         (run / "hypergraph.json").write_text(damage)
         with pytest.raises(ConfigurationError, match=r"hypergraph.json'.*line 1: .*expected an object"):
@@ -153,21 +153,21 @@ def test_a_damaged_construction_is_refused_by_name(tmp_path: Path) -> None:
 
 
 def test_more_systems_than_can_be_told_apart_are_bars_alone(tmp_path: Path) -> None:
-    runs = [kept(tmp_path / "runs" / f"{number}", name="tarn") for number in range(6)]
+    runs = [write_run(tmp_path / "runs" / f"{number}", name="tarn") for number in range(6)]
     drawn = {path.name for path in write_report(runs, tmp_path / "report")}
     assert drawn == {"tables.md", "report.html", "tarn-recall.png", "tarn-recall.svg"}
 
 
 @pytest.mark.usefixtures("empty_figures")
 def test_other_data_sets_have_tables_of_their_own(tmp_path: Path) -> None:
-    write_report([kept(tmp_path / "one"), kept(tmp_path / "two", name="other")], tmp_path / "report")
+    write_report([write_run(tmp_path / "one"), write_run(tmp_path / "two", name="other")], tmp_path / "report")
     tables = (tmp_path / "report" / "tables.md").read_text()
     assert re.findall("^## (.*), 4", tables, re.MULTILINE) == ["a$b", "other"]
 
 
 @pytest.mark.usefixtures("empty_figures")
 def test_runs_that_differ_in_the_seed_are_averaged_and_compared_by_welchs_test(tmp_path: Path) -> None:
-    runs = [kept(tmp_path / f"{number}", name="tarn", good=number, seed=number) for number in (1, 2, 4)]
+    runs = [write_run(tmp_path / f"{number}", name="tarn", good=number, seed=number) for number in (1, 2, 4)]
     answered = [{"retriever": "x<y>", "query_id": query.id, "text": "Ada"} for query in QUERIES]
     (runs[0] / "answers.jsonl").write_text("".join(json.dumps(line) + "\n" for line in answered))
     write_report(runs, tmp_path / "report")
@@ -176,7 +176,7 @@ def test_runs_that_differ_in_the_seed_are_averaged_and_compared_by_welchs_test(t
     # degrees of freedom, whose two-sided p is 1 - t / sqrt(2 + t^2) = 0.1994.
     assert rows[0] == "| _bm25 | 1: _bm25 | 3 | recall | 58.33 | 38.19 |  |  |"
     assert rows[1] == "| x<y> | 1: x<y> | 3 | recall | 100.00 | 0.00 | +41.67 | 0.1994 |"
-    write_report([kept(tmp_path / f"same{number}", name="tarn") for number in (1, 2)], tmp_path / "same")
+    write_report([write_run(tmp_path / f"same{number}", name="tarn") for number in (1, 2)], tmp_path / "same")
     assert "Welch" not in (tmp_path / "same" / "tables.md").read_text(), "no seed differs"
 
 

@@ -40,10 +40,10 @@ class Scripted:
     """Answers from a table, and counts."""
 
     def __init__(self) -> None:
-        self.asked: list[tuple[str, int]] = []
+        self.requests: list[tuple[str, int]] = []
 
     def __call__(self, question: str, k: int) -> Evidence:
-        self.asked.append((question, k))
+        self.requests.append((question, k))
         return ANSWERS[question]
 
 
@@ -64,8 +64,8 @@ def test_only_the_first_k_documents_count_for_recall() -> None:
 
 
 def test_what_counts_are_documents_however_many_passages_of_one_come_first() -> None:
-    found = evidence("first", "x", "x", "x", "a", "b")
-    result = evaluate_retriever("scripted", lambda *_: found, QUERIES[:1], 2, silent)
+    actual = evidence("first", "x", "x", "x", "a", "b")
+    result = evaluate_retriever("scripted", lambda *_: actual, QUERIES[:1], 2, silent)
     assert (result.recall, result.all_recall, result.mrr) == (0.5, 0.0, 0.5)
 
 
@@ -77,9 +77,9 @@ def test_latencies_are_of_each_question_with_its_encoding() -> None:
 
 def test_the_retriever_is_prepared_before_the_first_question_and_each_is_asked_once() -> None:
     search, prepared = Scripted(), []
-    list(ask_questions("scripted", search, QUERIES, 3, load_models=lambda: prepared.append(len(search.asked))))
+    list(ask_questions("scripted", search, QUERIES, 3, load_models=lambda: prepared.append(len(search.requests))))
     assert prepared == [0]
-    assert search.asked == [
+    assert search.requests == [
         ("first", 3 * PASSAGES_PER_DOCUMENT),
         ("second", 3 * PASSAGES_PER_DOCUMENT),
         ("third", 3 * PASSAGES_PER_DOCUMENT),
@@ -93,7 +93,7 @@ def test_tokens_are_those_spent_on_all_questions_where_a_reply_is_paid_for_once(
         search,
         QUERIES,
         3,
-        count_tokens=lambda: (100 + 30 * len(set(search.asked)), 90 * len(search.asked)),
+        count_tokens=lambda: (100 + 30 * len(set(search.requests)), 90 * len(search.requests)),
     )
     result = summarise_records("scripted", [record for record, _ in records], 3)
     assert (result.llm_tokens_per_query, result.llm_tokens_uncached_per_query) == (30, 90)
@@ -115,14 +115,14 @@ def test_no_questions_are_refused() -> None:
 
 
 def test_progress_is_told_after_each_question() -> None:
-    told: list[tuple[int, int | None]] = []
-    evaluate_retriever("scripted", Scripted(), QUERIES, 3, lambda done, total, message: told.append((done, total)))
-    assert told == [(1, 3), (2, 3), (3, 3)]
+    messages: list[tuple[int, int | None]] = []
+    evaluate_retriever("scripted", Scripted(), QUERIES, 3, lambda done, total, message: messages.append((done, total)))
+    assert messages == [(1, 3), (2, 3), (3, 3)]
 
 
 def test_json_has_the_shape_that_the_command_line_promises() -> None:
-    found = evaluate_retriever("scripted", Scripted(), QUERIES, 3, silent).to_json(3)
-    assert found == {
+    results = evaluate_retriever("scripted", Scripted(), QUERIES, 3, silent).to_json(3)
+    assert results == {
         "retriever": "scripted",
         "recall@3": 0.6667,
         "all_recall@3": 0.6667,

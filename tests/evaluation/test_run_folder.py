@@ -79,11 +79,11 @@ def test_a_run_is_read_as_it_was_measured(tmp_path: Path, manifest: dict[str, An
 
 def test_what_is_derived_is_made_again_byte_for_byte(tmp_path: Path, manifest: dict[str, Any]) -> None:
     folder = measured(tmp_path / "run", manifest).folder
-    kept = {name: (folder / name).read_bytes() for name in (TREC, RESULTS, "cost.json")}
+    remaining = {name: (folder / name).read_bytes() for name in (TREC, RESULTS, "cost.json")}
     for name in (TREC, RESULTS):
         (folder / name).unlink()
     write_derived_files(load_run(folder))
-    assert {name: (folder / name).read_bytes() for name in kept} == kept
+    assert {name: (folder / name).read_bytes() for name in remaining} == remaining
 
 
 @pytest.mark.parametrize("torn", [0, 1, 200, -2, -1])
@@ -199,9 +199,9 @@ def test_passages_count_within_a_budget_of_words_until_one_does_not_fit() -> Non
 
 
 def test_what_is_read_ends_where_one_more_document_begins() -> None:
-    found = (("a", 40), ("b", 70), ("a", 5), ("c", 10), ("b", 3))
+    results = (("a", 40), ("b", 70), ("a", 5), ("c", 10), ("b", 3))
     record = QuestionRecord(
-        "scripted", QUERIES[0], tuple(RankedPassage(f"{id}#{words}", id, 1.0, words) for id, words in found)
+        "scripted", QUERIES[0], tuple(RankedPassage(f"{id}#{words}", id, 1.0, words) for id, words in results)
     )
     assert [record.count_words_to_read(k) for k in (1, 2, 3, 4)] == [40, 115, 128, 128]
 

@@ -36,10 +36,10 @@ def test_the_split_of_a_question_is_the_same_whatever_the_limit(limit: int) -> N
 
 
 @pytest.mark.parametrize("trained", [None, 10, 30])
-@pytest.mark.parametrize("asked", [None, 1, 5])
-def test_no_question_asked_for_test_is_one_that_training_saw(trained: int | None, asked: int | None) -> None:
-    queries = select_questions(DATASET, "test", asked)
-    assert len(queries) == (asked or len(split_dataset(DATASET).test))
+@pytest.mark.parametrize("request_count", [None, 1, 5])
+def test_no_question_asked_for_test_is_one_that_training_saw(trained: int | None, request_count: int | None) -> None:
+    queries = select_questions(DATASET, "test", request_count)
+    assert len(queries) == (request_count or len(split_dataset(DATASET).test))
     splits = split_dataset(DATASET, trained)
     assert {*splits.train, *splits.validation}.isdisjoint(queries)
 

@@ -62,8 +62,10 @@ def test_what_is_read_is_cut_at_the_budget_and_each_text_stands_alone(recall: St
 
 
 def test_the_ceiling_is_what_any_passage_covers(recall: StatementRecall) -> None:
-    found = recall.measure(["The bell is of bronze.", "A submarine dives.", "Otters sleep."], [DOCUMENTS[2].text])
-    assert found == StatementCoverage(3, 2, {4: 0, 100: 1})
+    statement_coverage = recall.measure(
+        ["The bell is of bronze.", "A submarine dives.", "Otters sleep."], [DOCUMENTS[2].text]
+    )
+    assert statement_coverage == StatementCoverage(3, 2, {4: 0, 100: 1})
 
 
 def test_it_is_measured_by_the_part_of_each_questions_statements(engine: Engine, recall: StatementRecall) -> None:
@@ -79,8 +81,8 @@ def test_it_is_measured_by_the_part_of_each_questions_statements(engine: Engine,
             lambda question, k: engine.search(question, k, retriever="bm25", merge=False),
             questions,
             5,
-            measure_coverage=lambda question, found: (
-                recall.measure(question.evidence, [hit.passage.text for hit in found.passages])
+            measure_coverage=lambda question, evidence: (
+                recall.measure(question.evidence, [hit.passage.text for hit in evidence.passages])
                 if question.evidence
                 else None
             ),

@@ -32,13 +32,13 @@ INDEX = {
 }
 
 
-def system(retriever: str, found: int, *, folder: str = "one", decay: float = 0.5) -> System:
+def system(retriever: str, count: int, *, folder: str = "one", decay: float = 0.5) -> System:
     """A retriever that finds both documents of so many questions and one of the others."""
     records = [
         QuestionRecord(
             retriever,
             query,
-            (RankedPassage("p", "a", 2.0, 90), RankedPassage("r", "b" if place < found else "c", 1.0, 60)),
+            (RankedPassage("p", "a", 2.0, 90), RankedPassage("r", "b" if place < count else "c", 1.0, 60)),
             (),
             1.0,
             3.0 + place,
@@ -52,9 +52,9 @@ def system(retriever: str, found: int, *, folder: str = "one", decay: float = 0.
 
 
 def test_answers_have_estimates_and_costs_per_answer(tmp_path: Path) -> None:
-    asked = system("bm25", 3, folder=str(tmp_path))
+    other_system = system("bm25", 3, folder=str(tmp_path))
     queries = [replace(query, answers=("Ada Lovelace",)) for query in QUERIES]
-    records = [replace(record, query=query) for record, query in zip(asked.records, queries, strict=True)]
+    records = [replace(record, query=query) for record, query in zip(other_system.records, queries, strict=True)]
     texts = ["Ada", "Ada Lovelace", "nobody", "Ada"]  # the last two questions are not answered
     lines = [
         {
@@ -68,11 +68,11 @@ def test_answers_have_estimates_and_costs_per_answer(tmp_path: Path) -> None:
         for number, text in enumerate(texts)
     ]
     (tmp_path / "answers.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    summary = summarise_systems("tarn", "tarn", {"bm25": replace(asked, records=records)}, 3)
-    found = summary.systems["bm25"]
-    assert found.answers["f1"].mean == pytest.approx((2 / 3 + 1 + 0 + 2 / 3) / 4)
-    assert found.answers["em"].mean == pytest.approx(1 / 4)
-    assert found.answer_costs == pytest.approx({"seconds": 0.5, "tokens": 100, "dollars": 2e-6})
+    summary = summarise_systems("tarn", "tarn", {"bm25": replace(other_system, records=records)}, 3)
+    system_summary = summary.systems["bm25"]
+    assert system_summary.answers["f1"].mean == pytest.approx((2 / 3 + 1 + 0 + 2 / 3) / 4)
+    assert system_summary.answers["em"].mean == pytest.approx(1 / 4)
+    assert system_summary.answer_costs == pytest.approx({"seconds": 0.5, "tokens": 100, "dollars": 2e-6})
     (row,) = build_cost_table(summary)
     assert (row["answer s"], row["LLM tokens / answer"], row["$ / 1k questions"]) == ("0.500", "100", "0.002")
 
@@ -96,10 +96,10 @@ def test_means_come_with_their_intervals() -> None:
 
 
 def test_others_are_compared_with_the_first_question_by_question() -> None:
-    found = both()
+    group_summary = both()
     differences = [0.0, 0.5, 0.5, 0.5, 0.5, 0.0]
-    second = found.systems["second"].difference
-    assert found.systems["first"].difference is None
+    second = group_summary.systems["second"].difference
+    assert group_summary.systems["first"].difference is None
     assert second is not None
     assert (second.mean, second.p) == pytest.approx((2 / 6, randomisation_test(differences, 3)), abs=1e-6)
     assert (second.low, second.high) == pytest.approx(bootstrap_interval(differences, 3), abs=1e-6)
@@ -107,7 +107,7 @@ def test_others_are_compared_with_the_first_question_by_question() -> None:
 
 def test_p_values_are_corrected_for_all_others() -> None:
     third = summarise_systems(
-        "tarn", "tarn", {name: system(name, found) for name, found in (("a", 1), ("b", 5), ("c", 5))}, 3
+        "tarn", "tarn", {name: system(name, result) for name, result in (("a", 1), ("b", 5), ("c", 5))}, 3
     ).systems["c"]
     alone, together = both().systems["second"].difference, third.difference
     assert alone is not None
@@ -117,17 +117,17 @@ def test_p_values_are_corrected_for_all_others() -> None:
 
 def test_what_was_run_several_times_is_compared_with_its_own_first_run() -> None:
     systems = {
-        f"{folder}: {name}": system(name, found, folder=folder)
-        for folder, name, found in (("as set", "a", 1), ("as set", "b", 4), ("without", "a", 2), ("without", "b", 3))
+        f"{folder}: {name}": system(name, results, folder=folder)
+        for folder, name, results in (("as set", "a", 1), ("as set", "b", 4), ("without", "a", 2), ("without", "b", 3))
     }
-    found = summarise_systems("tarn", "tarn", systems, 3).systems.values()
-    assert [one.difference and round(one.difference.mean, 4) for one in found] == [None, None, 0.0833, -0.0833]
+    results = summarise_systems("tarn", "tarn", systems, 3).systems.values()
+    assert [one.difference and round(one.difference.mean, 4) for one in results] == [None, None, 0.0833, -0.0833]
 
 
 def test_an_index_that_was_found_made_says_nothing_of_what_it_took() -> None:
     made = system("bm25", 1)
-    found = replace(made, run=replace(made.run, index={**INDEX, "written": 0, "seconds": 0.2}))
-    summaries = summarise_systems("tarn", "tarn", {"made": made, "found": found}, 0).systems
+    actual = replace(made, run=replace(made.run, index={**INDEX, "written": 0, "seconds": 0.2}))
+    summaries = summarise_systems("tarn", "tarn", {"made": made, "found": actual}, 0).systems
     assert summaries["made"].index == {
         **{name: INDEX[name] for name in ("seconds", "encode_seconds", "cpu_seconds", "peak_rss_mb")},
         **{name: INDEX[name] for name in ("tokens", "passages", "hyperedges", "entities")},
@@ -138,16 +138,16 @@ def test_an_index_that_was_found_made_says_nothing_of_what_it_took() -> None:
 
 
 def test_settings_that_differ_and_hypergraphs_come_along_each_once() -> None:
-    found = summarise_systems(
+    group_summary = summarise_systems(
         "tarn",
         "tarn",
         {"low": system("hypersu", 1, folder="low", decay=0.1), "high": system("hypersu", 2, folder="high", decay=0.9)},
         0,
     )
-    assert [one.settings for one in found.systems.values()] == [{"hypersu.decay": 0.1}, {"hypersu.decay": 0.9}]
-    assert list(found.hypergraphs) == ["low"]
+    assert [one.settings for one in group_summary.systems.values()] == [{"hypersu.decay": 0.1}, {"hypersu.decay": 0.9}]
+    assert list(group_summary.hypergraphs) == ["low"]
 
 
 def test_a_summary_is_read_from_a_file_as_it_was_written() -> None:
-    found = both()
-    assert parse_value(json.loads(json.dumps(asdict(found))), GroupSummary) == found
+    group_summary = both()
+    assert parse_value(json.loads(json.dumps(asdict(group_summary))), GroupSummary) == group_summary

@@ -154,8 +154,8 @@ def test_negatives_may_be_as_many_as_the_positives_of_their_hop(view_of: ViewOf)
         {"Gold": [["hub", "one", "two"]], "Rest": [["hub", *(f"wrong{number}" for number in range(20))]]}
     )
     query = Question("q", "What of the Hub?", frozenset({"Gold"}))
-    found = collected(snapshot, query, positives="evidence", negatives="equal", depth=1)
-    assert (found.labels.sum(), (~found.labels).sum()) == (2, 2)
+    triple_examples = collected(snapshot, query, positives="evidence", negatives="equal", depth=1)
+    assert (triple_examples.labels.sum(), (~triple_examples.labels).sum()) == (2, 2)
 
 
 def test_without_a_depth_there_are_as_many_hops_as_have_anything_right(view_of: ViewOf) -> None:

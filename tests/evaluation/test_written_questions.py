@@ -35,15 +35,15 @@ def asking(prompt: Prompt) -> str:
 
 
 def made(engine: Engine, folder: Path, reply: Callable[[Prompt], str] = asking, seed: int = 0) -> list[tuple[str, ...]]:
-    found = write_questions(engine, ScriptedLanguageModel(reply), folder, (3, 2, 1), seed)
-    return [(one.kind, one.text, *one.gold) for one in found.questions]
+    question_set = write_questions(engine, ScriptedLanguageModel(reply), folder, (3, 2, 1), seed)
+    return [(one.kind, one.text, *one.gold) for one in question_set.questions]
 
 
 def test_questions_are_of_one_to_three_hops_of_each_source(engine: Engine, tmp_path: Path) -> None:
     by_text = {fact.text: fact for fact in load_facts(engine)}
     assert Counter(fact.source for fact in by_text.values()) == {"binary": 15, "n-ary": 5}
-    found = write_questions(engine, ScriptedLanguageModel(asking), tmp_path / "out", (3, 2, 1))
-    assert Counter(one.kind for one in found.questions) == {
+    question_set = write_questions(engine, ScriptedLanguageModel(asking), tmp_path / "out", (3, 2, 1))
+    assert Counter(one.kind for one in question_set.questions) == {
         "binary-1-hop": 3,
         "binary-2-hop": 2,
         "binary-3-hop": 1,
@@ -51,7 +51,7 @@ def test_questions_are_of_one_to_three_hops_of_each_source(engine: Engine, tmp_p
         "n-ary-2-hop": 2,
         "n-ary-3-hop": 1,
     }
-    for one in found.questions:
+    for one in question_set.questions:
         source, hops = re.fullmatch(r"(.+)-(\d)-hop", one.kind).groups()  # type: ignore[union-attr]
         facts = [by_text[text] for text in one.evidence]
         assert {fact.source for fact in facts} == {source}
@@ -59,7 +59,7 @@ def test_questions_are_of_one_to_three_hops_of_each_source(engine: Engine, tmp_p
         assert all(set(before.entities) & set(after.entities) for before, after in pairwise(facts))
         assert one.gold == tuple(fact.passage_id for fact in facts)
         assert one.answers == ("the otter",)
-    assert len(found.passages) == 20
+    assert len(question_set.passages) == 20
 
 
 def test_facts_of_the_first_version_are_at_random_of_one_entity_or_of_several(engine: Engine, tmp_path: Path) -> None:
@@ -120,8 +120,8 @@ def test_what_is_no_question_comes_again_or_gives_itself_away_is_not_taken(engin
         ]
     )
     model = ScriptedLanguageModel(lambda prompt: next(first, asking(prompt)))  # type: ignore[arg-type,return-value]
-    found = write_questions(engine, model, tmp_path / "out", (9, 0, 0))
-    binary = [one.text for one in found.questions if one.kind == "binary-1-hop"]
+    question_set = write_questions(engine, model, tmp_path / "out", (9, 0, 0))
+    binary = [one.text for one in question_set.questions if one.kind == "binary-1-hop"]
     assert (len(binary), binary[0]) == (9, "Who, then?")
     assert len(model.prompts) == 15 + 5, "all of the facts: six replies were of no use"
 

@@ -11,10 +11,10 @@ from polyad.hypergraph.sparse import compute_cosines
 def test_equal_vectors_tie_wherever_they_stand_and_never_exceed_one(rows: int, dimension: int, seed: int) -> None:
     vector = np.random.default_rng(seed).normal(size=dimension).astype(np.float32)
     vector /= np.linalg.norm(vector)
-    found = compute_cosines(np.tile(vector, (rows, 1)), vector)
-    assert found.max() <= 1
-    assert len(set(found.tolist())) == 1
-    assert found.dtype == np.float32
+    values = compute_cosines(np.tile(vector, (rows, 1)), vector)
+    assert values.max() <= 1
+    assert len(set(values.tolist())) == 1
+    assert values.dtype == np.float32
 
 
 def test_cosines_with_one_vector_equal_those_with_several() -> None:

@@ -65,18 +65,18 @@ def naive(triples: list[Triple], starts: list[int], rounds: int) -> dict[int, li
 def test_triples_are_the_ordered_pairs_within_each_hyperedge_sorted(
     edges: Edges, data: st.DataObject, heads: list[int] | None
 ) -> None:
-    chosen = data.draw(st.lists(st.sampled_from(range(len(edges))), max_size=9)) if edges else []
+    selection = data.draw(st.lists(st.sampled_from(range(len(edges))), max_size=9)) if edges else []
     expected = {
         (head, edge, tail)
-        for edge in chosen
+        for edge in selection
         for head in edges[edge]
         for tail in edges[edge]
         if head != tail and (heads is None or head in heads)
     }
-    found = build_triples(
-        hypergraph(edges).members.get_neighbours, integers(*chosen), None if heads is None else integers(*heads)
+    triples = build_triples(
+        hypergraph(edges).members.get_neighbours, integers(*selection), None if heads is None else integers(*heads)
     )
-    assert as_list(found) == sorted(expected)
+    assert as_list(triples) == sorted(expected)
 
 
 def test_a_hyperedge_of_four_has_twelve_triples_or_three_for_each_head() -> None:
@@ -121,10 +121,10 @@ def test_mixed_directions_propagate_the_result_of_each_round(
         backward = [{row: mean(values, [t for h, t in pairs if h == row]) for row in rows} for values in sent]
         sent = forward + backward
         expected += sent
-    found, encodings = compute_directional_distances(as_arrays(triples), integers(*starts), rounds, "mixed")
-    assert (found.tolist(), encodings.shape) == (rows, (len(rows), get_encoding_width(rounds, "mixed")))
-    wanted = np.array([[values[row] for values in expected] for row in rows]).reshape(encodings.shape)
-    np.testing.assert_allclose(encodings, wanted, rtol=1e-5, atol=1e-7)
+    numbers, encodings = compute_directional_distances(as_arrays(triples), integers(*starts), rounds, "mixed")
+    assert (numbers.tolist(), encodings.shape) == (rows, (len(rows), get_encoding_width(rounds, "mixed")))
+    target = np.array([[values[row] for values in expected] for row in rows]).reshape(encodings.shape)
+    np.testing.assert_allclose(encodings, target, rtol=1e-5, atol=1e-7)
 
 
 def by_hand() -> Triples:
@@ -162,19 +162,19 @@ def test_two_rounds_by_hand() -> None:
 
 def test_a_triple_is_encoded_as_its_head_then_its_tail() -> None:
     rows, encodings = compute_directional_distances(by_hand(), integers(0), 1)
-    found = encode_triples(as_arrays([(1, 2, 3), (0, 1, 2)]), rows, encodings)
-    assert found.dtype == np.float32
+    values = encode_triples(as_arrays([(1, 2, 3), (0, 1, 2)]), rows, encodings)
+    assert values.dtype == np.float32
     expected = [[0, 1, 1 / 3, 0, 0, 0], [1, 0, 0, 0, 0.5, 0]]
-    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    np.testing.assert_allclose(values, expected, rtol=1e-6)
 
 
 @given(triples=TRIPLES, starts=ROWS, rounds=st.integers(0, 3))
 def test_each_triple_has_the_rows_of_its_two_entities(triples: list[Triple], starts: list[int], rounds: int) -> None:
     rows, encodings = compute_directional_distances(as_arrays(triples), integers(*starts), rounds)
     row_of = dict(zip(rows.tolist(), encodings.tolist(), strict=True))
-    found = encode_triples(as_arrays(triples), rows, encodings)
-    assert found.shape == (len(triples), 2 * (1 + 2 * rounds))
-    assert found.tolist() == [row_of[head] + row_of[tail] for head, _, tail in triples]
+    values = encode_triples(as_arrays(triples), rows, encodings)
+    assert values.shape == (len(triples), 2 * (1 + 2 * rounds))
+    assert values.tolist() == [row_of[head] + row_of[tail] for head, _, tail in triples]
 
 
 @given(triples=TRIPLES, starts=ROWS, data=st.data())

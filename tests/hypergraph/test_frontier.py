@@ -40,10 +40,10 @@ class Recorded:
 
     def __init__(self, alphas: list[float]) -> None:
         self.alphas = np.array(alphas, dtype=np.float32)
-        self.asked: set[int] = set()
+        self.requested: set[int] = set()
 
     def __call__(self, edges: IntArray) -> FloatArray:
-        self.asked.update(edges.tolist())
+        self.requested.update(edges.tolist())
         result: FloatArray = self.alphas[edges]
         return result
 
@@ -83,11 +83,11 @@ def naive(
         for edge, score in through.items():
             for node in edges[edge] - activation.keys():
                 received[node] = max(score, received.get(node, score))
-        kept = sorted(received, key=lambda node: (-received[node], node))[:width]
-        if not kept:
+        remaining = sorted(received, key=lambda node: (-received[node], node))[:width]
+        if not remaining:
             break
-        activation |= {node: received[node] * np.float32(decay**hop) for node in kept}
-        frontier = set(kept)
+        activation |= {node: received[node] * np.float32(decay**hop) for node in remaining}
+        frontier = set(remaining)
     return {edge: float(score) for edge, score in bridges.items()}, {n: float(a) for n, a in activation.items()}
 
 
@@ -112,31 +112,31 @@ def test_expansion_equals_the_formulas_evaluated_one_by_one(
     alphas = data.draw(st.lists(ALPHA, min_size=len(edges), max_size=len(edges)))
     bridges, nodes = naive(edges, alphas, seeds, depth=depth, width=width, decay=decay)
 
-    found = walk(edges, alphas, seeds, nodes=NODES, depth=depth, width=width, decay=decay)
+    actual = walk(edges, alphas, seeds, nodes=NODES, depth=depth, width=width, decay=decay)
 
-    assert found.bridges == bridges
-    assert {node: np.float32(a) for node, a in found.nodes.items()} == {n: np.float32(a) for n, a in nodes.items()}
-    assert found.entered_from.keys() == found.bridges.keys()
-    for edge, node in found.entered_from.items():
+    assert actual.bridges == bridges
+    assert {node: np.float32(a) for node, a in actual.nodes.items()} == {n: np.float32(a) for n, a in nodes.items()}
+    assert actual.entered_from.keys() == actual.bridges.keys()
+    for edge, node in actual.entered_from.items():
         assert node in edges[edge]
-        assert found.bridges[edge] == pytest.approx(alphas[edge] * found.nodes[node], rel=1e-6)
+        assert actual.bridges[edge] == pytest.approx(alphas[edge] * actual.nodes[node], rel=1e-6)
 
 
 def test_three_hops_by_hand() -> None:
     #        0 --e0 (0.8)-- 1 --e1 (0.5)-- 2 --e2 (1.0)-- 3, and e3 (0.4) from 0 to 2 directly
-    found = walk([{0, 1}, {1, 2}, {2, 3}, {0, 2}], [0.8, 0.5, 1.0, 0.4], {0: 1.0}, depth=3)
+    actual = walk([{0, 1}, {1, 2}, {2, 3}, {0, 2}], [0.8, 0.5, 1.0, 0.4], {0: 1.0}, depth=3)
     # Hop 1: e0 0.8 and e3 0.4 are entered from 0; a(1) = 0.8 / 2, a(2) = 0.4 / 2.
     # Hop 2: e1 is max(0.5 * 0.4, 0.5 * 0.2) from 1, e2 is 1.0 * 0.2 from 2; a(3) = 0.2 / 4.
     # Hop 3: e2 from 3 is 1.0 * 0.05, less than before.
-    assert found.bridges == pytest.approx({0: 0.8, 3: 0.4, 1: 0.2, 2: 0.2})
-    assert found.nodes == pytest.approx({0: 1.0, 1: 0.4, 2: 0.2, 3: 0.05})
-    assert found.entered_from == {0: 0, 3: 0, 1: 1, 2: 2}
+    assert actual.bridges == pytest.approx({0: 0.8, 3: 0.4, 1: 0.2, 2: 0.2})
+    assert actual.nodes == pytest.approx({0: 1.0, 1: 0.4, 2: 0.2, 3: 0.05})
+    assert actual.entered_from == {0: 0, 3: 0, 1: 1, 2: 2}
 
 
 def test_depth_zero_reaches_only_the_seeds() -> None:
     activation = Recorded([1.0])
-    found = expand_frontier(hypergraph([{0, 1}], 2), {0: 1.0}, activation, by_row, depth=0, width=5, decay=0.5)
-    assert (found.bridges, found.nodes, activation.asked) == ({}, {0: 1.0}, set())
+    actual = expand_frontier(hypergraph([{0, 1}], 2), {0: 1.0}, activation, by_row, depth=0, width=5, decay=0.5)
+    assert (actual.bridges, actual.nodes, activation.requested) == ({}, {0: 1.0}, set())
 
 
 def test_without_seeds_or_edges_nothing_is_reached() -> None:
@@ -145,20 +145,20 @@ def test_without_seeds_or_edges_nothing_is_reached() -> None:
 
 
 def test_an_inactive_hyperedge_is_not_passed() -> None:
-    found = walk([{0, 1}, {1, 2}], [0.0, 1.0], {0: 1.0})
-    assert (found.bridges, found.nodes) == ({}, {0: 1.0})
+    actual = walk([{0, 1}, {1, 2}], [0.0, 1.0], {0: 1.0})
+    assert (actual.bridges, actual.nodes) == ({}, {0: 1.0})
 
 
 def test_activation_is_computed_only_for_incident_hyperedges() -> None:
     activation = Recorded([1.0, 0.0, 1.0, 1.0])
     graph = hypergraph([{0, 1}, {1, 2}, {2, 3}, {4, 5}], 6)
     expand_frontier(graph, {0: 1.0}, activation, by_row, depth=4, width=5, decay=0.5)
-    assert activation.asked == {0, 1}
+    assert activation.requested == {0, 1}
 
 
 def test_ties_between_nodes_go_to_the_lower_row() -> None:
-    found = walk([{0, 7, 3, 5}], [0.5], {0: 1.0}, width=2, depth=1)
-    assert sorted(found.nodes) == [0, 3, 5]
+    actual = walk([{0, 7, 3, 5}], [0.5], {0: 1.0}, width=2, depth=1)
+    assert sorted(actual.nodes) == [0, 3, 5]
 
 
 def test_ties_between_sources_go_to_the_lower_row() -> None:
@@ -167,17 +167,17 @@ def test_ties_between_sources_go_to_the_lower_row() -> None:
 
 def test_ties_are_broken_by_the_sort_key() -> None:
     graph, alphas = hypergraph([{0, 7, 3, 5}], 10), Recorded([0.5])
-    found = expand_frontier(graph, {0: 1.0}, alphas, np.negative, depth=1, width=2, decay=0.5)
-    assert sorted(found.nodes) == [0, 5, 7]
-    found = expand_frontier(graph, {3: 1.0, 5: 1.0}, alphas, np.negative, depth=1, width=1, decay=0.5)
-    assert found.entered_from == {0: 5}
+    actual = expand_frontier(graph, {0: 1.0}, alphas, np.negative, depth=1, width=2, decay=0.5)
+    assert sorted(actual.nodes) == [0, 5, 7]
+    actual = expand_frontier(graph, {3: 1.0, 5: 1.0}, alphas, np.negative, depth=1, width=1, decay=0.5)
+    assert actual.entered_from == {0: 5}
 
 
 def test_a_hub_gives_its_neighbours_no_more_than_width() -> None:
     spokes = [{0, node} for node in range(1, 500)]
-    found = walk(spokes, [0.5] * 499, {0: 1.0}, nodes=500, depth=3, width=7)
-    assert sorted(found.nodes) == list(range(8))
-    assert len(found.bridges) == 499
+    actual = walk(spokes, [0.5] * 499, {0: 1.0}, nodes=500, depth=3, width=7)
+    assert sorted(actual.nodes) == list(range(8))
+    assert len(actual.bridges) == 499
 
 
 def test_the_seeds_may_be_given_in_any_order() -> None:

@@ -51,17 +51,17 @@ def test_no_rows_have_no_neighbours() -> None:
     assert Adjacency.from_pairs(integers(), integers(), 0).degrees().tolist() == []
 
 
-@given(pairs=PAIRS, asked=st.lists(st.integers(0, ROWS - 1), max_size=10))
-def test_an_adjacency_holds_the_set_of_its_pairs(pairs: list[tuple[int, int]], asked: list[int]) -> None:
+@given(pairs=PAIRS, requested=st.lists(st.integers(0, ROWS - 1), max_size=10))
+def test_an_adjacency_holds_the_set_of_its_pairs(pairs: list[tuple[int, int]], requested: list[int]) -> None:
     expected = defaultdict(set)
     for row, other in pairs:
         expected[row].add(other)
     adjacency = adjacency_of(pairs)
     assert [adjacency[row].tolist() for row in range(ROWS)] == [sorted(expected[row]) for row in range(ROWS)]
-    assert adjacency.degrees(integers(*asked)).tolist() == [len(expected[row]) for row in asked]
-    neighbours, owners = adjacency.get_neighbours(integers(*asked))
+    assert adjacency.degrees(integers(*requested)).tolist() == [len(expected[row]) for row in requested]
+    neighbours, owners = adjacency.get_neighbours(integers(*requested))
     gathered = list(zip(owners.tolist(), neighbours.tolist(), strict=True))
-    assert gathered == [(place, other) for place, row in enumerate(asked) for other in sorted(expected[row])]
+    assert gathered == [(place, other) for place, row in enumerate(requested) for other in sorted(expected[row])]
 
 
 @given(numbers=st.lists(st.integers(0, 9)))
@@ -81,8 +81,8 @@ def test_members_and_memberships_are_two_sides_of_one_incidence(pairs: list[tupl
 
 @given(spans=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 4)), max_size=8))
 def test_expand_ranges_concatenates_ranges(spans: list[tuple[int, int]]) -> None:
-    found = expand_ranges(integers(*(start for start, _ in spans)), integers(*(count for _, count in spans)))
-    assert found.tolist() == [number for start, count in spans for number in range(start, start + count)]
+    numbers = expand_ranges(integers(*(start for start, _ in spans)), integers(*(count for _, count in spans)))
+    assert numbers.tolist() == [number for start, count in spans for number in range(start, start + count)]
 
 
 @given(first=EDGES, second=EDGES)

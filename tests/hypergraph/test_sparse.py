@@ -48,12 +48,12 @@ def test_from_sum_adds_the_values_of_each_row(pairs: list[tuple[int, float]]) ->
     assert as_dict(Scores.from_sum(*columns(pairs))) == expected
 
 
-@given(known=st.dictionaries(st.integers(0, 9), VALUES), asked=st.lists(st.integers(0, 12), max_size=8))
-def test_rows_without_a_score_have_0(known: dict[int, float], asked: list[int]) -> None:
-    scores = Scores.from_pairs(*columns(list(known.items())))
-    assert as_dict(scores) == known
-    assert len(scores) == len(known)
-    assert scores.get(np.array(asked, dtype=np.int64)).tolist() == [known.get(row, 0.0) for row in asked]
+@given(names=st.dictionaries(st.integers(0, 9), VALUES), requested=st.lists(st.integers(0, 12), max_size=8))
+def test_rows_without_a_score_have_0(names: dict[int, float], requested: list[int]) -> None:
+    scores = Scores.from_pairs(*columns(list(names.items())))
+    assert as_dict(scores) == names
+    assert len(scores) == len(names)
+    assert scores.get(np.array(requested, dtype=np.int64)).tolist() == [names.get(row, 0.0) for row in requested]
 
 
 def test_find_positions_returns_positions_and_membership() -> None:

@@ -155,8 +155,8 @@ def test_many_threads_together_do_not_overshoot() -> None:
         return True
 
     with ThreadPoolExecutor(16) as pool:
-        asked = sum(pool.map(ask, range(500)))
-    assert asked == budget.spent.calls
+        request_count = sum(pool.map(ask, range(500)))
+    assert request_count == budget.spent.calls
     total = budget.spent.prompt_tokens + budget.spent.completion_tokens
     assert 20_000 - 300 < total <= 20_000
 

@@ -40,13 +40,13 @@ def test_texts_have_the_vectors_that_one_call_gives_them() -> None:
 
 
 def test_a_call_is_of_few_characters_and_it_is_told_how_many_texts_are_done() -> None:
-    embedder, told = Remembering(), list[int]()
-    embed_texts(embedder, TEXTS, told.append)
+    embedder, numbers = Remembering(), list[int]()
+    embed_texts(embedder, TEXTS, numbers.append)
     assert all(sum(map(len, call)) <= 100 for call in embedder.calls)
     assert sorted(text for call in embedder.calls for text in call) == sorted(TEXTS)
-    assert len(told) == len(embedder.calls) > 5
-    assert told == sorted(told)
-    assert told[-1] == len(TEXTS)
+    assert len(numbers) == len(embedder.calls) > 5
+    assert numbers == sorted(numbers)
+    assert numbers[-1] == len(TEXTS)
 
 
 def test_texts_of_like_length_are_embedded_together() -> None:
@@ -90,15 +90,15 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
 
 def test_what_was_embedded_before_a_failure_is_not_embedded_again(store: SqliteStore) -> None:
     assert SAVE_SECONDS == 2
-    failing, second, told = Failing(5), Remembering(), list[int]()
+    failing, second, numbers = Failing(5), Remembering(), list[int]()
     with pytest.raises(EmbedderError):
         embed_texts(failing, TEXTS, lambda done: None, PendingVectors(store, clock=failing.seconds))
-    vectors = embed_texts(second, TEXTS, told.append, PendingVectors(store))
+    vectors = embed_texts(second, TEXTS, numbers.append, PendingVectors(store))
     assert vectors.tobytes() == HashingEmbedder(16).encode(TEXTS, "passage").tobytes()
-    kept = [text for call in failing.calls[:4] for text in call]  # the fifth came less than two seconds later
-    assert sorted(kept + [text for call in second.calls for text in call]) == sorted(TEXTS)
-    assert told[0] == len(kept) + len(second.calls[0])
-    assert told[-1] == len(TEXTS)
+    remaining = [text for call in failing.calls[:4] for text in call]  # the fifth came less than two seconds later
+    assert sorted(remaining + [text for call in second.calls for text in call]) == sorted(TEXTS)
+    assert numbers[0] == len(remaining) + len(second.calls[0])
+    assert numbers[-1] == len(TEXTS)
 
 
 def test_what_is_embedded_at_once_is_not_kept(store: SqliteStore) -> None:

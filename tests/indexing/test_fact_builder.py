@@ -58,16 +58,16 @@ def builder_of(
 
 
 def built(builder: FactBuilder, one: Passage | None = None) -> list[IndexedHyperedge]:
-    (found,) = builder.build([one or passage()])
-    assert found.failure is None
-    return list(found.hyperedges)
+    (result,) = builder.build([one or passage()])
+    assert result.failure is None
+    return list(result.hyperedges)
 
 
 def facts_of(reply: str, one: Passage | None = None, **settings: bool) -> tuple[list[IndexedHyperedge], dict[str, int]]:
     builder = builder_of(ScriptedLanguageModel([reply]), **settings)  # type: ignore[arg-type]
-    (found,) = builder.build([one or passage()])
-    assert found.failure is None
-    return list(found.hyperedges), dict(+found.notes)
+    (result,) = builder.build([one or passage()])
+    assert result.failure is None
+    return list(result.hyperedges), dict(+result.notes)
 
 
 def members(draft: IndexedHyperedge) -> list[tuple[str, str, str, bool]]:
@@ -203,16 +203,16 @@ def test_a_passage_with_nothing_to_extract_has_no_hyperedges() -> None:
 
 
 def test_passages_in_which_no_reply_finds_a_fact_are_counted() -> None:
-    def said(prompt: Prompt) -> str:
+    def reply_to(prompt: Prompt) -> str:
         about, is_gleaning = extract_passage(prompt.user), "Earlier replies" in prompt.user
         if "Refused" in about:
             return REFUSAL
         return reply_of(MET) if ("Late" if is_gleaning else "Early") in about else reply_of()
 
-    builder = builder_of(ScriptedLanguageModel(said), gleaning=1)
+    builder = builder_of(ScriptedLanguageModel(reply_to), gleaning=1)
     texts = ["Never.", "Early.", "Late.", "Refused.", "Nor ever."]
-    found = builder.build([passage(text, id=f"{text[:3]}#0000") for text in texts])
-    assert [built.notes[NO_FACTS] for built in found] == [1, 0, 0, 0, 1]
+    results = builder.build([passage(text, id=f"{text[:3]}#0000") for text in texts])
+    assert [built.notes[NO_FACTS] for built in results] == [1, 0, 0, 0, 1]
 
 
 def test_what_a_style_repaired_is_in_the_notes() -> None:
@@ -233,13 +233,13 @@ def test_the_paper_style_builds_the_same_way() -> None:
 
 
 def test_each_passage_is_asked_about_once_and_the_order_stays() -> None:
-    def said(prompt: Prompt) -> str:
+    def reply_to(prompt: Prompt) -> str:
         return reply_of((f"Of {extract_passage(prompt.user)[-2:]}", []))
 
-    model = ScriptedLanguageModel(said)
+    model = ScriptedLanguageModel(reply_to)
     passages = [passage(f"Text {number}", id=f"d#{number:04}") for number in range(10, 20)]
     outcomes = builder_of(model).build(passages)
-    texts = [draft.hyperedge.text for found in outcomes for draft in found.hyperedges]
+    texts = [draft.hyperedge.text for outcome in outcomes for draft in outcome.hyperedges]
     assert texts == [f"Of {number}" for number in range(10, 20)]
     assert len(model.prompts) == 10
     assert builder_of(model).build([]) == []
@@ -257,9 +257,9 @@ def test_a_passage_whose_reply_cannot_be_read_is_asked_about_so_many_times(attem
 
 def test_a_reply_of_twenty_thousand_facts_is_a_failure_that_names_the_limit() -> None:
     endless = reply_of(*[(f"Ada Lovelace met Charles Babbage in {year}.", ["Ada Lovelace"]) for year in range(20_000)])
-    (found,) = builder_of(ScriptedLanguageModel([endless]), attempts=1).build([passage()])
-    assert found.hyperedges == []
-    assert "at most 10,000 facts, entities and names in facts (max_records)" in str(found.failure)
+    (result,) = builder_of(ScriptedLanguageModel([endless]), attempts=1).build([passage()])
+    assert result.hyperedges == []
+    assert "at most 10,000 facts, entities and names in facts (max_records)" in str(result.failure)
 
 
 def test_a_second_reply_that_can_be_read_counts() -> None:
@@ -269,15 +269,15 @@ def test_a_second_reply_that_can_be_read_counts() -> None:
 
 def test_a_passage_that_failed_otherwise_is_not_asked_about_again() -> None:
     model = ScriptedLanguageModel([LanguageModelError("busy"), reply_of(MET)])
-    (found,) = builder_of(model, attempts=5).build([passage()])
-    assert str(found.failure) == "busy"
+    (result,) = builder_of(model, attempts=5).build([passage()])
+    assert str(result.failure) == "busy"
     assert len(model.prompts) == 1
 
 
 def test_what_could_not_be_read_is_named_in_the_next_request() -> None:
     model = ScriptedLanguageModel([REFUSAL, "<|COMPLETE|", reply_of(MET)])
-    (found,) = builder_of(model, attempts=3).build([passage()])
-    assert (len(found.hyperedges), found.failure) == (1, None)
+    (result,) = builder_of(model, attempts=3).build([passage()])
+    assert (len(result.hyperedges), result.failure) == (1, None)
     first, second, third = (prompt.user for prompt in model.prompts)
     assert second.startswith(f"{first}\n\n")
     assert REFUSAL in second
@@ -293,66 +293,66 @@ def cut(text: str, *, cached: bool = False) -> Reply:
 
 def test_a_reply_that_was_cut_is_used_and_leaves_the_passage_incomplete() -> None:
     model = ScriptedLanguageModel([cut(reply_of(MET))])
-    (found,) = builder_of(model, gleaning=1).build([passage()])
-    assert len(found.hyperedges) == found.notes["replies cut at the model's limit"] == 1
-    assert isinstance(found.failure, CutReplyError)
-    assert "after 1 fact" in str(found.failure)
+    (result,) = builder_of(model, gleaning=1).build([passage()])
+    assert len(result.hyperedges) == result.notes["replies cut at the model's limit"] == 1
+    assert isinstance(result.failure, CutReplyError)
+    assert "after 1 fact" in str(result.failure)
     assert len(model.prompts) == 1, "neither gleaned nor asked again in this run"
 
 
 def test_the_rest_of_a_reply_that_an_earlier_run_kept_is_asked_for() -> None:
     model = ScriptedLanguageModel([cut(reply_of(MET), cached=True), reply_of(BRASS, table=["brass | alloy | x | 7"])])
-    (found,) = builder_of(model).build([passage()])
-    assert [draft.hyperedge.text for draft in found.hyperedges] == [MET[0], BRASS[0]]
-    assert found.failure is None
-    asked = model.prompts[1].user
-    assert reply_of(MET) in asked
-    assert "cut off" in asked
+    (result,) = builder_of(model).build([passage()])
+    assert [draft.hyperedge.text for draft in result.hyperedges] == [MET[0], BRASS[0]]
+    assert result.failure is None
+    question = model.prompts[1].user
+    assert reply_of(MET) in question
+    assert "cut off" in question
 
 
 def test_a_rest_that_is_cut_too_is_left_to_the_next_run_which_has_all_that_was_said() -> None:
     model = ScriptedLanguageModel([cut(reply_of(MET), cached=True), cut(reply_of(BRASS))])
-    (found,) = builder_of(model).build([passage()])
-    assert len(found.hyperedges) == 2
-    assert isinstance(found.failure, CutReplyError)
+    (result,) = builder_of(model).build([passage()])
+    assert len(result.hyperedges) == 2
+    assert isinstance(result.failure, CutReplyError)
     last = ("It rained.", ["rain", "London"])
     replies: list[ScriptedOutcome] = [
         cut(reply_of(MET), cached=True),
         cut(reply_of(BRASS), cached=True),
         reply_of(last),
     ]
-    (found,) = builder_of(ScriptedLanguageModel(replies)).build([passage()])
-    assert (len(found.hyperedges), found.failure) == (3, None)
+    (result,) = builder_of(ScriptedLanguageModel(replies)).build([passage()])
+    assert (len(result.hyperedges), result.failure) == (3, None)
 
 
 def test_a_model_that_repeats_itself_until_it_is_cut_has_said_all() -> None:
     model = ScriptedLanguageModel([cut(reply_of(MET), cached=True), cut(reply_of(MET, MET))])
-    (found,) = builder_of(model).build([passage()])
-    assert (len(found.hyperedges), found.failure) == (1, None)
-    assert found.notes["replies that repeat what was said until they are cut"] == 1
+    (result,) = builder_of(model).build([passage()])
+    assert (len(result.hyperedges), result.failure) == (1, None)
+    assert result.notes["replies that repeat what was said until they are cut"] == 1
 
 
 def test_a_rest_that_cannot_be_read_leaves_what_was_said_and_the_passage_incomplete() -> None:
     model = ScriptedLanguageModel([cut(reply_of(MET), cached=True), REFUSAL, REFUSAL])
-    (found,) = builder_of(model).build([passage()])
-    assert len(found.hyperedges) == 1
-    assert isinstance(found.failure, CutReplyError)
+    (result,) = builder_of(model).build([passage()])
+    assert len(result.hyperedges) == 1
+    assert isinstance(result.failure, CutReplyError)
     assert len(model.prompts) == 3
 
 
 def test_a_cut_reply_without_a_record_is_unreadable_and_says_that_it_was_cut() -> None:
-    (found,) = builder_of(ScriptedLanguageModel([cut("<think>Hm"), cut("<think>Hm")])).build([passage()])
-    assert isinstance(found.failure, UnreadableReplyError)
-    assert "limit of tokens" in str(found.failure)
+    (result,) = builder_of(ScriptedLanguageModel([cut("<think>Hm"), cut("<think>Hm")])).build([passage()])
+    assert isinstance(result.failure, UnreadableReplyError)
+    assert "limit of tokens" in str(result.failure)
 
 
 def test_a_missing_score_is_the_usual_one_of_the_passage_whatever_reply_it_is_in() -> None:
     first = cut('{"facts": [{"text": "She rested.", "score": 2}, {"text": "He rested."}', cached=True)
     members = '"entities": ["brass | x | y", "1833 | x | y | 30"]'
     second = f'{{"facts": [{{"text": "They left.", "score": 6}}, {{"text": "He rested.", {members}}}]}}'
-    (found,) = builder_of(ScriptedLanguageModel([first, second])).build([passage(title="")])
-    assert [draft.hyperedge.score for draft in found.hyperedges] == [2.0, 4.0, 6.0]
-    scores = {part.entity_key: part.score for part in found.hyperedges[1].incidences}
+    (result,) = builder_of(ScriptedLanguageModel([first, second])).build([passage(title="")])
+    assert [draft.hyperedge.score for draft in result.hyperedges] == [2.0, 4.0, 6.0]
+    scores = {part.entity_key: part.score for part in result.hyperedges[1].incidences}
     assert (scores["1833"], scores["brass"]) == (30.0, 30.0)
 
 
@@ -365,10 +365,13 @@ def test_a_passage_without_any_score_has_scores_in_the_middle() -> None:
 
 
 def test_progress_says_how_many_passages_and_tokens() -> None:
-    told: list[str] = []
+    messages: list[str] = []
     replies = [Reply(reply_of(MET), Usage(1, 1000, 234, 0.5)), Reply(reply_of(), Usage(1, 1, 1, 0.005))]
-    builder_of(ScriptedLanguageModel(replies)).build([passage(), passage("Other.", id="e#0000")], told.append)
-    assert told == ["extracted 1 of 2 passages, 1,234 tokens, $0.50", "extracted 2 of 2 passages, 1,236 tokens, $0.51"]
+    builder_of(ScriptedLanguageModel(replies)).build([passage(), passage("Other.", id="e#0000")], messages.append)
+    assert messages == [
+        "extracted 1 of 2 passages, 1,234 tokens, $0.50",
+        "extracted 2 of 2 passages, 1,236 tokens, $0.51",
+    ]
 
 
 def test_the_name_says_what_changes_the_result() -> None:
@@ -391,42 +394,42 @@ def test_the_name_says_what_changes_the_result() -> None:
 
 def test_gleaning_sends_all_replies_so_far_and_joins_what_they_say() -> None:
     model = ScriptedLanguageModel([reply_of(MET), reply_of(MET, BRASS), reply_of()])
-    (found,) = builder_of(model, gleaning=2).build([passage()])
-    assert [draft.hyperedge.text for draft in found.hyperedges] == [MET[0], BRASS[0]]
-    assert [draft.hyperedge.id for draft in found.hyperedges] == ["d#0000/000", "d#0000/001"]
+    (result,) = builder_of(model, gleaning=2).build([passage()])
+    assert [draft.hyperedge.text for draft in result.hyperedges] == [MET[0], BRASS[0]]
+    assert [draft.hyperedge.id for draft in result.hyperedges] == ["d#0000/000", "d#0000/001"]
     _, second, third = (prompt.user for prompt in model.prompts)
     assert reply_of(MET) in second
     assert f"{reply_of(MET)}\n{reply_of(MET, BRASS)}" in third
-    assert found.notes["fact given twice"] == 1
+    assert result.notes["fact given twice"] == 1
 
 
 def test_what_was_found_stays_when_a_gleaning_reply_is_unreadable() -> None:
     model = ScriptedLanguageModel([reply_of(MET), REFUSAL, reply_of(BRASS)])
-    (found,) = builder_of(model, gleaning=2).build([passage()])
-    assert [draft.hyperedge.text for draft in found.hyperedges] == [MET[0], BRASS[0]]
-    assert found.failure is None
-    assert found.notes["gleaning rounds without a usable reply"] == 1
+    (result,) = builder_of(model, gleaning=2).build([passage()])
+    assert [draft.hyperedge.text for draft in result.hyperedges] == [MET[0], BRASS[0]]
+    assert result.failure is None
+    assert result.notes["gleaning rounds without a usable reply"] == 1
 
 
 def test_what_was_found_stays_when_a_gleaning_request_fails_and_the_passage_is_tried_again() -> None:
     model = ScriptedLanguageModel([reply_of(MET), LanguageModelError("busy")])
-    (found,) = builder_of(model, gleaning=2).build([passage()])
-    assert [draft.hyperedge.text for draft in found.hyperedges] == [MET[0]]
-    assert str(found.failure) == "busy"
+    (result,) = builder_of(model, gleaning=2).build([passage()])
+    assert [draft.hyperedge.text for draft in result.hyperedges] == [MET[0]]
+    assert str(result.failure) == "busy"
     assert len(model.prompts) == 2
 
 
 def test_a_passage_without_a_readable_reply_is_not_gleaned() -> None:
     model = ScriptedLanguageModel([REFUSAL])
-    (found,) = builder_of(model, gleaning=3, attempts=1).build([passage()])
-    assert isinstance(found.failure, UnreadableReplyError)
+    (result,) = builder_of(model, gleaning=3, attempts=1).build([passage()])
+    assert isinstance(result.failure, UnreadableReplyError)
     assert len(model.prompts) == 1
 
 
 def test_a_run_that_is_stopped_while_gleaning_leaves_the_passage_for_the_next() -> None:
     model = ScriptedLanguageModel([reply_of(MET), NoMoreRepliesError("enough"), reply_of(BRASS)])
-    (found,) = builder_of(model, gleaning=1).build([passage()])
-    assert isinstance(found.failure, NoMoreRepliesError)
+    (result,) = builder_of(model, gleaning=1).build([passage()])
+    assert isinstance(result.failure, NoMoreRepliesError)
 
 
 # Paying
@@ -437,10 +440,10 @@ def test_a_budget_lets_the_first_passages_pass_and_tells_the_others() -> None:
     passages = [passage(f"Text {number}.", id=f"d#{number:04}") for number in range(30)]
     builder = builder_of(model, max_tokens=6000)
     outcomes = builder.build(passages)
-    done = [found.failure is None for found in outcomes]
+    done = [outcome.failure is None for outcome in outcomes]
     assert done == sorted(done, reverse=True)
     assert 10 < sum(done) < 30
-    assert {type(found.failure) for found in outcomes[sum(done) :]} == {NoMoreRepliesError}
+    assert {type(outcome.failure) for outcome in outcomes[sum(done) :]} == {NoMoreRepliesError}
     assert len(model.prompts) == sum(done)
     assert sent(model) < 6000
 
@@ -450,7 +453,7 @@ def test_failures_do_not_use_up_the_budget_of_the_next_batch() -> None:
     builder = builder_of(model, max_tokens=20_000)
     for batch in range(20):
         outcomes = builder.build([passage(f"Text {number} of {batch}.", id=f"d#{number:04}") for number in range(10)])
-        assert [str(found.failure) for found in outcomes] == ["busy"] * 10
+        assert [str(outcome.failure) for outcome in outcomes] == ["busy"] * 10
 
 
 # Estimating
@@ -501,11 +504,11 @@ def test_what_is_known_is_not_estimated() -> None:
 
 def test_a_gleaning_round_that_is_not_known_is_estimated_after_a_first_reply_that_is() -> None:
     builder = builder_of(ScriptedLanguageModel([]), gleaning=2)
-    said = reply_of(MET)
+    reply = reply_of(MET)
 
-    def known(prompts: Sequence[Prompt]) -> list[str | None]:
-        return [None if said in prompt.user else said for prompt in prompts]
+    def find_repeated_facts(prompts: Sequence[Prompt]) -> list[str | None]:
+        return [None if reply in prompt.user else reply for prompt in prompts]
 
-    estimate = builder.estimate([passage()], known)
+    estimate = builder.estimate([passage()], find_repeated_facts)
     assert estimate.calls == 2
-    assert estimate.prompt_tokens > count_tokens(said)
+    assert estimate.prompt_tokens > count_tokens(reply)

@@ -87,13 +87,13 @@ def healthy(request: Request) -> ChatOutcome:
     return extracted(text_in(request))
 
 
-def asked(server: ScriptedServer) -> list[str]:
+def list_requested_texts(server: ScriptedServer) -> list[str]:
     return sorted(text_in(recorded.body) for recorded in server.requests)
 
 
 def model_at(url: str, **settings: Any) -> OpenAILanguageModel:
-    given = {"max_retries": 0, "concurrency": CONCURRENCY, "timeout": 10.0, "cache_name": "m", **settings}
-    return OpenAILanguageModel(LanguageModelSettings(model="m", base_url=url, **given))
+    values = {"max_retries": 0, "concurrency": CONCURRENCY, "timeout": 10.0, "cache_name": "m", **settings}
+    return OpenAILanguageModel(LanguageModelSettings(model="m", base_url=url, **values))
 
 
 def run(
@@ -197,7 +197,7 @@ def test_faults_cost_the_facts_of_their_passages_and_the_next_run_makes_up_for_i
 
     with ScriptedServer(healthy) as server:
         second = run(tmp_path, server)
-        assert asked(server) == sorted(script.met)
+        assert list_requested_texts(server) == sorted(script.met)
         third = run(tmp_path, server)
         assert len(server.requests) == len(script.met)
     assert second.is_complete
@@ -216,7 +216,7 @@ def test_unreadable_replies_are_paid_for_not_recalled_and_asked_for_again(
 
     with ScriptedServer(evasive) as server:
         report = run(tmp_path, server, facts=FactSettings(attempts=3))
-        times = Counter(asked(server))
+        times = Counter(list_requested_texts(server))
     assert {text: count for text, count in times.items() if count > 1} == dict.fromkeys(bad, 3)
     assert {PASSAGES[failure.id] for failure in report.failures} == bad
     assert all(REFUSAL in failure.reason for failure in report.failures)
@@ -224,7 +224,7 @@ def test_unreadable_replies_are_paid_for_not_recalled_and_asked_for_again(
 
     with ScriptedServer(healthy) as server:
         assert run(tmp_path, server).is_complete
-        assert asked(server) == sorted(bad)
+        assert list_requested_texts(server) == sorted(bad)
     assert contents(tmp_path) == fresh
 
 
@@ -260,9 +260,9 @@ def test_a_key_that_expires_on_the_way_keeps_what_is_done(tmp_path: Path, fresh:
     assert counts.stop_reason
     assert 20 < counts.added <= 40
     assert (counts.added + counts.unprocessed, counts.failures) == (90, ())
-    kept = contents(tmp_path)["hyperedges"]
-    assert isinstance(kept, list)
-    assert len(kept) == counts.passages == counts.hyperedges, "no passage is there without its facts"
+    remaining = contents(tmp_path)["hyperedges"]
+    assert isinstance(remaining, list)
+    assert len(remaining) == counts.passages == counts.hyperedges, "no passage is there without its facts"
 
     with ScriptedServer(healthy) as server:
         assert run(tmp_path, server).counts.added == counts.unprocessed
@@ -312,7 +312,7 @@ def test_a_run_never_costs_more_than_it_may_and_the_next_pays_for_the_rest(
         assert len(server.requests) == spent.calls < 120
         rest = run(tmp_path, server, **prices)
         assert len(server.requests) == 120
-        assert len(set(asked(server))) == 120
+        assert len(set(list_requested_texts(server))) == 120
     assert rest.is_complete
     assert rest.usage.calls == 120 - spent.calls
     store = SqliteStore.open(tmp_path)
@@ -374,7 +374,7 @@ def test_each_passage_is_one_call_and_equal_ones_are_one_together(tmp_path: Path
     twins = [Document(f"twin {number}", "Town 3", TOWNS[3].text) for number in range(4)]
     with ScriptedServer(healthy) as server:
         report = run(tmp_path, server, [*TOWNS[:6], *twins])
-        assert asked(server) == sorted(text for id, text in PASSAGES.items() if id < "d006")
+        assert list_requested_texts(server) == sorted(text for id, text in PASSAGES.items() if id < "d006")
         assert report.counts.added == 10
         more = run(tmp_path, server, [Document("later", "Town 3", TOWNS[3].text)])
         assert len(server.requests) == report.usage.calls == 8
@@ -514,7 +514,7 @@ def reply_of(text: str, *lines: str, score: int = 9) -> str:
     return json.dumps({"facts": [{"text": text, "score": score, "entities": names}], "entities": lines})
 
 
-SAID = {
+REPLIES = {
     "bell": reply_of("Ines Moreau cast it.", "Ines Moreau | maker | Cast it. | 60", "Thor | god | Hammers. | 5"),
     "moreau": reply_of(
         "Ines Moreau is of Aldby.", "Ines Moreau | person | Of Aldby. | 90", "Aldby | place | Hers. | 40"
@@ -524,11 +524,11 @@ SAID = {
 
 
 def trio_engine(directory: Path, facts: FactSettings | None = None) -> Engine:
-    def said(prompt: Prompt) -> str:
-        return SAID[next(document.id for document in TRIO if document.text in prompt.user)]  # fails for questions
+    def reply_to(prompt: Prompt) -> str:
+        return REPLIES[next(document.id for document in TRIO if document.text in prompt.user)]  # fails for questions
 
     stages = Settings(facts=facts or FactSettings())
-    model = ScriptedLanguageModel(said)
+    model = ScriptedLanguageModel(reply_to)
     return Engine.open(directory, embedder=HashingEmbedder(16), language_model=model, settings=stages)
 
 
@@ -595,8 +595,8 @@ def test_an_index_of_facts_can_be_searched_without_a_model(tmp_path: Path, retri
     with trio_engine(tmp_path) as engine:
         engine.index_documents(TRIO, method="facts")
     with Engine.open(tmp_path, embedder=HashingEmbedder(16)) as engine:
-        found = engine.search("Who cast the Bell of Tarn?", 2, retriever=retriever).passages
-    assert found[0].passage.document_id == "bell"
+        passages = engine.search("Who cast the Bell of Tarn?", 2, retriever=retriever).passages
+    assert passages[0].passage.document_id == "bell"
 
 
 def test_entities_are_embedded_when_a_run_ends_and_only_those_that_changed(tmp_path: Path) -> None:
@@ -624,16 +624,16 @@ def cli(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
 
     def invoke(*arguments: str, server: ScriptedServer | str, **environment: str) -> Result:
         url = server if isinstance(server, str) else server.base_url
-        given = {"OPENAI_BASE_URL": url, "POLYAD_LANGUAGE_MODEL_MAX_RETRIES": "0", **environment}
+        values = {"OPENAI_BASE_URL": url, "POLYAD_LANGUAGE_MODEL_MAX_RETRIES": "0", **environment}
         fixed = ["--method", "facts", "--store", "kb", "--model", "m", "--embedder", "hashing:64"]
-        return CliRunner().invoke(app, ["index", "towns", *fixed, *arguments], env=given)
+        return CliRunner().invoke(app, ["index", "towns", *fixed, *arguments], env=values)
 
     return invoke
 
 
-def result_of(found: Result, code: int = 0) -> Any:
-    assert found.exit_code == code, found.output
-    return json.loads(found.stdout)
+def result_of(result: Result, code: int = 0) -> Any:
+    assert result.exit_code == code, result.output
+    return json.loads(result.stdout)
 
 
 def prompt_tokens(server: ScriptedServer) -> int:
@@ -665,37 +665,37 @@ def test_a_dry_run_says_what_the_run_then_takes_and_leaves_nothing_behind(cli: R
 def test_a_dry_run_does_not_count_what_is_paid_for_nor_what_is_twice_there(cli: Run, tmp_path: Path) -> None:
     with ScriptedServer(healthy) as server:
         result_of(cli("--json", "--max-tokens", "3000", server=server), code=1)
-        paid = len(server.requests)
-        assert 2 < paid < 12
+        cost = len(server.requests)
+        assert 2 < cost < 12
         twin = (tmp_path / "towns" / "d007.md").read_text("utf-8")
         (tmp_path / "towns" / "twin.md").write_text(twin, "utf-8")
         estimate = result_of(cli("--dry-run", "--json", server=server))["estimate"]
-        assert estimate["calls"] == 12 - paid
+        assert estimate["calls"] == 12 - cost
         done = result_of(cli("--json", server=server))
     assert done["usage"]["calls"] == estimate["calls"]
 
 
 def test_a_dry_run_in_words(cli: Run) -> None:
     with ScriptedServer(healthy) as server:
-        found = cli("--dry-run", server=server)
-    assert found.exit_code == 0
-    assert re.match(r"about 12 calls, [\d,]+ prompt and [\d,]+ completion tokens; prompts are counted", found.stdout)
-    assert "prompt_price" in found.stdout
-    assert found.stderr == ""
+        result = cli("--dry-run", server=server)
+    assert result.exit_code == 0
+    assert re.match(r"about 12 calls, [\d,]+ prompt and [\d,]+ completion tokens; prompts are counted", result.stdout)
+    assert "prompt_price" in result.stdout
+    assert result.stderr == ""
 
 
 def test_a_dry_run_of_a_method_without_a_model_costs_nothing(cli: Run) -> None:
     with ScriptedServer(healthy) as server:
-        found = cli("--dry-run", "--method", "semantic-units", server=server)
-    assert found.exit_code == 0
-    assert found.stdout == "indexing would not call a language model\n"
+        result = cli("--dry-run", "--method", "semantic-units", server=server)
+    assert result.exit_code == 0
+    assert result.stdout == "indexing would not call a language model\n"
 
 
 def test_indexing_facts_in_words(cli: Run) -> None:
     with ScriptedServer(healthy) as server:
-        found = cli(server=server)
-    assert found.exit_code == 0
-    lines = found.stdout.splitlines()
+        result = cli(server=server)
+    assert result.exit_code == 0
+    lines = result.stdout.splitlines()
     assert lines[0] == "12 added, 0 updated, 0 unchanged, 0 failed"
     assert re.match(r"12 passages and 12 hyperedges written in", lines[1])
     assert re.match(r"language model: 12 calls, [\d,]+ prompt and", lines[2])
@@ -707,48 +707,48 @@ def test_a_passage_without_a_reply_is_named_and_the_exit_code_is_1(cli: Run) -> 
         return REFUSAL if "Town 7 " in text_in(request) else healthy(request)
 
     with ScriptedServer(evasive) as server:
-        shape = result_of(found := cli("--json", server=server), code=1)
+        shape = result_of(result := cli("--json", server=server), code=1)
         assert len(server.requests) == 13
     assert [failure["id"] for failure in shape["failures"]] == ["towns/d007.md#0000"]
     assert (shape["added"], shape["failed"], shape["stopped"], shape["left"]) == (12, 1, "", 0)
-    (line,) = found.stderr.splitlines()
+    (line,) = result.stderr.splitlines()
     assert line.startswith("polyad: failed: towns/d007.md#0000: ")
 
 
 @pytest.mark.parametrize("is_json", [True, False])
 def test_a_wrong_key_is_one_line_and_exit_code_1(cli: Run, is_json: bool) -> None:
     with ScriptedServer([RejectionFault(401, "no such key")]) as server:
-        found = cli(*["--json"] * is_json, server=server)
-    assert found.exit_code == 1
-    (line,) = found.stderr.splitlines()
+        result = cli(*["--json"] * is_json, server=server)
+    assert result.exit_code == 1
+    (line,) = result.stderr.splitlines()
     assert line.startswith("polyad: stopped: model 'm' at http://127.0.0.1")
     assert line.endswith("; 12 documents left")
     if is_json:
-        shape = json.loads(found.stdout)
+        shape = json.loads(result.stdout)
         assert (shape["added"], shape["left"], shape["failures"]) == (0, 12, [])
         assert "no such key" in shape["stopped"]
 
 
 def test_nobody_at_the_address_is_one_line_and_exit_code_1(cli: Run) -> None:
-    found = cli(server=f"http://127.0.0.1:{closed_port()}/v1")
-    assert found.exit_code == 1
-    (line,) = found.stderr.splitlines()
+    result = cli(server=f"http://127.0.0.1:{closed_port()}/v1")
+    assert result.exit_code == 1
+    (line,) = result.stderr.splitlines()
     assert "cannot be reached" in line
 
 
 def test_a_spent_budget_says_how_to_go_on(cli: Run) -> None:
     with ScriptedServer(healthy) as server:
-        found = cli("--max-tokens", "3000", server=server)
-        assert found.exit_code == 1
-        assert "higher --max-tokens continues from there" in " ".join(found.stderr.split())
+        result = cli("--max-tokens", "3000", server=server)
+        assert result.exit_code == 1
+        assert "higher --max-tokens continues from there" in " ".join(result.stderr.split())
         assert cli(server=server).exit_code == 0
         assert len(server.requests) == 12
 
 
-def errors(found: Result) -> Sequence[str]:
-    assert found.exit_code == 2, found.output
-    assert found.stdout == ""
-    return [line.removeprefix("polyad: error: ") for line in found.stderr.splitlines()]
+def errors(result: Result) -> Sequence[str]:
+    assert result.exit_code == 2, result.output
+    assert result.stdout == ""
+    return [line.removeprefix("polyad: error: ") for line in result.stderr.splitlines()]
 
 
 def test_a_limit_in_money_without_prices_is_an_error_of_configuration(cli: Run, tmp_path: Path) -> None:
@@ -768,10 +768,10 @@ def test_a_limit_for_another_method_is_an_error_of_configuration(cli: Run) -> No
 
 
 def test_facts_without_a_model_are_an_error_of_configuration(cli: Run) -> None:
-    found = CliRunner().invoke(
+    result = CliRunner().invoke(
         app, ["index", "towns", "--method", "facts", "--store", "kb", "--embedder", "hashing:64"]
     )
-    (line,) = errors(found)
+    (line,) = errors(result)
     assert "the method 'facts' needs a language model" in line
 
 
@@ -823,5 +823,5 @@ def test_nothing_that_a_model_says_of_facts_and_entities_drives_a_terminal(
         edges, entities = engine.catalogue.hyperedges(), engine.catalogue.entities()
     assert [edge.text for edge in edges] == ["Ada met Ben ]0;pwned 2J."]
     assert "per ]0;pwned 2Json" in {entity.type for entity in entities}
-    said = [text for entity in entities for text in (entity.name, entity.type, entity.description, entity.key)]
-    assert not any(_DRIVES_A_TERMINAL.search(text) for text in said)
+    replies = [text for entity in entities for text in (entity.name, entity.type, entity.description, entity.key)]
+    assert not any(_DRIVES_A_TERMINAL.search(text) for text in replies)

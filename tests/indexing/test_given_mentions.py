@@ -16,15 +16,17 @@ def extractor(folder: Path, *records: object) -> GivenMentionExtractor:
     return GivenMentionExtractor(path)
 
 
-def names(given: MentionExtractor, text: str) -> list[tuple[str, int]]:
-    mentions = given.extract([text])[0]
+def names(mention_extractor: MentionExtractor, text: str) -> list[tuple[str, int]]:
+    mentions = mention_extractor.extract([text])[0]
     assert all(text[mention.start : mention.end] == mention.name for mention in mentions)
     return [(mention.name, mention.start) for mention in mentions]
 
 
 def test_names_without_a_text_are_a_vocabulary_where_the_longest_wins(tmp_path: Path) -> None:
-    given = extractor(tmp_path, {"_id": "1", "entities": ["Rome", "New Rome"]}, {"_id": "2", "entities": ["Ada"]})
-    assert names(given, "Ada left Rome for New Rome.") == [("Ada", 0), ("Rome", 9), ("New Rome", 18)]
+    other_extractor = extractor(
+        tmp_path, {"_id": "1", "entities": ["Rome", "New Rome"]}, {"_id": "2", "entities": ["Ada"]}
+    )
+    assert names(other_extractor, "Ada left Rome for New Rome.") == [("Ada", 0), ("Rome", 9), ("New Rome", 18)]
 
 
 def test_what_a_file_says_of_a_name_drives_no_terminal(tmp_path: Path) -> None:
@@ -35,14 +37,14 @@ def test_what_a_file_says_of_a_name_drives_no_terminal(tmp_path: Path) -> None:
 
 def test_names_of_a_text_are_found_in_it_alone_and_may_overlap(tmp_path: Path) -> None:
     text = "New Rome is not Rome."
-    given = extractor(tmp_path, {"text": text, "entities": ["Rome", "New Rome"]}, {"entities": ["not"]})
-    assert names(given, text) == [("New Rome", 0), ("Rome", 4), ("Rome", 16)]
-    assert names(given, "Rome is not New Rome.") == [("not", 8)]
+    other_extractor = extractor(tmp_path, {"text": text, "entities": ["Rome", "New Rome"]}, {"entities": ["not"]})
+    assert names(other_extractor, text) == [("New Rome", 0), ("Rome", 4), ("Rome", 16)]
+    assert names(other_extractor, "Rome is not New Rome.") == [("not", 8)]
 
 
 def test_case_and_the_bounds_of_words_matter(tmp_path: Path) -> None:
-    given = extractor(tmp_path, {"entities": ["Rome", "C++", "St. Louis"]})
-    assert names(given, "Romeo, rome, Jerome; C++ in St. Louis, Rome's") == [
+    other_extractor = extractor(tmp_path, {"entities": ["Rome", "C++", "St. Louis"]})
+    assert names(other_extractor, "Romeo, rome, Jerome; C++ in St. Louis, Rome's") == [
         ("C++", 21),
         ("St. Louis", 28),
         ("Rome", 39),
@@ -50,8 +52,10 @@ def test_case_and_the_bounds_of_words_matter(tmp_path: Path) -> None:
 
 
 def test_an_entity_may_have_a_type_and_a_description(tmp_path: Path) -> None:
-    given = extractor(tmp_path, {"entities": [{"name": "Ada", "type": "person", "description": "a poet's daughter"}]})
-    mention = given.extract(["Ada"])[0][0]
+    other_extractor = extractor(
+        tmp_path, {"entities": [{"name": "Ada", "type": "person", "description": "a poet's daughter"}]}
+    )
+    mention = other_extractor.extract(["Ada"])[0][0]
     assert (mention.type, mention.description) == ("person", "a poet's daughter")
 
 

@@ -71,12 +71,12 @@ def test_spans_refer_to_the_text_and_scores_are_percentages(fake: FakeGliner) ->
     text = "one two three four. Ada five six seven eight. nine ten Bo eleven twelve!"
     extractor: MentionExtractor = GlinerMentionExtractor("tiny")
     mentions = extractor.extract(["", text, "Cy"])
-    assert [[(mention.name, mention.start) for mention in found] for found in mentions] == [
+    assert [[(mention.name, mention.start) for mention in actual] for actual in mentions] == [
         [],
         [("Ada", text.index("Ada")), ("Bo", text.index("Bo"))],
         [("Cy", 0)],
     ]
-    assert {(mention.type, mention.score) for found in mentions for mention in found} == {("person", 75.0)}
+    assert {(mention.type, mention.score) for actual in mentions for mention in actual} == {("person", 75.0)}
 
 
 def test_windows_are_sentences_that_the_model_can_read_whole(fake: FakeGliner) -> None:
@@ -198,10 +198,10 @@ def test_a_saved_model_is_loaded_and_its_spans_are_exact(saved_model: Path) -> N
     mentions = extractor.extract(texts)
     assert mentions[0]
     assert mentions[1] == []
-    for text, found in zip(texts, mentions, strict=True):
-        assert all(mention.name == text[mention.start : mention.end].strip() for mention in found)
-        assert all(mention.type in ("person", "city") and 0 < mention.score <= 100 for mention in found)
-        assert [mention.start for mention in found] == sorted(mention.start for mention in found)
+    for text, results in zip(texts, mentions, strict=True):
+        assert all(mention.name == text[mention.start : mention.end].strip() for mention in results)
+        assert all(mention.type in ("person", "city") and 0 < mention.score <= 100 for mention in results)
+        assert [mention.start for mention in results] == sorted(mention.start for mention in results)
     assert max(mention.end for mention in mentions[0]) > len(texts[0]) / 2
     assert max(mention.end for mention in mentions[2]) > len(texts[2]) / 2
 

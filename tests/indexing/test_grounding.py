@@ -116,20 +116,20 @@ def test_part_of_another_word_is_not_grounded(name: str, text: str) -> None:
 
 @pytest.mark.parametrize("name", ["US", "U.S.", "WHO", "IT"])
 def test_an_acronym_is_grounded_by_capitals_alone(name: str) -> None:
-    told = grounder("She told us who knew it.", title="Us (film)")
-    assert not told.is_grounded(name)
-    assert told.find_spans(name) == []
-    assert told.is_grounded(name.lower().replace("u.s.", "us"))
+    other_grounder = grounder("She told us who knew it.", title="Us (film)")
+    assert not other_grounder.is_grounded(name)
+    assert other_grounder.find_spans(name) == []
+    assert other_grounder.is_grounded(name.lower().replace("u.s.", "us"))
     assert grounder(f"The {name} knew.").is_grounded(name)
     assert grounder("She knew.", title=name).is_grounded(name)
 
 
 def test_spans_keep_to_the_case_of_the_name_if_they_can() -> None:
-    found = grounder("polish Polish people", title="")
-    assert found.find_spans("Polish") == [(7, 13)]
-    assert found.find_spans("POLish") == [(0, 6), (7, 13)]
-    assert found.get_text((7, 13)) == "Polish"
-    assert found.find_spans("Poland") == []
+    actual = grounder("polish Polish people", title="")
+    assert actual.find_spans("Polish") == [(7, 13)]
+    assert actual.find_spans("POLish") == [(0, 6), (7, 13)]
+    assert actual.get_text((7, 13)) == "Polish"
+    assert actual.find_spans("Poland") == []
 
 
 def test_a_fact_in_the_passages_own_words_has_their_span() -> None:
@@ -138,8 +138,8 @@ def test_a_fact_in_the_passages_own_words_has_their_span() -> None:
 
 
 def test_any_other_fact_has_the_sentence_with_which_it_shares_most_words() -> None:
-    found = grounder().find_span("Smith and Sons sold the bell.")
-    assert found.of(TEXT).startswith("Smith & Sons sold")
+    span = grounder().find_span("Smith and Sons sold the bell.")
+    assert span.of(TEXT).startswith("Smith & Sons sold")
     tie = grounder("Ada came. Ada left.", title="")
     assert tie.find_span("Ada slept").of("Ada came. Ada left.") == "Ada came.", "the first of equals"
 
@@ -158,11 +158,11 @@ PIECES = st.lists(
 
 @given(title=PIECES, text=PIECES, name=PIECES, fact=PIECES | st.text())
 def test_whatever_the_words_spans_lie_inside_the_passage(title: str, text: str, name: str, fact: str) -> None:
-    found = Grounder(title, text, SentenceSplitter(SplitSettings()).sentences(text))
-    for start, end in found.find_spans(name):
+    actual = Grounder(title, text, SentenceSplitter(SplitSettings()).sentences(text))
+    for start, end in actual.find_spans(name):
         assert 0 <= start < end <= len(text)
-        assert found.get_text((start, end)).casefold() == name.casefold()
-    span = found.find_span(fact)
+        assert actual.get_text((start, end)).casefold() == name.casefold()
+    span = actual.find_span(fact)
     assert 0 <= span.start <= span.end <= len(text)
 
 

@@ -228,9 +228,9 @@ def apply(runs: Iterable[list[Document] | set[str]], store: Store, indexer: Inde
     survivors: dict[str, Document] = {}
     for run in runs:
         if isinstance(run, set):
-            known = run & survivors.keys()
-            store.remove(sorted(known & get_digests(store).keys()))  # a document that was left is not there
-            for id in known:
+            names = run & survivors.keys()
+            store.remove(sorted(names & get_digests(store).keys()))  # a document that was left is not there
+            for id in names:
                 del survivors[id]
         else:
             index(indexer, *run)
@@ -395,12 +395,12 @@ def test_sentences_are_embedded_where_their_vectors_are_asked_for() -> None:
 def test_progress_says_which_page_is_embedded() -> None:
     text = " ".join(LONG)
     places = tuple(Location(start, start + 100, page=page) for page, start in enumerate(range(0, len(text), 100), 1))
-    told: list[str] = []
+    messages: list[str] = []
     document = Document("a", "Oslo", text, source="in/plot.pdf", places=places)
     indexer = indexer_of(make_store(), split=NO_OVERLAP)
-    indexer.index([document], lambda done, total, message: told.append(message), file_count=1)
-    assert any(re.match(r"files, plot.pdf p. 5\d/53, (\d+) of \1 texts embedded", message) for message in told)
-    assert any(message.startswith("files, finding names, passage 1 of ") for message in told)
+    indexer.index([document], lambda done, total, message: messages.append(message), file_count=1)
+    assert any(re.match(r"files, plot.pdf p. 5\d/53, (\d+) of \1 texts embedded", message) for message in messages)
+    assert any(message.startswith("files, finding names, passage 1 of ") for message in messages)
 
 
 def test_a_changed_title_is_embedded_again_because_it_is_part_of_what_is_embedded() -> None:
@@ -613,16 +613,16 @@ def test_of_an_id_that_comes_twice_the_first_stays_wherever_the_second_was_read(
 
 
 def test_progress_is_told_of_every_item_whatever_became_of_it() -> None:
-    told: list[int] = []
+    numbers: list[int] = []
 
     def progress(done: int, total: int | None, message: str) -> None:
-        told.append(done)
+        numbers.append(done)
 
     long = [Document(f"long {n}", "", text_of(0) * 3000) for n in range(2)]
     splitter = SplitSettings(passage_tokens=5000)
     indexer_of(make_store(), split=splitter).index([*long, Failure("x", "y"), GOOD, GOOD], progress)
-    assert told == sorted(told)
-    assert told[-1] == 5
+    assert numbers == sorted(numbers)
+    assert numbers[-1] == 5
 
 
 def test_a_builder_is_given_passages_with_their_place_in_the_document() -> None:
@@ -635,7 +635,7 @@ def test_a_builder_is_given_passages_with_their_place_in_the_document() -> None:
             seen.extend(passages)
             return [BuildResult([]) for _ in passages]
 
-        def estimate(self, passages: Sequence[Passage], known: object) -> Usage:
+        def estimate(self, passages: Sequence[Passage], word: object) -> Usage:
             return Usage()
 
     builder: HyperedgeBuilder = Remembering()

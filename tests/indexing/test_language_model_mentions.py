@@ -168,8 +168,8 @@ def test_a_failed_text_fails_the_call() -> None:
 
 def test_blank_texts_are_not_asked_about() -> None:
     model = scripted('{"entities": ["Bo"]}')
-    found = LanguageModelMentionExtractor(model).extract(["", "Bo.", " \n"])
-    assert [[mention.name for mention in mentions] for mentions in found] == [[], ["Bo"], []]
+    results = LanguageModelMentionExtractor(model).extract(["", "Bo.", " \n"])
+    assert [[mention.name for mention in mentions] for mentions in results] == [[], ["Bo"], []]
     assert [prompt.user for prompt in model.prompts] == ["<passage>\nBo.\n</passage>"]
     assert all(prompt.json_schema and "entities" in prompt.system for prompt in model.prompts)
 

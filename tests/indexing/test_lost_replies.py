@@ -95,22 +95,24 @@ def index(
     replies: Callable[[Request], ChatOutcome],
     style: str,
     count: int = 2,
-    given: Sequence[Document] = (),
+    results: Sequence[Document] = (),
 ) -> tuple[IndexReport, int]:
     """The report of a run, and how many requests it made."""
     with ScriptedServer(replies) as server, engine_at(directory, server, style) as engine:
-        return engine.index_documents(given or documents(count), method="facts"), len(server.requests)
+        return engine.index_documents(results or documents(count), method="facts"), len(server.requests)
 
 
 def contents(directory: Path) -> list[object]:
     """All that is in an index, as values that compare."""
     store = SqliteStore.open(directory)
     passages = get_document_passages(store, list(get_digests(store)))
-    found: list[object] = [get_digests(store), get_all(store, Entity)]
-    found += [(item.passage, item.digest, item.vector.tobytes()) for item in passages]
-    found += [(edge.hyperedge, edge.incidences, edge.vector.tobytes()) for item in passages for edge in item.hyperedges]
+    results: list[object] = [get_digests(store), get_all(store, Entity)]
+    results += [(item.passage, item.digest, item.vector.tobytes()) for item in passages]
+    results += [
+        (edge.hyperedge, edge.incidences, edge.vector.tobytes()) for item in passages for edge in item.hyperedges
+    ]
     store.close()
-    return found
+    return results
 
 
 @pytest.mark.parametrize("share", [0.35, 0.7, 0.95])
@@ -136,11 +138,11 @@ def test_the_command_line_names_what_was_cut_and_ends_with_1_until_it_is_whole(t
     command = ["index", str(tmp_path / "a.txt"), "--method", "facts", "--store", str(tmp_path / "kb"), "--model", "m"]
     command += ["--embedder", "hashing:16"]
     replies = [cut_at(0.5, "compact"), whole("compact")]
-    asked: Counter[str] = Counter()
+    questions: Counter[str] = Counter()
 
     def reply(request: Request) -> ChatOutcome:
-        asked["times"] += 1
-        return replies[min(asked["times"], 2) - 1](request)
+        questions["times"] += 1
+        return replies[min(questions["times"], 2) - 1](request)
 
     with ScriptedServer(reply) as server:
         environment = {"OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "k"}
@@ -189,10 +191,10 @@ def test_the_second_attempt_says_what_was_wrong_with_the_first(tmp_path: Path) -
 
 def test_a_score_that_is_missing_does_not_spread_as_the_best(tmp_path: Path) -> None:
     def without_scores(request: Request) -> str:
-        said = json.loads(reply_about(asked_about(request), "compact"))
-        for fact in said["facts"]:
+        reply = json.loads(reply_about(asked_about(request), "compact"))
+        for fact in reply["facts"]:
             del fact["score"]
-        return json.dumps({**said, "entities": [line.rpartition(" | ")[0] for line in said["entities"]]})
+        return json.dumps({**reply, "entities": [line.rpartition(" | ")[0] for line in reply["entities"]]})
 
     report, _ = index(tmp_path / "kb", without_scores, "compact")
     assert report.notes["score missing"] > 0
@@ -224,8 +226,8 @@ def test_a_fact_says_how_much_of_it_stands_in_its_passage(tmp_path: Path) -> Non
     report, _ = index(tmp_path / "kb", inventive, "compact", 1)
     assert report.notes[UNSUPPORTED] == 1
     command = ["show", "hyperedge", "--json", "--store", str(tmp_path / "kb")]
-    shown = [json.loads(CliRunner().invoke(app, [*command, f"d00#0000/00{n}"]).stdout) for n in (0, 1)]
-    assert [edge["grounded"] for edge in shown] == [1.0, 0.0]
+    outputs = [json.loads(CliRunner().invoke(app, [*command, f"d00#0000/00{n}"]).stdout) for n in (0, 1)]
+    assert [edge["grounded"] for edge in outputs] == [1.0, 0.0]
 
 
 PASSAGES = 1890
@@ -239,14 +241,14 @@ def test_after_two_runs_with_faults_the_index_is_as_without(tmp_path: Path, styl
     Scores that were never said are in the middle of the scale. All else is equal.
     """
     corpus = [Document(f"d{number:04}", place(number), " ".join(sentences(number)[:4])) for number in range(PASSAGES)]
-    index(tmp_path / "sound", whole(style), style, given=corpus)
+    index(tmp_path / "sound", whole(style), style, results=corpus)
     untidy = FlawedReplies(lambda request: reply_about(asked_about(request), style))
-    report, requests = index(tmp_path / "kb", untidy, style, given=corpus)
+    report, requests = index(tmp_path / "kb", untidy, style, results=corpus)
     counts = {fault: len(passages) for fault, passages in untidy.damaged_passages.items()}
     assert counts == {"cut": 94, "renamed": 63, "unscored": 48}
     assert len(report.failures) == PASSAGES // 20
     assert all("cut at the model's limit" in failure.reason for failure in report.failures)
-    report, more = index(tmp_path / "kb", untidy, style, given=corpus)
+    report, more = index(tmp_path / "kb", untidy, style, results=corpus)
     assert (report.failures, report.counts.updated, report.counts.unchanged) == (
         (),
         PASSAGES // 20,

@@ -17,16 +17,16 @@ MEDICINE = (
 )
 
 
-def found(text: str) -> list[Mention]:
+def find_mentions(text: str) -> list[Mention]:
     return RuleMentionExtractor().extract([text])[0]
 
 
 def names(text: str) -> list[str]:
-    return [mention.name for mention in found(text)]
+    return [mention.name for mention in find_mentions(text)]
 
 
 def of_type(rule: str, text: str) -> list[str]:
-    return [mention.name for mention in found(text) if mention.type == rule]
+    return [mention.name for mention in find_mentions(text) if mention.type == rule]
 
 
 def test_it_is_a_mention_extractor() -> None:
@@ -167,7 +167,7 @@ def test_lower_case_text_gets_terms_codes_and_quantities() -> None:
 
 def test_text_rich_in_names_gets_no_terms() -> None:
     text = "Ada Lovelace met Charles Babbage, Mary Somerville and Michael Faraday about serum creatinine, 5 mg, p53."
-    assert {mention.type for mention in found(text)} == {"name"}
+    assert {mention.type for mention in find_mentions(text)} == {"name"}
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_questions_yield_their_names_and_no_question_words(question: str, expect
 
 
 def test_a_name_and_a_title_with_a_disambiguator_share_a_key() -> None:
-    mention = found("Monster Truck are a band.")[0]
+    mention = find_mentions("Monster Truck are a band.")[0]
     assert build_entity_key(mention.name) == build_entity_key("Monster Truck (band)")
 
 
@@ -201,12 +201,12 @@ def test_one_list_for_each_text() -> None:
     "text", ["", " \n\t", "\x00\x01 Foo\x00 Bar\x7f", "😀 Ada 👩‍👩‍👧", "שלום «עולם» \u200fAda", "A" * 1000, '"' * 999]
 )
 def test_odd_texts_do_no_harm(text: str) -> None:
-    assert all(text[mention.start : mention.end] == mention.name for mention in found(text))
+    assert all(text[mention.start : mention.end] == mention.name for mention in find_mentions(text))
 
 
 @pytest.mark.parametrize("piece", ["Ab of ", "Ab, ", "A. ", '"Ab cd ', "Ab-", "Ab\n", "kidney disease of "])
 def test_a_run_without_end_yields_names_of_bounded_length(piece: str) -> None:
-    mentions = found(piece * 2000)
+    mentions = find_mentions(piece * 2000)
     assert all(len(mention.name) <= 200 for mention in mentions)
     assert len(mentions) < 10_000
 
@@ -235,7 +235,7 @@ _ODD_PIECES = ["-", "'", "’s", "&", "WHO", "p53", "é", "İ", "道", "\u200f",
 
 @given(st.lists(st.sampled_from(_PIECES + _ODD_PIECES)).map(" ".join) | st.text())
 def test_mentions_are_what_they_say(text: str) -> None:
-    mentions = found(text)
+    mentions = find_mentions(text)
     assert all(mention.name and text[mention.start : mention.end] == mention.name for mention in mentions)
     assert all(mention.score == SCORES[mention.type] for mention in mentions)
     spans = [(mention.start, -mention.end) for mention in mentions]

@@ -25,10 +25,10 @@ def document(metadata: Any, url: Any = "") -> Document:
     return Document("d", "Bell", "The Bell of Tarn was cast by Ines Moreau.", metadata=metadata, url=url)
 
 
-def kept(metadata: Any) -> Mapping[str, object]:
-    found = validate_document(document(metadata))
-    assert isinstance(found, Document), found
-    return found.metadata
+def index_metadata(metadata: Any) -> Mapping[str, object]:
+    result = validate_document(document(metadata))
+    assert isinstance(result, Document), result
+    return result.metadata
 
 
 class Unshowable:
@@ -37,12 +37,14 @@ class Unshowable:
 
 
 def test_sound_metadata_is_kept_as_it_is() -> None:
-    given = document({"year": 1702, "weight": 1.5, "cracked": False, "makers": ("Moreau", "Stone"), "place": "Tarn"})
-    assert validate_document(given) is given
+    other_document = document(
+        {"year": 1702, "weight": 1.5, "cracked": False, "makers": ("Moreau", "Stone"), "place": "Tarn"}
+    )
+    assert validate_document(other_document) is other_document
 
 
 def test_a_list_of_strings_becomes_a_tuple_and_half_a_character_the_sign_for_none() -> None:
-    assert kept({"makers": ["Moreau", "Stone"], "place": "\ud800"}) == {
+    assert index_metadata({"makers": ["Moreau", "Stone"], "place": "\ud800"}) == {
         "makers": ("Moreau", "Stone"),
         "place": "\ufffd",
     }
@@ -50,7 +52,7 @@ def test_a_list_of_strings_becomes_a_tuple_and_half_a_character_the_sign_for_non
 
 def test_what_is_known_of_a_document_drives_no_terminal_and_its_text_is_left_alone() -> None:
     hostile = "a\x1b[2Jb\u202ec\x9d\ud800"
-    given = Document(
+    other_document = Document(
         "d",
         hostile,
         f"Text \u202e of {hostile[:3]}.",
@@ -59,10 +61,10 @@ def test_what_is_known_of_a_document_drives_no_terminal_and_its_text_is_left_alo
         metadata={hostile: hostile, "list": (hostile, "fine")},
     )
     clean = "a [2Jbc \ufffd"
-    assert validate_document(given) == Document(
+    assert validate_document(other_document) == Document(
         "d",
         clean,
-        given.text,
+        other_document.text,
         url=f"http://x/{clean}",
         arguments=(Argument(clean, hostile.replace("\ud800", "\ufffd")),),
         metadata={clean: clean, "list": (clean, "fine")},
@@ -87,14 +89,14 @@ def test_what_is_known_of_a_document_drives_no_terminal_and_its_text_is_left_alo
 def test_what_cannot_be_kept_is_a_failure_that_names_key_value_and_what_was_expected(
     metadata: Any, reason: str
 ) -> None:
-    found = validate_document(document(metadata))
-    assert isinstance(found, Failure)
-    assert found.id == "d"
-    assert found.reason.startswith(reason)
+    result = validate_document(document(metadata))
+    assert isinstance(result, Failure)
+    assert result.id == "d"
+    assert result.reason.startswith(reason)
 
 
 def test_as_many_keys_as_are_allowed_are_kept() -> None:
-    assert len(kept({str(number): number for number in range(METADATA_KEYS)})) == METADATA_KEYS
+    assert len(index_metadata({str(number): number for number in range(METADATA_KEYS)})) == METADATA_KEYS
 
 
 def test_an_address_that_is_no_string_is_a_failure() -> None:
@@ -102,17 +104,17 @@ def test_an_address_that_is_no_string_is_a_failure() -> None:
 
 
 def test_a_long_string_is_cut_and_says_how_long_it_was() -> None:
-    found = str(kept({"abstract": "word " * 1000})["abstract"])
-    assert len(found) == 1000
-    assert found.endswith("... (cut; 5,000 characters)")
+    text = str(index_metadata({"abstract": "word " * 1000})["abstract"])
+    assert len(text) == 1000
+    assert text.endswith("... (cut; 5,000 characters)")
 
 
 def test_a_long_list_is_cut_and_says_how_many_are_missing() -> None:
-    found = kept({"tags": [f"tag {number}" for number in range(10_000)]})["tags"]
-    assert isinstance(found, tuple)
-    assert found[0] == "tag 0"
-    assert found[-1] == f"... ({10_000 - len(found) + 1:,} more)"
-    assert sum(map(len, found)) < 1100
+    results = index_metadata({"tags": [f"tag {number}" for number in range(10_000)]})["tags"]
+    assert isinstance(results, tuple)
+    assert results[0] == "tag 0"
+    assert results[-1] == f"... ({10_000 - len(results) + 1:,} more)"
+    assert sum(map(len, results)) < 1100
 
 
 class CountingEmbedder(HashingEmbedder):

@@ -283,8 +283,8 @@ def test_extracted_facts_with_relations_are_compared_searched_and_retracted(open
         arguments = {one for edge in engine.catalogue.hyperedges() for one in edge.arguments}
         assert Argument("Person", "Jonas Stone") not in arguments
         assert Argument("Person", "Ines Moreau") in arguments
-        shown = engine.search("Who directs Tarn Glass?").hyperedges
-        assert {scored.hyperedge.relation for scored in shown} == {"directs"}
+        hyperedges = engine.search("Who directs Tarn Glass?").hyperedges
+        assert {scored.hyperedge.relation for scored in hyperedges} == {"directs"}
 
 
 def run(*arguments: str, code: int = 0) -> Any:
@@ -307,8 +307,8 @@ def test_the_command_line_takes_an_ontology_and_reports_what_does_not_fit(
         index = ["--set", relations, "index", "firm.md", "--method", "facts", "--embedder", "hashing:32"]
         notes = run(*index)["notes"]
         assert notes["dropped: facts of relations outside facts.relations"] == 2
-        shown = CliRunner().invoke(app, [*index, "--store", "other"])
-        assert "  dropped: entities of types outside facts.entity_types: 1\n" in shown.output
+        result = CliRunner().invoke(app, [*index, "--store", "other"])
+        assert "  dropped: entities of types outside facts.entity_types: 1\n" in result.output
         missing = run("--set", "facts.examples=none.md", *index, code=2)["error"]["message"]
         assert "facts.examples is 'none.md': No such file" in missing
     facts = run("facts", "--relation", "directs")["facts"]

@@ -3,11 +3,11 @@ from __future__ import annotations
 from polyad.indexing.run import RunProgress
 from polyad.model import Document, Failure
 
-Told = list[tuple[int, int | None, str]]
+ProgressCalls = list[tuple[int, int | None, str]]
 
 
-def run(files: int | None, told: Told, clock: list[float]) -> RunProgress:
-    return RunProgress(lambda done, total, message: told.append((done, total, message)), files, lambda: clock[0])
+def run(files: int | None, messages: ProgressCalls, clock: list[float]) -> RunProgress:
+    return RunProgress(lambda done, total, message: messages.append((done, total, message)), files, lambda: clock[0])
 
 
 def document(id: str) -> Document:
@@ -15,51 +15,51 @@ def document(id: str) -> Document:
 
 
 def test_files_share_and_time_left_are_told() -> None:
-    told, clock = Told(), [0.0]
-    progress = run(4, told, clock)
+    messages, clock = ProgressCalls(), [0.0]
+    progress = run(4, messages, clock)
     progress.begin_batch([document("a.txt")])
     clock[0] = 60.0
     progress.end_batch(1234, 5678)
     progress.begin_batch([document("b.pdf"), Failure("c.pdf", "broken")])
     clock[0] = 80.0
     progress.report("b.pdf p. 12/90, 30 of 60 texts embedded", 0.5)
-    assert told == [
+    assert messages == [
         (1, 4, "files, 1,234 passages, 5,678 hyperedges, 3 min left"),
         (2, 4, "files, b.pdf p. 12/90, 30 of 60 texts embedded, 80 s left".replace("80 s", "1 min")),
     ]
 
 
 def test_the_time_that_a_single_file_takes_is_guessed_from_the_share_of_it() -> None:
-    told, clock = Told(), [0.0]
-    progress = run(1, told, clock)
+    messages, clock = ProgressCalls(), [0.0]
+    progress = run(1, messages, clock)
     progress.begin_batch([document("a.txt")])
     clock[0] = 10.0
     progress.report("a.txt", 0.25)
-    assert told == [(0, 1, "files, a.txt, 30 s left")]
+    assert messages == [(0, 1, "files, a.txt, 30 s left")]
 
 
 def test_nothing_is_said_of_the_time_left_in_the_first_seconds() -> None:
-    told, clock = Told(), [0.0]
-    progress = run(2, told, clock)
+    messages, clock = ProgressCalls(), [0.0]
+    progress = run(2, messages, clock)
     progress.begin_batch([document("a.txt")])
     clock[0] = 1.0
     progress.report("a.txt", 0.5)
-    assert told == [(0, 2, "files, a.txt")]
+    assert messages == [(0, 2, "files, a.txt")]
 
 
 def test_a_file_of_many_documents_is_done_when_the_next_begins() -> None:
-    told, clock = Told(), [0.0]
-    progress = run(2, told, clock)
+    messages, clock = ProgressCalls(), [0.0]
+    progress = run(2, messages, clock)
     for batch in (["a.jsonl:1", "a.jsonl:2"], ["a.jsonl:3"], ["a.jsonl:4", "b.txt"]):
         progress.begin_batch([document(source) for source in batch])
         progress.end_batch(1, 1)
-    assert [done for done, _, _ in told] == [0, 0, 2]
+    assert [done for done, _, _ in messages] == [0, 0, 2]
 
 
 def test_documents_are_counted_where_nobody_counted_files() -> None:
-    told, clock = Told(), [0.0]
-    progress = run(None, told, clock)
+    messages, clock = ProgressCalls(), [0.0]
+    progress = run(None, messages, clock)
     progress.begin_batch([Document("a", "", "x"), Document("b", "", "y")])
     clock[0] = 60.0
     progress.end_batch(3, 4)
-    assert told == [(2, None, "documents, 3 passages, 4 hyperedges")]
+    assert messages == [(2, None, "documents, 3 passages, 4 hyperedges")]

@@ -23,14 +23,14 @@ VALVES = Section("Valves", TEXT.index("# Valves"), len(TEXT))
 def strengths(document: Document, *texts: str) -> list[dict[str, float]]:
     """How sure the names of the sections are that hold some parts of the text."""
     spans = [Span(TEXT.index(text), TEXT.index(text) + len(text)) for text in texts]
-    return [{section.name: section.strength for section in found} for found in find_sections(document, spans)]
+    return [{section.name: section.strength for section in results} for results in find_sections(document, spans)]
 
 
 def titles(title: str, *texts: str, sections: tuple[Section, ...] = (PUMPS, SEALS, VALVES)) -> list[str]:
     """The titles of the passages that are some parts of the text."""
     document = Document("d", title, TEXT, sections=sections)
     spans = [Span(TEXT.index(text), TEXT.index(text) + len(text)) for text in texts]
-    return [build_title(found, len(text)) for found, text in zip(find_sections(document, spans), texts, strict=True)]
+    return [build_title(result, len(text)) for result, text in zip(find_sections(document, spans), texts, strict=True)]
 
 
 def test_a_passage_is_titled_by_its_document_and_the_headings_that_it_stands_under() -> None:
@@ -48,8 +48,8 @@ def test_a_title_that_is_a_heading_holds_where_that_does_and_where_no_other_does
 
 
 def test_parts_of_a_passage_are_spans_of_its_own_text() -> None:
-    (found,) = find_sections(Document("d", "Works", TEXT, sections=(SEALS, VALVES)), [Span(8, 36)])
-    assert {section.name: TEXT[8:36][section.start : section.end] for section in found} == {
+    (sections,) = find_sections(Document("d", "Works", TEXT, sections=(SEALS, VALVES)), [Span(8, 36)])
+    assert {section.name: TEXT[8:36][section.start : section.end] for section in sections} == {
         "Works": TEXT[8:36],
         "Seals": "## Seals\nWorn.\n",
         "Valves": "# Valves",
@@ -161,16 +161,16 @@ def test_a_passage_that_sections_share_is_shown_under_all_of_them(
         passages = passages_of(engine)
         assert [passage.heading for passage in passages] == headings
         (hit,) = engine.search("How much oil does the pump take?", 1, retriever="bm25").passages
-        shown = next(heading for heading in headings if "Oil change" in heading)
-        assert hit.passage.heading == shown
-        assert describe_hit(hit) == f'Pump manual, "{shown.removeprefix("Pump manual / ")}"'
+        output = next(heading for heading in headings if "Oil change" in heading)
+        assert hit.passage.heading == output
+        assert describe_hit(hit) == f'Pump manual, "{output.removeprefix("Pump manual / ")}"'
 
 
 def test_headings_beside_one_another_share_what_stands_above_them() -> None:
     def heading(text: str, sections: tuple[Section, ...] = (PUMPS, SEALS, VALVES)) -> str:
         span = Span(TEXT.index(text), TEXT.index(text) + len(text))
-        (found,) = find_headings(Document("d", "Works", TEXT, sections=sections), [span])
-        return found
+        (actual,) = find_headings(Document("d", "Works", TEXT, sections=sections), [span])
+        return actual
 
     assert heading("Old.") == "Pumps"
     assert heading("Old.\n## Seals\nWorn.") == "Pumps", "which holds for all of it"

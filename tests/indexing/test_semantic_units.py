@@ -44,21 +44,21 @@ def code_length(mentions: Sequence[int]) -> float:
     return total * entropy + (sum(m > 0 for m in mentions) - 1) / 2 * math.log(total)
 
 
-def reward(unit: tuple[int, int], embeddings: FloatArray, counts: Counts, chosen: SegmentationSettings) -> float:
+def reward(unit: tuple[int, int], embeddings: FloatArray, counts: Counts, selection: SegmentationSettings) -> float:
     """r(u) of equation 6, by the definition."""
     start, end = unit
     resultant = math.dist(embeddings[start:end].astype(float).sum(axis=0), np.zeros(embeddings.shape[1]))
     mentions = [int(sum(column)) for column in zip(*counts[start:end].tolist(), strict=True)]
-    complexity = (chosen.effective_dimension - 1) / 2 * math.log(len(embeddings))
-    semantic = 0.0 if chosen.method == "mdl-no-semantics" else (chosen.kappa or 0.0) * resultant
-    entities = 0.0 if chosen.method == "mdl-no-entities" else code_length(mentions)
+    complexity = (selection.effective_dimension - 1) / 2 * math.log(len(embeddings))
+    semantic = 0.0 if selection.method == "mdl-no-semantics" else (selection.kappa or 0.0) * resultant
+    entities = 0.0 if selection.method == "mdl-no-entities" else code_length(mentions)
     return semantic - entities - complexity
 
 
-def violation(partition: Partition, words: Sequence[int], chosen: SegmentationSettings) -> int:
+def violation(partition: Partition, words: Sequence[int], selection: SegmentationSettings) -> int:
     """Words missing or in excess, summed over the units."""
     lengths = [sum(words[start:end]) for start, end in partition]
-    return sum(max(0, chosen.min_words - length, length - chosen.max_words) for length in lengths)
+    return sum(max(0, selection.min_words - length, length - selection.max_words) for length in lengths)
 
 
 def random_passage(seed: int, count: int, entities: int = 4) -> tuple[FloatArray, Counts]:
@@ -69,8 +69,8 @@ def random_passage(seed: int, count: int, entities: int = 4) -> tuple[FloatArray
     return vectors.astype(np.float32), generator.poisson(0.7, size=(count, entities)).astype(np.int64)
 
 
-def segment(words: Sequence[int], embeddings: FloatArray, counts: Counts, chosen: SegmentationSettings) -> Partition:
-    segmenter = Segmenter(chosen)
+def segment(words: Sequence[int], embeddings: FloatArray, counts: Counts, selection: SegmentationSettings) -> Partition:
+    segmenter = Segmenter(selection)
     return segmenter.choose_partition(segmenter.find_candidates(words), embeddings, counts)
 
 
@@ -101,54 +101,54 @@ METHODS = st.sampled_from(["mdl", "mdl-no-entities", "mdl-no-semantics"])
 def test_dynamic_programme_finds_the_best_of_all_partitions_with_the_least_violation(
     words: list[int], limits: list[int], kappa: float, method: Segmentation, seed: int
 ) -> None:
-    chosen = SegmentationSettings(
+    selection = SegmentationSettings(
         method=method, kappa=kappa, effective_dimension=8, min_words=limits[0], max_words=max(1, limits[1])
     )
     embeddings, counts = random_passage(seed, len(words))
     partitions = list(every_partition(len(words)))
-    least = min(violation(partition, words, chosen) for partition in partitions)
+    least = min(violation(partition, words, selection) for partition in partitions)
     rewards = {
-        unit: reward(unit, embeddings, counts, chosen) for unit in {unit for whole in partitions for unit in whole}
+        unit: reward(unit, embeddings, counts, selection) for unit in {unit for whole in partitions for unit in whole}
     }
     best = max(
         math.fsum(rewards[unit] for unit in partition)
         for partition in partitions
-        if violation(partition, words, chosen) == least
+        if violation(partition, words, selection) == least
     )
 
-    found = segment(words, embeddings, counts, chosen)
+    results = segment(words, embeddings, counts, selection)
 
-    assert found in partitions
-    assert violation(found, words, chosen) == least
-    assert math.fsum(rewards[unit] for unit in found) == pytest.approx(best, abs=1e-6)
+    assert results in partitions
+    assert violation(results, words, selection) == least
+    assert math.fsum(rewards[unit] for unit in results) == pytest.approx(best, abs=1e-6)
 
 
 def test_limits_that_cannot_be_kept_cost_as_few_words_as_possible_before_any_reward() -> None:
-    chosen = SegmentationSettings(min_words=20, max_words=30)
+    selection = SegmentationSettings(min_words=20, max_words=30)
     embeddings = unit_vectors([0, 0, 0])
 
     # 25 | 25 | 4 misses 16 words and 25 | 29 none, however much alike the sentences are.
-    assert segment([25, 25, 4], embeddings, np.zeros((3, 0), dtype=np.int64), chosen) == [(0, 1), (1, 3)]
+    assert segment([25, 25, 4], embeddings, np.zeros((3, 0), dtype=np.int64), selection) == [(0, 1), (1, 3)]
     # 4 | 90 misses 16 and exceeds by 60; 94 exceeds by 64.
-    assert segment([4, 90], unit_vectors([0, 180]), np.zeros((2, 0), dtype=np.int64), chosen) == [(0, 2)]
+    assert segment([4, 90], unit_vectors([0, 180]), np.zeros((2, 0), dtype=np.int64), selection) == [(0, 2)]
 
 
 def test_units_within_the_limits_are_left_to_the_reward() -> None:
-    chosen = SegmentationSettings(min_words=20, max_words=200, kappa=75.0, effective_dimension=32)
+    selection = SegmentationSettings(min_words=20, max_words=200, kappa=75.0, effective_dimension=32)
     nothing = np.zeros((4, 0), dtype=np.int64)
 
     # kappa * R of two opposite halves is 75 * (2 + 2) apart and 0 together; a cut costs 15.5 * log 4 = 21.5.
-    assert segment([30] * 4, unit_vectors([0, 0, 180, 180]), nothing, chosen) == [(0, 2), (2, 4)]
-    assert segment([30] * 4, unit_vectors([0, 0, 0, 0]), nothing, chosen) == [(0, 4)]
+    assert segment([30] * 4, unit_vectors([0, 0, 180, 180]), nothing, selection) == [(0, 2), (2, 4)]
+    assert segment([30] * 4, unit_vectors([0, 0, 0, 0]), nothing, selection) == [(0, 4)]
 
 
 def test_entity_channel_separates_what_mentions_different_entities() -> None:
     embeddings = unit_vectors([0, 0, 0, 0])
     focused: Counts = np.array([[3, 0], [3, 0], [0, 3], [0, 3]], dtype=np.int64)
-    chosen = SegmentationSettings(min_words=0, kappa=0.0, effective_dimension=2)
+    selection = SegmentationSettings(min_words=0, kappa=0.0, effective_dimension=2)
 
     # Apart: two complexities of 0.5 * log 4 = 1.386. Together: 12 * log 2 + 0.5 * log 12 + 0.693 = 10.25.
-    assert segment([30] * 4, embeddings, focused, chosen) == [(0, 2), (2, 4)]
+    assert segment([30] * 4, embeddings, focused, selection) == [(0, 2), (2, 4)]
     blind = SegmentationSettings(min_words=0, kappa=0.0, effective_dimension=2, method="mdl-no-entities")
     assert segment([30] * 4, embeddings, focused, blind) == [(0, 4)]
 
@@ -196,14 +196,14 @@ def test_windows_hold_three_sentences_and_the_last_the_rest(count: int, expected
 
 def test_sentence_method_makes_a_unit_of_each_whatever_its_length() -> None:
     embeddings, counts = random_passage(0, 3)
-    chosen = SegmentationSettings(method="sentence")
-    assert segment([1, 900, 1], embeddings, counts, chosen) == [(0, 1), (1, 2), (2, 3)]
+    selection = SegmentationSettings(method="sentence")
+    assert segment([1, 900, 1], embeddings, counts, selection) == [(0, 1), (1, 2), (2, 3)]
 
 
 def test_semantic_chunking_cuts_where_neighbours_are_furthest_apart() -> None:
     embeddings = unit_vectors([0, 2, 4, 90, 92])
-    chosen = SegmentationSettings(method="semantic-chunking", min_words=0)
-    assert segment([30] * 5, embeddings, np.zeros((5, 0), dtype=np.int64), chosen) == [(0, 3), (3, 5)]
+    selection = SegmentationSettings(method="semantic-chunking", min_words=0)
+    assert segment([30] * 5, embeddings, np.zeros((5, 0), dtype=np.int64), selection) == [(0, 3), (3, 5)]
 
 
 @settings(max_examples=200, deadline=None)
@@ -216,15 +216,15 @@ def test_semantic_chunking_cuts_where_neighbours_are_furthest_apart() -> None:
 def test_every_method_covers_every_sentence_once_whatever_the_words_and_limits(
     words: list[int], limits: list[int], method: Segmentation, mentioned: int
 ) -> None:
-    chosen = SegmentationSettings(method=method, min_words=limits[0], max_words=max(1, limits[1]))
+    selection = SegmentationSettings(method=method, min_words=limits[0], max_words=max(1, limits[1]))
     embeddings, counts = random_passage(len(words), len(words), mentioned)
 
-    found = segment(words, embeddings, counts, chosen)
+    results = segment(words, embeddings, counts, selection)
 
-    covered = Counter(sentence for start, end in found for sentence in range(start, end))
+    covered = Counter(sentence for start, end in results for sentence in range(start, end))
     assert covered == Counter(range(len(words)))
-    assert found == sorted(found)
-    assert all(start < end for start, end in found)
+    assert results == sorted(results)
+    assert all(start < end for start, end in results)
 
 
 def test_no_candidate_is_offered_that_no_admissible_partition_uses() -> None:

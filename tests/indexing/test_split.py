@@ -378,7 +378,7 @@ def test_a_single_line_of_half_a_megabyte_is_covered_by_passages_within_the_limi
 
 
 @pytest.mark.parametrize(
-    ("given", "usual", "expected"),
+    ("other_settings", "usual", "expected"),
     [
         (SplitSettings(), SHORT_PASSAGES, (200, 20)),
         (SplitSettings(), LONG_PASSAGES, (1200, 100)),
@@ -389,11 +389,11 @@ def test_a_single_line_of_half_a_megabyte_is_covered_by_passages_within_the_limi
     ],
 )
 def test_sizes_that_are_not_given_suit_the_method_or_the_size_that_is(
-    given: SplitSettings, usual: tuple[int, int], expected: tuple[int, int]
+    other_settings: SplitSettings, usual: tuple[int, int], expected: tuple[int, int]
 ) -> None:
     length, overlap = expected
     settings = SplitSettings(passage_tokens=length, overlap_tokens=overlap)
-    assert SentenceSplitter(given, usual).name == SentenceSplitter(settings).name
+    assert SentenceSplitter(other_settings, usual).name == SentenceSplitter(settings).name
 
 
 def test_where_each_passage_is_a_call_they_are_longer() -> None:

@@ -19,15 +19,15 @@ def subjects_of(title: str, text: str, *sections: Section, start: int = 0, begin
     return find_subjects(passage, SentenceSplitter().sentences(text), [item for item in mentions if item[0]])
 
 
-def names_at(found: Subjects, span: Span) -> list[tuple[str, str]]:
+def names_at(subjects: Subjects, span: Span) -> list[tuple[str, str]]:
     """Key and name of the subjects at a span."""
-    return [(key, section.name) for key, section in found.get_sections(span)]
+    return [(key, section.name) for key, section in subjects.get_sections(span)]
 
 
-def strength_of(found: Subjects) -> float:
+def strength_of(subjects: Subjects) -> float:
     """How sure the only subject of a text of one sentence is; what the sentence defines is no less sure."""
-    ((_, section),) = found.sections
-    assert {strength for *_, strength in found.definitions} <= {section.strength}
+    ((_, section),) = subjects.sections
+    assert {strength for *_, strength in subjects.definitions} <= {section.strength}
     return section.strength
 
 
@@ -39,9 +39,9 @@ def subject_of(text: str) -> str:
 
 
 def test_a_title_is_the_subject_whatever_the_text_defines() -> None:
-    found = subjects_of("Rivers (book)", "The Isk is a river. Aldby is a village.")
-    assert names_at(found, Span(0, 1)) == names_at(found, Span(20, 40)) == [("rivers", "Rivers (book)")]
-    assert [key for key, *_ in found.definitions] == ["isk", "aldby"]
+    subjects = subjects_of("Rivers (book)", "The Isk is a river. Aldby is a village.")
+    assert names_at(subjects, Span(0, 1)) == names_at(subjects, Span(20, 40)) == [("rivers", "Rivers (book)")]
+    assert [key for key, *_ in subjects.definitions] == ["isk", "aldby"]
 
 
 @pytest.mark.parametrize(
@@ -64,9 +64,9 @@ def test_without_a_title_it_is_what_the_first_sentence_defines_or_begins_with(te
 def test_what_stands_under_headings_is_about_them_and_not_about_others() -> None:
     text = "## Isk\n\nIt is long.\n\n## Aldby\n\nIt is old."
     isk, aldby = Section("Isk", 0, text.index("## Aldby")), Section("Aldby", text.index("## Aldby"), len(text))
-    found = subjects_of("Places", text, Section("Places", 0, len(text)), isk, aldby)
-    assert names_at(found, Span(8, 19)) == [("places", "Places"), ("isk", "Isk")]
-    assert names_at(found, Span(30, len(text))) == [("places", "Places"), ("aldby", "Aldby")]
+    subjects = subjects_of("Places", text, Section("Places", 0, len(text)), isk, aldby)
+    assert names_at(subjects, Span(8, 19)) == [("places", "Places"), ("isk", "Isk")]
+    assert names_at(subjects, Span(30, len(text))) == [("places", "Places"), ("aldby", "Aldby")]
 
 
 @pytest.mark.parametrize(
@@ -101,14 +101,14 @@ def test_without_a_title_what_is_defined_has_every_name_that_its_sentence_gives_
 
 
 def test_with_a_title_what_is_defined_has_one_name() -> None:
-    found = subjects_of("Sulli", "Jin-ri Choi, better known as Sulli, is a singer.")
-    assert [key for key, *_ in found.definitions] == ["jin ri choi"]
+    subjects = subjects_of("Sulli", "Jin-ri Choi, better known as Sulli, is a singer.")
+    assert [key for key, *_ in subjects.definitions] == ["jin ri choi"]
 
 
 def test_every_name_keeps_its_place_in_the_text() -> None:
     text = "They met. The Isk or Iska (also called Old River) is a river."
-    found = subjects_of("", text).definitions
-    assert [text[mention.start : mention.end] for _, mention, _ in found] == [
+    results = subjects_of("", text).definitions
+    assert [text[mention.start : mention.end] for _, mention, _ in results] == [
         "The Isk or Iska",
         "The Isk",
         "Iska",
@@ -123,8 +123,8 @@ def test_a_title_is_as_sure_a_subject_as_there_is() -> None:
 
 def test_a_section_is_as_sure_a_subject_as_it_says_and_one_of_no_strength_is_none() -> None:
     text = "It is long."
-    found = subjects_of("", text, Section("isk.txt", 0, len(text), 0.0), Section("Isk", 0, len(text), 0.5))
-    assert [(key, section.strength) for key, section in found.sections] == [("isk", 0.5)]
+    subjects = subjects_of("", text, Section("isk.txt", 0, len(text), 0.0), Section("Isk", 0, len(text), 0.5))
+    assert [(key, section.strength) for key, section in subjects.sections] == [("isk", 0.5)]
 
 
 @pytest.mark.parametrize(
@@ -152,15 +152,15 @@ def test_a_definition_within_a_passage_is_surer_at_the_beginning_of_a_paragraph(
 
 
 def test_every_name_of_what_is_defined_is_as_sure_as_the_first() -> None:
-    found = subjects_of("", "The Mercy Man (also known as Bad Man) is a film.").definitions
-    assert [(key, strength) for key, _, strength in found] == [("mercy man", 1.0), ("bad man", 1.0)]
+    results = subjects_of("", "The Mercy Man (also known as Bad Man) is a film.").definitions
+    assert [(key, strength) for key, _, strength in results] == [("mercy man", 1.0), ("bad man", 1.0)]
 
 
 def test_the_author_before_a_text_is_a_weaker_subject_than_what_the_text_defines() -> None:
     author = "Author: Ines Moreau"
     text = f"{author}\n\nThe Isk is a river."
-    found = subjects_of("", text)
-    assert names_at(found, Span(0, len(text))) == [("isk", "The Isk")]
-    assert [(key, strength) for key, _, strength in found.definitions] == [("isk", 1.0), ("ines moreau", 0.5)]
+    subjects = subjects_of("", text)
+    assert names_at(subjects, Span(0, len(text))) == [("isk", "The Isk")]
+    assert [(key, strength) for key, _, strength in subjects.definitions] == [("isk", 1.0), ("ines moreau", 0.5)]
     assert [key for key, *_ in subjects_of("Rivers", text).definitions] == ["isk", "ines moreau"]
     assert subjects_of("Rivers", text, start=100).definitions[1:] == ()

@@ -45,13 +45,13 @@ def passage(*arguments: tuple[str, str], text: str = TEXT) -> Passage:
 
 
 def draft(*arguments: tuple[str, str]) -> IndexedHyperedge:
-    (found,) = TupleBuilder().build([passage(*arguments)])
-    (edge,) = found.hyperedges
+    (result,) = TupleBuilder().build([passage(*arguments)])
+    (edge,) = result.hyperedges
     return edge
 
 
-def parts(found: IndexedHyperedge) -> list[tuple[str, str]]:
-    return [(part.role, part.name) for part in found.incidences]
+def parts(hyperedge: IndexedHyperedge) -> list[tuple[str, str]]:
+    return [(part.role, part.name) for part in hyperedge.incidences]
 
 
 @pytest.fixture
@@ -82,8 +82,8 @@ def test_a_fact_is_one_hyperedge_that_says_its_text() -> None:
 
 
 def test_every_argument_is_an_incidence_with_its_role_and_spelling_sorted_by_key_and_role() -> None:
-    found = draft(("recipient", "The Book Club"), ("Giver", "ALICE"))
-    assert found.incidences == (
+    hyperedge = draft(("recipient", "The Book Club"), ("Giver", "ALICE"))
+    assert hyperedge.incidences == (
         Incidence("The Book Club", "d#0000/000", "The Book Club", "recipient"),
         Incidence("alice", "d#0000/000", "ALICE", "Giver"),
     )
@@ -102,11 +102,11 @@ def test_an_entity_twice_in_one_role_is_one_incidence_as_first_spelt() -> None:
 
 @pytest.mark.parametrize("type", ["number", "date", "boolean", "string", "null"])
 def test_a_literal_joins_nothing_and_stays_with_the_fact(type: ArgumentType) -> None:
-    given = (Argument("giver", "Alice"), Argument("since", "1961", type))
-    (found,) = TupleBuilder().build([replace(passage(), arguments=given, relation="give")])
-    (edge,) = found.hyperedges
+    arguments = (Argument("giver", "Alice"), Argument("since", "1961", type))
+    (result,) = TupleBuilder().build([replace(passage(), arguments=arguments, relation="give")])
+    (edge,) = result.hyperedges
     assert parts(edge) == [("giver", "Alice")]
-    assert (edge.hyperedge.relation, edge.hyperedge.arguments) == ("give", given)
+    assert (edge.hyperedge.relation, edge.hyperedge.arguments) == ("give", arguments)
 
 
 @pytest.mark.parametrize(
@@ -120,19 +120,19 @@ def test_entities_of_different_text_are_different_entities(one: str, other: str)
 
 
 def test_an_entity_with_an_id_is_known_by_it_and_shown_by_its_label() -> None:
-    given = (Argument("author", "Q42", names=("Douglas Adams", "DNA")),)
-    (found,) = TupleBuilder().build([replace(passage(), arguments=given)])
-    (edge,) = found.hyperedges
+    arguments = (Argument("author", "Q42", names=("Douglas Adams", "DNA")),)
+    (result,) = TupleBuilder().build([replace(passage(), arguments=arguments)])
+    (edge,) = result.hyperedges
     assert edge.incidences == (Incidence("q42", "d#0000/000", "Douglas Adams", "author"),)
 
 
 def test_literals_are_counted_by_role_and_those_that_are_not_what_was_declared() -> None:
-    given = (
+    arguments = (
         *(Argument("dose", "5", "number"), Argument("dose", "6", "number"), Argument("dose", "much", "number")),
         *(Argument("ok", "Yes", "boolean"), Argument("drug", "Zinc")),
     )
-    (found,) = TupleBuilder().build([replace(passage(), arguments=given)])
-    assert found.notes == {"role dose: number": 2, "role dose: no number, kept as text": 1, "role ok: boolean": 1}
+    (result,) = TupleBuilder().build([replace(passage(), arguments=arguments)])
+    assert result.notes == {"role dose: number": 2, "role dose: no number, kept as text": 1, "role ok: boolean": 1}
 
 
 def test_prose_is_refused_with_what_was_expected() -> None:
@@ -147,14 +147,14 @@ def test_prose_among_facts_is_reported_and_the_facts_are_indexed(store: SqliteSt
 
 
 def test_who_got_what_is_kept_where_pairs_would_lose_it(tmp_path: Path) -> None:
-    found = []
+    results = []
     for name, documents in (("one", BOOK_FOR_BOB), ("other", PEN_FOR_BOB)):
         store = SqliteStore.open(tmp_path / name, Manifest("hashing:16", 16, "none"))
         assert index(store, documents).failures == ()
-        found.append(facts(store))
+        results.append(facts(store))
         store.close()
-    one, other = found
-    with_alice = [{pair for pair in pairs(each) if ("giver", "alice") in pair} for each in found]
+    one, other = results
+    with_alice = [{pair for pair in pairs(each) if ("giver", "alice") in pair} for each in results]
     assert with_alice[0] == with_alice[1]  # gaveTo and gaveItem, the projection of the example
     assert one != other
     assert one & other == set()

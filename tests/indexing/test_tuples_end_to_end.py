@@ -55,27 +55,27 @@ def written(value: Value) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def found(engine: Engine, asked: list[str], relation: str = "", limit: int = COUNT) -> list[str]:
-    return [binding.hyperedge_id[:5] for binding in engine.catalogue.roles(asked, relation=relation, limit=limit)]
+def find_facts(engine: Engine, questions: list[str], relation: str = "", limit: int = COUNT) -> list[str]:
+    return [binding.hyperedge_id[:5] for binding in engine.catalogue.roles(questions, relation=relation, limit=limit)]
 
 
 def test_no_argument_is_lost_and_each_is_kept_word_for_word(trials: list[Trial], engine: Engine) -> None:
-    given = Counter((trial.id, role, written(value)) for trial in trials for role, value in trial.arguments)
-    kept = Counter(
+    counter = Counter((trial.id, role, written(value)) for trial in trials for role, value in trial.arguments)
+    remaining = Counter(
         (edge.id[:5], one.role, one.value) for edge in engine.catalogue.hyperedges() for one in edge.arguments
     )
-    assert len({role for _, role, _ in given}) == ROLES
-    assert given.total() > ROLES * COUNT
-    assert (given - kept, kept - given) == (Counter(), Counter())
+    assert len({role for _, role, _ in counter}) == ROLES
+    assert counter.total() > ROLES * COUNT
+    assert (counter - remaining, remaining - counter) == (Counter(), Counter())
     relations = {edge.id[:5]: edge.relation for edge in engine.catalogue.hyperedges()}
     assert relations == {trial.id: trial.relation for trial in trials}
 
 
 def test_what_takes_a_role_is_found_exactly(trials: list[Trial], engine: Engine) -> None:
     chance = Random(11)
-    asked = [(trial, chance.choice(trial.arguments)) for trial in chance.choices(trials, k=QUERIES)]
-    assert len({role for _, (role, _) in asked}) == ROLES
-    for place, (trial, (role, value)) in enumerate(asked):
+    questions = [(trial, chance.choice(trial.arguments)) for trial in chance.choices(trials, k=QUERIES)]
+    assert len({role for _, (role, _) in questions}) == ROLES
+    for place, (trial, (role, value)) in enumerate(questions):
         relation = trial.relation if place % 3 == 0 else ""
         expected = [
             other.id
@@ -84,7 +84,7 @@ def test_what_takes_a_role_is_found_exactly(trials: list[Trial], engine: Engine)
             and any(key == role and same(one, value) for key, one in other.arguments)
         ]
         limit = 25 if place % 10 else COUNT
-        assert found(engine, [f"{role}={written(value)}"], relation, limit) == expected[:limit], (role, value)
+        assert find_facts(engine, [f"{role}={written(value)}"], relation, limit) == expected[:limit], (role, value)
 
 
 def milligrams(dose: str) -> float:
@@ -100,7 +100,7 @@ def same(one: Value, other: Value) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("asked", "holds"),
+    ("questions", "holds"),
     [
         (["patients>=100"], lambda of: of["patients"] >= 100),
         (["patients>20", "patients<=25"], lambda of: 20 < of["patients"] <= 25),
@@ -118,11 +118,11 @@ def same(one: Value, other: Value) -> bool:
     ],
 )
 def test_numbers_and_dates_are_found_by_their_order(
-    trials: list[Trial], engine: Engine, asked: list[str], holds: Callable[[dict[str, Value]], bool]
+    trials: list[Trial], engine: Engine, questions: list[str], holds: Callable[[dict[str, Value]], bool]
 ) -> None:
     expected = [trial.id for trial in trials if holds(dict(trial.arguments))]
     assert 0 < len(expected) < COUNT
-    assert found(engine, asked) == expected
+    assert find_facts(engine, questions) == expected
 
 
 def test_no_literal_joins_facts(trials: list[Trial], engine: Engine) -> None:
@@ -143,8 +143,8 @@ def test_the_text_of_a_fact_says_its_relation_and_every_role(trials: list[Trial]
     text = engine.catalogue.passage(f"{trial.id}#0000").text
     assert text.startswith(trial.relation.replace("_", " "))
     for role, value in trial.arguments:
-        said = "unknown" if value is None else " ".join(written(value).split())
-        assert f"{role} {said}" in text
+        reply = "unknown" if value is None else " ".join(written(value).split())
+        assert f"{role} {reply}" in text
 
 
 def test_the_command_asks_by_relation_role_and_range(trials: list[Trial], folder: Path) -> None:
@@ -167,9 +167,9 @@ def test_the_command_says_which_roles_there_are_where_it_knows_none_of_that_name
 ) -> None:
     ran = CliRunner().invoke(app, ["facts", "--role", "nope=1", "--want", "neither", "--store", str(folder / "kb")])
     assert ran.exit_code == 0
-    known = sorted({role for trial in trials for role, _ in trial.arguments})
+    names = sorted({role for trial in trials for role, _ in trial.arguments})
     for name in ("nope", "neither"):
-        assert f"no fact of this index has the role {name!r}; existing roles: {', '.join(known[:10])}" in ran.stderr
+        assert f"no fact of this index has the role {name!r}; existing roles: {', '.join(names[:10])}" in ran.stderr
 
 
 def test_the_command_says_which_numbers_have_a_unit_that_it_cannot_compare(tmp_path: Path) -> None:
@@ -189,8 +189,8 @@ def test_the_command_says_which_numbers_have_a_unit_that_it_cannot_compare(tmp_p
         "polyad: note: dose: numbers that cannot be converted to 'g' are left out (1 in 'IU')\n",
     )
     assert ask("dose>=1 g", "dose<=1 g")[1].count("note") == 1
-    found, note = ask("dose>=60")
-    assert found == ["Iskol"]
+    results, note = ask("dose>=60")
+    assert results == ["Iskol"]
     assert "without regard to units; add a unit, as in 'dose>=60 mg' (1 in 'IU', 1 in 'g', 1 in 'mg')" in note
     assert ask("drug=Tarnol") == (["Tarnol"], "")
     assert ask("drug=12 g") == ([], "polyad: note: '12 g' has no role in this index\n")
@@ -198,8 +198,8 @@ def test_the_command_says_which_numbers_have_a_unit_that_it_cannot_compare(tmp_p
     with Engine.open(tmp_path / "kb", embedder=HashingEmbedder(16)) as engine:
         engine.index(tmp_path / "more.csv", method="tuples")
     assert "add a unit, as in 'dose>=60 g' (1 in 'IU', 2 in 'g', 1 in 'mg')" in ask("dose>=60")[1], "the usual one"
-    found, note = ask("dose>=1 furlong")
-    assert (found, "(1 in 'IU', 2 in 'g', 1 in 'mg')" in note) == ([], True)
+    results, note = ask("dose>=1 furlong")
+    assert (results, "(1 in 'IU', 2 in 'g', 1 in 'mg')" in note) == ([], True)
 
 
 def test_a_question_that_names_an_entity_by_words_reaches_its_facts(tmp_path: Path) -> None:
@@ -257,7 +257,7 @@ def test_a_fact_that_changed_is_replaced_by_its_id_and_one_retracted_is_pruned(
         write(file, [changed, *trials[1:9]])
         counts = engine.index([file], method="tuples", prune=True).counts
         assert (counts.updated, counts.unchanged) == (1, 8)
-        assert found(engine, ["editor=Zed"]) == [first.id]
+        assert find_facts(engine, ["editor=Zed"]) == [first.id]
         assert engine.catalogue.relations()["retracts"] == 1
         assert trials[9].id not in engine.catalogue.sources()
         assert sum(engine.catalogue.relations().values()) == 9
@@ -304,9 +304,9 @@ def test_a_hit_says_the_relation_and_the_arguments_of_its_facts_and_the_command_
         {"role": "who", "value": "Q42", "type": "entity", "names": ["Douglas Adams"]},
         {"role": "weight", "value": "5", "type": "number"},
     ]
-    said = CliRunner().invoke(app, ["facts", "--role", "who=Q42", "--store", str(tmp_path / "kb")]).stdout
-    assert "wrote" in said
-    assert "    who: Douglas Adams (Q42)\n" in said
+    reply = CliRunner().invoke(app, ["facts", "--role", "who=Q42", "--store", str(tmp_path / "kb")]).stdout
+    assert "wrote" in reply
+    assert "    who: Douglas Adams (Q42)\n" in reply
 
 
 # Names beside an id

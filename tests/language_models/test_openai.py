@@ -298,8 +298,8 @@ def test_text_in_typed_parts_is_read() -> None:
 
 def knows(*formats: str) -> Callable[[Request], ChatOutcome]:
     def reply(request: Request) -> ChatOutcome:
-        asked = (request.get("response_format") or {"type": "none"})["type"]
-        return f'{{"{asked}": 1}}' if asked in formats else UnsupportedResponseFormatFault()
+        question = (request.get("response_format") or {"type": "none"})["type"]
+        return f'{{"{question}": 1}}' if question in formats else UnsupportedResponseFormatFault()
 
     return reply
 
@@ -327,7 +327,7 @@ def test_many_threads_learn_the_same_lesson_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("complaint", "unwanted", "wanted"),
+    ("complaint", "unwanted", "expected"),
     [
         ("'max_tokens' is not supported. Use 'max_completion_tokens' instead.", "max_tokens", "max_completion_tokens"),
         ("'temperature' does not support 0 with this model.", "temperature", "model"),
@@ -335,14 +335,14 @@ def test_many_threads_learn_the_same_lesson_once() -> None:
 )
 @pytest.mark.parametrize("status", [400, 422])
 def test_a_parameter_the_endpoint_rejects_is_done_without(
-    complaint: str, unwanted: str, wanted: str, status: int
+    complaint: str, unwanted: str, expected: str, status: int
 ) -> None:
     def picky(request: Request) -> ChatOutcome:
         return RejectionFault(status, complaint) if unwanted in request else "fine"
 
     with ScriptedServer(picky) as server:
         assert ask(model(server), Prompt(user="Who?", max_tokens=9)).text == "fine"
-        assert wanted in server.requests[-1].body
+        assert expected in server.requests[-1].body
 
 
 def test_a_complaint_that_nothing_helps_against_ends() -> None:

@@ -24,8 +24,8 @@ from tests.scripted_server import Fault, ScriptedServer
 
 
 def model(base_url: str, **settings: Any) -> OpenAILanguageModel:
-    given = {"model": "m", "base_url": base_url, "max_retries": 0, "retry_delay": 0.01, "timeout": 5.0}
-    return OpenAILanguageModel(LanguageModelSettings(**{**given, **settings}))
+    values = {"model": "m", "base_url": base_url, "max_retries": 0, "retry_delay": 0.01, "timeout": 5.0}
+    return OpenAILanguageModel(LanguageModelSettings(**{**values, **settings}))
 
 
 def ask(llm: OpenAILanguageModel, prompt: Prompt | None = None) -> Reply:
@@ -40,7 +40,7 @@ def failure(llm: OpenAILanguageModel) -> str:
     return str(outcome)
 
 
-def said(text: str, **more: object) -> dict[str, object]:
+def build_reply(text: str, **more: object) -> dict[str, object]:
     return {"choices": [{"message": {"content": text}, "finish_reason": "stop"}], **more}
 
 
@@ -49,12 +49,14 @@ def said(text: str, **more: object) -> dict[str, object]:
 
 @pytest.mark.parametrize("count", [10**30, -1, True, 1.5, "12", None])
 def test_a_count_that_makes_no_sense_is_estimated(count: object) -> None:
-    with ScriptedServer([said("Rome it is", usage={"prompt_tokens": count, "completion_tokens": count})]) as server:
+    with ScriptedServer(
+        [build_reply("Rome it is", usage={"prompt_tokens": count, "completion_tokens": count})]
+    ) as server:
         assert ask(model(server.base_url)).usage == Usage(1, 2, 3)
 
 
 def test_half_a_character_becomes_the_sign_for_what_is_no_character() -> None:
-    with ScriptedServer([said("Rome \ud800!")]) as server:
+    with ScriptedServer([build_reply("Rome \ud800!")]) as server:
         assert ask(model(server.base_url)).text == "Rome \ufffd!"
 
 
@@ -70,8 +72,8 @@ def test_half_a_character_in_a_stream_too_and_halves_that_meet_are_one() -> None
     [
         RejectionFault(400, "no \ud800"),
         RawResponseFault(200, {"error": {"message": "no \ud800"}}),
-        said("", choices=[{"message": {"refusal": "no \ud800"}}]),
-        said("", choices=[{"error": "no \ud800", "finish_reason": "error", "message": {}}]),
+        build_reply("", choices=[{"message": {"refusal": "no \ud800"}}]),
+        build_reply("", choices=[{"error": "no \ud800", "finish_reason": "error", "message": {}}]),
         RawResponseFault(200, '"\\ud800"'),
     ],
 )
@@ -136,9 +138,9 @@ def test_a_name_and_a_password_in_the_address_are_sent_and_not_shown() -> None:
         RawResponseFault(200, {"error": {"message": f"no {KEY}"}}),
         RawResponseFault(200, f"<html>{'x' * 60}{KEY}</html>"),
         RawResponseFault(200, [KEY]),
-        said("", choices=[{"message": {"refusal": KEY}}]),
-        said("", choices=[{"message": {}, "finish_reason": KEY}]),
-        said("", choices=[{"error": {"message": KEY}, "finish_reason": "error", "message": {}}]),
+        build_reply("", choices=[{"message": {"refusal": KEY}}]),
+        build_reply("", choices=[{"message": {}, "finish_reason": KEY}]),
+        build_reply("", choices=[{"error": {"message": KEY}, "finish_reason": "error", "message": {}}]),
     ],
 )
 def test_no_message_and_no_log_has_a_secret(echo: Fault | Mapping[str, Any], caplog: pytest.LogCaptureFixture) -> None:
@@ -249,7 +251,7 @@ def test_nothing_is_sent_on_to_another_server(status: int) -> None:
 
 @pytest.mark.parametrize("charset", ["idna", "undefined", "hex", "utf-16", "latin-1", "x"])
 def test_a_reply_is_read_as_json_is_written_whatever_charset_it_names(charset: str) -> None:
-    body = json.dumps(said("R\u00f3ma"), ensure_ascii=False).encode("utf-8-sig")
+    body = json.dumps(build_reply("R\u00f3ma"), ensure_ascii=False).encode("utf-8-sig")
     head = (
         f"HTTP/1.1 200 OK\r\nContent-Type: application/json; charset={charset}\r\nContent-Length: {len(body)}\r\n\r\n"
     )

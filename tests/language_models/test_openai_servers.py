@@ -110,9 +110,9 @@ def test_what_a_server_refuses_is_done_without(
     assert isinstance(outcome, Reply), outcome
     assert outcome.text == FACTS
     assert requests == 2
-    said = json.dumps(seen[-1]["messages"])
-    assert "You extract." in said
-    assert "Who?" in said
+    reply = json.dumps(seen[-1]["messages"])
+    assert "You extract." in reply
+    assert "Who?" in reply
 
 
 @pytest.mark.parametrize(
@@ -268,7 +268,7 @@ def test_a_prompt_that_the_server_read_only_a_part_of_is_warned_of_once(
         caplog.at_level(logging.WARNING, "polyad"),
     ):
         model(server).complete(prompts)
-    said = [record.getMessage() for record in caplog.records]
-    assert len(said) == warnings
-    assert all("2,050 tokens of a prompt of about 7,001 tokens" in text for text in said)
-    assert all("OLLAMA_CONTEXT_LENGTH" in text for text in said)
+    replies = [record.getMessage() for record in caplog.records]
+    assert len(replies) == warnings
+    assert all("2,050 tokens of a prompt of about 7,001 tokens" in text for text in replies)
+    assert all("OLLAMA_CONTEXT_LENGTH" in text for text in replies)

@@ -62,8 +62,8 @@ def test_a_server_that_rejects_stream_options_still_streams(status: int) -> None
 
 
 def test_thoughts_are_never_streamed() -> None:
-    said = ScriptedReply(text="", pieces=["<th", "ink>Par", "is?</thi", "nk>\n", "Rome", " it is <", " 3"])
-    with ScriptedServer([said]) as server:
+    scripted_reply = ScriptedReply(text="", pieces=["<th", "ink>Par", "is?</thi", "nk>\n", "Rome", " it is <", " 3"])
+    with ScriptedServer([scripted_reply]) as server:
         reply, pieces = stream(server)
     assert reply.text == "Rome it is < 3"
     assert "".join(pieces) == "Rome it is < 3"

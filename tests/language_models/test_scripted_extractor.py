@@ -81,8 +81,8 @@ def passage(text: str, title: str = "") -> Passage:
 
 
 def test_triples_are_grouped_by_subject() -> None:
-    found = group_by_subject(TRIPLES[0]["triples"], frozenset(TRIPLES[0]["entities"]))
-    assert found == FACTS
+    facts = group_by_subject(TRIPLES[0]["triples"], frozenset(TRIPLES[0]["entities"]))
+    assert facts == FACTS
     assert group_by_subject([], frozenset()) == []
     assert group_by_subject([["Ada", "slept", ""]], frozenset()) == [Fact("Ada slept.", {"Ada": False})]
 
@@ -110,8 +110,8 @@ def test_a_passage_of_the_corpus_has_its_facts_in_every_style(
 
 @pytest.mark.parametrize("style", STYLES, ids=lambda style: style.name)
 def test_when_gleaning_the_same_facts_come_again(extractor: ScriptedExtractor, style: ExtractionStyle) -> None:
-    asked = style.build_gleaning_prompt(passage(ALBA, "Alba"), "the earlier reply")
-    assert [fact.text for fact in style.parse(extractor(request(asked))).facts] == [fact.text for fact in FACTS]
+    prompt = style.build_gleaning_prompt(passage(ALBA, "Alba"), "the earlier reply")
+    assert [fact.text for fact in style.parse(extractor(request(prompt))).facts] == [fact.text for fact in FACTS]
 
 
 @pytest.mark.parametrize("style", STYLES, ids=lambda style: style.name)
@@ -122,9 +122,9 @@ def test_any_other_passage_has_no_facts_and_says_so(
     assert style.parse(extractor(request(style.build_prompt(passage(text))))).facts == ()
 
 
-@pytest.mark.parametrize("asked", ["Who?", '[1]\n<passage number="1">\nLima.\n</passage>', "<passage>"])
-def test_a_prompt_that_quotes_no_passage_to_index_is_taken_whole(asked: str) -> None:
-    assert extract_passage(asked) == asked
+@pytest.mark.parametrize("question", ["Who?", '[1]\n<passage number="1">\nLima.\n</passage>', "<passage>"])
+def test_a_prompt_that_quotes_no_passage_to_index_is_taken_whole(question: str) -> None:
+    assert extract_passage(question) == question
 
 
 def test_questions_are_answered_by_what_is_asked_for(extractor: ScriptedExtractor) -> None:
@@ -180,8 +180,10 @@ def test_it_runs_from_a_shell(files: tuple[Path, Path]) -> None:
         try:
             url = process.stderr.readline().split()[0].partition("=")[2]
             body = json.dumps(request(ExtractionStyle().build_prompt(passage(LIMA)))).encode()
-            asked = urllib.request.Request(f"{url}/chat/completions", body, {"Content-Type": "application/json"})
-            with urllib.request.urlopen(asked, timeout=5) as response:
+            other_request = urllib.request.Request(
+                f"{url}/chat/completions", body, {"Content-Type": "application/json"}
+            )
+            with urllib.request.urlopen(other_request, timeout=5) as response:
                 assert "Lima is capital of Peru." in response.read().decode()
         finally:
             process.terminate()

@@ -86,8 +86,8 @@ def event(text: str) -> bytes:
 
 
 def model(base_url: str, **settings: Any) -> OpenAILanguageModel:
-    given = {"model": "m", "base_url": base_url, "max_retries": 0, "retry_delay": 0.01, "timeout": TIMEOUT}
-    return OpenAILanguageModel(LanguageModelSettings(**{**given, **settings}))
+    values = {"model": "m", "base_url": base_url, "max_retries": 0, "retry_delay": 0.01, "timeout": TIMEOUT}
+    return OpenAILanguageModel(LanguageModelSettings(**{**values, **settings}))
 
 
 def failure(llm: OpenAILanguageModel) -> str:

@@ -65,10 +65,10 @@ def engine(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> Iter
 
 def mentions_of(document: Document) -> list[tuple[int, str]]:
     """Start, and normalised name with label, of each mention."""
-    (found,) = RuleMentionExtractor().extract([document.text])
+    (mentions,) = RuleMentionExtractor().extract([document.text])
     return [
         (mention.start, f"{key} ({mention.type})")
-        for mention in found
+        for mention in mentions
         if (key := find_mention_key(mention, document.text))
     ]
 
@@ -85,7 +85,7 @@ def units_of(document: Document, embedder: Embedder) -> list[tuple[str, set[str]
     def reward(first: int, last: int) -> float:
         """r(u) (eq. 6) of the sentences from ``first`` up to ``last``."""
         resultant = float(np.linalg.norm(vectors[first:last].sum(axis=0)))
-        counts = Counter(key for own in names[first:last] for key in own)
+        counts = Counter(key for name in names[first:last] for key in name)
         total, entities = sum(counts.values()), 0.0
         if total:
             entities = -sum(n * math.log(n / total) for n in counts.values()) + (len(counts) - 1) / 2 * math.log(total)
@@ -104,7 +104,7 @@ def units_of(document: Document, embedder: Embedder) -> list[tuple[str, set[str]
     return [
         (
             document.text[sentences[first].start : sentences[last - 1].end],
-            {key for own in names[first:last] for key in own},
+            {key for name in names[first:last] for key in name},
         )
         for first, last in best
     ]
@@ -115,13 +115,13 @@ def all_units(embedder: Embedder) -> list[tuple[str, str, set[str]]]:
 
 
 def test_units_are_the_best_partition_and_join_what_appears_in_them(engine: Engine, embedder: Embedder) -> None:
-    found = [
+    results = [
         (edge.passage_id.split("#")[0], edge.text, {member.entity_key for member in members})
         for edge, members in map(engine.catalogue.hyperedge, (edge.id for edge in engine.catalogue.hyperedges()))
     ]
-    assert sorted(found) == sorted(all_units(embedder))
-    assert len(found) > len(DOCUMENTS), "something was cut"
-    members = set().union(*(members for _, _, members in found))
+    assert sorted(results) == sorted(all_units(embedder))
+    assert len(results) > len(DOCUMENTS), "something was cut"
+    members = set().union(*(members for _, _, members in results))
     assert not [key for key in members if key.startswith("bell of tarn")], "no title is a member"
 
 
@@ -166,8 +166,8 @@ def walk(
             bridges[place] = max(bridges[place], score)
             for v in members - set(activated):
                 candidates[v] = max(candidates[v], score)
-        kept = sorted((v for v in candidates if candidates[v] > 0), key=lambda v: (-candidates[v], v))[:WIDTH]
-        frontier = {v: candidates[v] * BETA**hop for v in kept}
+        remaining = sorted((v for v in candidates if candidates[v] > 0), key=lambda v: (-candidates[v], v))[:WIDTH]
+        frontier = {v: candidates[v] * BETA**hop for v in remaining}
         activated |= frontier
         if not frontier:
             break
@@ -177,7 +177,7 @@ def walk(
 def published(embedder: Embedder, delta: float) -> dict[str, float]:
     """g(p) of every passage above 0."""
     units = all_units(embedder)
-    texts, members = [text for _, text, _ in units], [own for _, _, own in units]
+    texts, members = [text for _, text, _ in units], [item for _, _, item in units]
     question = embedder.encode([QUESTION], "query")[0]
     cosines = embedder.encode(texts, "passage") @ question
     alpha = [min(1.0, max(0.0, (float(cosine) - delta) / (1 - delta))) for cosine in cosines]
@@ -207,8 +207,8 @@ def test_passages_are_ranked_as_the_published_formulas_say(engine: Engine, embed
 
 @pytest.mark.parametrize("delta", [0.0, 0.2])
 def test_so_they_are_with_another_delta(tmp_path: Path, embedder: Embedder, delta: float) -> None:
-    chosen = build_preset_settings("hypersu", {"hypersu.activation_threshold": delta})
-    with Engine.open(tmp_path / "kb", embedder=embedder, settings=chosen) as engine:
+    selection = build_preset_settings("hypersu", {"hypersu.activation_threshold": delta})
+    with Engine.open(tmp_path / "kb", embedder=embedder, settings=selection) as engine:
         engine.index_documents(DOCUMENTS)
         expected = published(embedder, delta)
         assert len(expected) > 2

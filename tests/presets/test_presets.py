@@ -34,20 +34,20 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
     return lambda *arguments, **environment: CliRunner().invoke(app, [*map(str, arguments)], env=environment)
 
 
-def settings_of(found: Result) -> dict[str, tuple[object, str]]:
-    assert found.exit_code == 0, found.output
-    rows = json.loads(found.stdout)["settings"]
+def settings_of(result: Result) -> dict[str, tuple[object, str]]:
+    assert result.exit_code == 0, result.output
+    rows = json.loads(result.stdout)["settings"]
     return {f"{row['section']}.{row['key']}".lstrip("."): (row["value"], row["origin"]) for row in rows}
 
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_every_line_is_a_setting_with_the_place_it_is_from(name: str, run: Run) -> None:
     preset = PRESETS[name]
-    shown = settings_of(run("config", "--preset", name, "--json"))
+    outputs = settings_of(run("config", "--preset", name, "--json"))
     places = r"\b(section|appendix|table|figure|eqs?|definition|code)\b"
     for setting in preset.settings:
         assert re.search(places, setting.source, re.IGNORECASE), setting
-        assert shown[setting.name] == (setting.value, f"preset {name}: {setting.source}"), setting
+        assert outputs[setting.name] == (setting.value, f"preset {name}: {setting.source}"), setting
     assert len({setting.name for setting in preset.settings}) == len(preset.settings), "each once"
     assert preset.method in methods
     assert preset.retriever in retrievers
@@ -56,26 +56,26 @@ def test_every_line_is_a_setting_with_the_place_it_is_from(name: str, run: Run) 
 
 def test_flags_environment_and_files_go_before_a_preset(run: Run) -> None:
     Path("polyad.toml").write_text('preset = "hypersu"\n[hypersu]\nwidth = 7\n', encoding="utf-8")
-    shown = settings_of(run("config", "--json", POLYAD_HYPERSU_DECAY="0.25", POLYAD_SEGMENTATION_KAPPA="0"))
-    assert shown["preset"] == ("hypersu", "polyad.toml")
-    assert shown["hypersu.width"] == (7, "polyad.toml")
-    assert shown["hypersu.decay"] == (0.25, "POLYAD_HYPERSU_DECAY")
-    assert shown["hypersu.anchors"] == (10, "preset hypersu: Table 10: dense seeds")
+    outputs = settings_of(run("config", "--json", POLYAD_HYPERSU_DECAY="0.25", POLYAD_SEGMENTATION_KAPPA="0"))
+    assert outputs["preset"] == ("hypersu", "polyad.toml")
+    assert outputs["hypersu.width"] == (7, "polyad.toml")
+    assert outputs["hypersu.decay"] == (0.25, "POLYAD_HYPERSU_DECAY")
+    assert outputs["hypersu.anchors"] == (10, "preset hypersu: Table 10: dense seeds")
     assert settings_of(run("config", "--preset", "hypergraphrag", "--json"))["preset"] == ("hypergraphrag", "--preset")
 
 
 def test_a_value_that_is_polyads_default_goes_before_a_preset_where_it_is_given(run: Run) -> None:
-    shown = settings_of(run("config", "--preset", "hypersu", "--json", POLYAD_SEGMENTATION_SEMANTICS="words"))
-    assert shown["segmentation.semantics"] == ("words", "POLYAD_SEGMENTATION_SEMANTICS")
+    outputs = settings_of(run("config", "--preset", "hypersu", "--json", POLYAD_SEGMENTATION_SEMANTICS="words"))
+    assert outputs["segmentation.semantics"] == ("words", "POLYAD_SEGMENTATION_SEMANTICS")
     settings = build_preset_settings("hypersu", {"segmentation.semantics": "words"})
     assert settings.segmentation.semantics == "words"
     assert settings.segmentation.kappa == 75
 
 
 def test_an_unknown_preset_is_refused_by_naming_those_there_are(run: Run, tmp_path: Path) -> None:
-    found = run("config", "--preset", "hyper")
-    assert (found.exit_code, found.stdout) == (2, "")
-    assert "preset is 'hyper'; expected one of hypergraphrag, hypersu, hyperretriever, hypermemory" in found.stderr
+    result = run("config", "--preset", "hyper")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "preset is 'hyper'; expected one of hypergraphrag, hypersu, hyperretriever, hypermemory" in result.stderr
     with pytest.raises(ConfigurationError, match="preset is 'hyper'"):
         Engine.open(tmp_path / "kb", embedder="hashing:64", preset="hyper")
     assert not Engine.exists(tmp_path / "kb")
@@ -84,8 +84,8 @@ def test_an_unknown_preset_is_refused_by_naming_those_there_are(run: Run, tmp_pa
 
 
 def test_an_engine_of_a_preset_builds_and_searches_as_it_says(tmp_path: Path) -> None:
-    own = Settings(hypersu=HyperSUSettings(width=7), answer=AnswerSettings(max_answer_tokens=10))
-    with Engine.open(tmp_path / "kb", embedder="hashing:64", preset="hypersu", settings=own) as engine:
+    other_settings = Settings(hypersu=HyperSUSettings(width=7), answer=AnswerSettings(max_answer_tokens=10))
+    with Engine.open(tmp_path / "kb", embedder="hashing:64", preset="hypersu", settings=other_settings) as engine:
         settings = engine.components.settings
         assert settings.preset == "hypersu"
         assert settings.hypersu.width == 7
@@ -139,5 +139,5 @@ def test_what_hyperretrievers_scorer_reads_by_preset_is_equation_9() -> None:
 
 
 def test_thresholds_of_hypergraphrag_by_preset_are_the_papers_for_every_embedder() -> None:
-    chosen = build_preset_settings("hypergraphrag").hypergraphrag
-    assert (chosen.entity_threshold, chosen.hyperedge_threshold, chosen.passage_threshold) == (50, 5, 0.5)
+    selection = build_preset_settings("hypergraphrag").hypergraphrag
+    assert (selection.entity_threshold, selection.hyperedge_threshold, selection.passage_threshold) == (50, 5, 0.5)

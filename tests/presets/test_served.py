@@ -61,8 +61,8 @@ def numbered(body: Request) -> list[tuple[int, str]]:
 
 
 def scores(body: Request, table: dict[str, float]) -> str:
-    found = [(number, next((table[key] for key in table if key in item), 0.0)) for number, item in numbered(body)]
-    return json.dumps({"scores": [{"number": number, "score": score} for number, score in found]})
+    results = [(number, next((table[key] for key in table if key in item), 0.0)) for number, item in numbered(body)]
+    return json.dumps({"scores": [{"number": number, "score": score} for number, score in results]})
 
 
 def reply(body: Request) -> str:
@@ -101,10 +101,10 @@ def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ask]:
             made = CliRunner().invoke(app, ["index", "texts", "--embedder", "hashing:256", *options], env=environment)
             assert made.exit_code == 0, made.output
             indexing = len(server.requests)
-            found = CliRunner().invoke(app, ["ask", QUESTION, "--explain", *options], env=environment)
-            assert found.exit_code == 0, found.output
+            result = CliRunner().invoke(app, ["ask", QUESTION, "--explain", *options], env=environment)
+            assert result.exit_code == 0, result.output
             bodies = [request.body for request in server.requests]
-            return json.loads(found.stdout), bodies[:indexing], bodies[indexing:]
+            return json.loads(result.stdout), bodies[:indexing], bodies[indexing:]
 
         yield run
 
@@ -159,10 +159,10 @@ def gliner_of_capitals() -> ModuleType:
             """As PyTorch has it."""
 
         def inference(self, texts: Sequence[str], labels: list[str], **_: object) -> list[list[dict[str, Any]]]:
-            found = [re.finditer(r"(?!The\b)\b[A-Z]\w+(?: of)?(?: [A-Z]\w+)+|Aldby", text) for text in texts]
+            results = [re.finditer(r"(?!The\b)\b[A-Z]\w+(?: of)?(?: [A-Z]\w+)+|Aldby", text) for text in texts]
             return [
                 [{"start": one.start(), "end": one.end(), "label": labels[0], "score": 0.9} for one in of_text]
-                for of_text in found
+                for of_text in results
             ]
 
     module = ModuleType("gliner")
@@ -237,8 +237,8 @@ def test_hyperretriever_extracts_facts_then_asks_for_names_then_for_one_name(ask
     assert question == QUESTION
     assert [*re.findall(r"^<(facts|passage)", evidence, re.MULTILINE)][:2] == ["facts", "passage"], "section 3.1.6"
     reached = {fact.text for text in ("bell.txt", "moreau.txt") for fact in FACTS[TEXTS[text]]}
-    shown = {re.sub(r"^\[\d+\] | \(members:.*", "", line) for line in evidence.split("</facts>")[0].splitlines()[1:]}
-    assert shown == reached, "fewer than M = 50: the threshold falls until all that the walk reaches are accepted"
+    outputs = {re.sub(r"^\[\d+\] | \(members:.*", "", line) for line in evidence.split("</facts>")[0].splitlines()[1:]}
+    assert outputs == reached, "fewer than M = 50: the threshold falls until all that the walk reaches are accepted"
     assert answer["entities"] == ["Aldby"]
     assert any(step["reached"].startswith("hop") for step in answer["evidence"]["trace"])
 
@@ -255,8 +255,8 @@ def test_only_tokens_limit_the_facts_and_entities_that_hyperretriever_hands_on(
         monkeypatch.setitem(FACTS, texts[f"{place}.txt"], facts)
     answer, _, (_, reader) = ask("hyperretriever", texts)
     # There are fewer than M = 50 facts, so the threshold is lowered until each of them is accepted.
-    shown = re.findall(r"rung by (\w+)\. \(members", user_of(reader))
-    assert sorted(shown) == sorted(ringers), "6 facts in each of 8 passages, of which 5 are quoted"
+    outputs = re.findall(r"rung by (\w+)\. \(members", user_of(reader))
+    assert sorted(outputs) == sorted(ringers), "6 facts in each of 8 passages, of which 5 are quoted"
     assert {entity["name"] for entity in answer["evidence"]["entities"]} == {"Bell of Tarn", *ringers}
 
 

@@ -77,8 +77,8 @@ def reply(body: Request) -> str:
 def fill(name: str, kind: Mapping[str, Any], body: Request) -> object:
     if kind["type"] == "array":
         return [fill(name, kind["items"], body)]
-    asked = str(body["messages"][-1]["content"])
-    facts = " ".join(asked.split("</facts>")[0].split())
+    question = str(body["messages"][-1]["content"])
+    facts = " ".join(question.split("</facts>")[0].split())
     texts = {"better": "first", "answer": "x", "question": f"Of which is it said: {facts}?"}
     return {"boolean": True, "integer": 1, "string": texts.get(name, "a statement")}[kind["type"]]
 

@@ -21,9 +21,9 @@ def message(text: str = "The pump is old.\n> Is it?\n") -> EmailMessage:
 
 
 def test_the_subject_is_the_title_and_who_wrote_when_precedes_the_text() -> None:
-    found = read_eml(message().as_bytes())
-    assert (found.title, found.text) == ("Übersicht: the pump", f"{HEADER}The pump is old.\n> Is it?")
-    assert found.metadata == {
+    content = read_eml(message().as_bytes())
+    assert (content.title, content.text) == ("Übersicht: the pump", f"{HEADER}The pump is old.\n> Is it?")
+    assert content.metadata == {
         "from": "Ines Moreau <ines@example.org>",
         "to": "bob@example.org",
         "date": "Mon, 01 May 2023 10:00:00 +0200",
@@ -39,18 +39,18 @@ def test_of_several_forms_plain_text_is_read() -> None:
 def test_html_is_read_where_there_is_no_plain_text() -> None:
     made = message("")
     made.set_content("<h1>Pumps</h1><nav>Away</nav><p>Old.</p>", subtype="html")
-    found = read_eml(made.as_bytes())
-    assert found.text == f"{HEADER}Pumps\n\nOld."
-    assert found.sections == (Section("Pumps", 0, len(found.text)),)
+    content = read_eml(made.as_bytes())
+    assert content.text == f"{HEADER}Pumps\n\nOld."
+    assert content.sections == (Section("Pumps", 0, len(content.text)),)
 
 
 def test_what_is_attached_is_named_and_not_read() -> None:
     made = message()
     made.add_attachment(b"\x00\x01", maintype="image", subtype="png", filename="pump.png")
     made.add_attachment("Secret.", filename="notes.txt")
-    found = read_eml(made.as_bytes())
-    assert found.metadata["attachments"] == ("pump.png", "notes.txt")
-    assert "Secret" not in found.text
+    content = read_eml(made.as_bytes())
+    assert content.metadata["attachments"] == ("pump.png", "notes.txt")
+    assert "Secret" not in content.text
 
 
 @pytest.mark.parametrize("charset", ["nonsense", "idna", "us-ascii"])

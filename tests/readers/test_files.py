@@ -54,8 +54,8 @@ def records(*paths: str) -> list[Document | Failure]:
     """What is read, without what is known of its file."""
     get_file_metadata = ("path", "folder", "extension", "modified")
 
-    def without(known: Mapping[str, MetadataValue]) -> dict[str, MetadataValue]:
-        return {key: value for key, value in known.items() if key not in get_file_metadata}
+    def without(names: Mapping[str, MetadataValue]) -> dict[str, MetadataValue]:
+        return {key: value for key, value in names.items() if key not in get_file_metadata}
 
     return [
         replace(item, metadata=without(item.metadata)) if isinstance(item, Document) else item for item in read(*paths)
@@ -192,9 +192,9 @@ def test_links_out_of_the_folder_are_followed_where_the_settings_say_so() -> Non
     write("secret/key.txt", "the key")
     Path("handbook").mkdir()
     Path("handbook/readme.txt").symlink_to("../secret/key.txt")
-    (found,) = FileReader(ReadSettings(follow_links=True)).read([Path("handbook")])
-    assert isinstance(found, Document)
-    assert found.text == "the key"
+    (result,) = FileReader(ReadSettings(follow_links=True)).read([Path("handbook")])
+    assert isinstance(result, Document)
+    assert result.text == "the key"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
@@ -202,8 +202,8 @@ def test_links_out_of_the_folder_are_followed_where_the_settings_say_so() -> Non
 def test_files_of_the_system_are_never_read(target: str) -> None:
     Path("handbook").mkdir()
     Path("handbook/readme.txt").symlink_to(target)
-    (found,) = FileReader(ReadSettings(follow_links=True)).read([Path("handbook")])
-    assert found == Failure("handbook/readme.txt", "below /proc or /sys; system files are not read")
+    (result,) = FileReader(ReadSettings(follow_links=True)).read([Path("handbook")])
+    assert result == Failure("handbook/readme.txt", "below /proc or /sys; system files are not read")
     assert failure_of("handbook/readme.txt") == "below /proc or /sys; system files are not read"
     assert failure_of("/proc/self/task") == "below /proc or /sys; system files are not read"
 
@@ -268,9 +268,9 @@ def test_a_missing_package_is_reported_with_the_command_that_installs_it(
 
 def test_a_file_written_beyond_the_calendar_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     write("a.txt", "text")
-    found = list(Path("a.txt").stat())
-    found[8] = 2**60  # when it was written
-    monkeypatch.setattr(Path, "stat", lambda self, **_: os.stat_result(found))
+    results = list(Path("a.txt").stat())
+    results[8] = 2**60  # when it was written
+    monkeypatch.setattr(Path, "stat", lambda self, **_: os.stat_result(results))
     assert "modified" not in read_one("a.txt").metadata
 
 
@@ -369,11 +369,11 @@ def test_the_metadata_of_every_document_says_where_its_file_is_and_when_it_was_w
         write(name, '{"text": "one"}')
         os.utime(name, (1_700_000_000.5, 1_700_000_000.5))
     text, record = read("manuals")
-    known = {"folder": "manuals", "modified": "2023-11-14T22:13:20+00:00"}
+    names = {"folder": "manuals", "modified": "2023-11-14T22:13:20+00:00"}
     assert isinstance(text, Document)
     assert isinstance(record, Document)
-    assert text.metadata == {**known, "path": "manuals/A.TXT", "extension": ".txt", "title_from": "file name"}
-    assert record.metadata == {**known, "path": "manuals/a.jsonl", "extension": ".jsonl"}
+    assert text.metadata == {**names, "path": "manuals/A.TXT", "extension": ".txt", "title_from": "file name"}
+    assert record.metadata == {**names, "path": "manuals/a.jsonl", "extension": ".jsonl"}
 
 
 @given(st.text(st.characters(exclude_categories=[])))
@@ -463,8 +463,8 @@ def test_html_is_read_as_a_page_shows_it() -> None:
     write("a.html", PAGE)
     document = read_one("a.html")
     assert document.title == "The Pump & Valve"
-    for shown in ("Pumps", "A bold word.\nNext line.", "One", "Two", "Flow", "3 l/s", "中文。", "Aside"):
-        assert shown in document.text
+    for output in ("Pumps", "A bold word.\nNext line.", "One", "Two", "Flow", "3 l/s", "中文。", "Aside"):
+        assert output in document.text
     for hidden in ("alert", "p{}", "Home", "<", "Valve", "Foot"):
         assert hidden not in document.text
     assert "One" not in document.text[document.text.index("Two") - 3 :]

@@ -264,9 +264,9 @@ PIECES = [*(f"<{tag}>" for tag in TAGS.split()), *(f"</{tag}>" for tag in TAGS.s
 def test_no_word_of_a_page_is_lost_or_joined_with_another(pieces: list[str]) -> None:
     page = parse_markup("".join(pieces))
     written = re.findall(r"[wxy]+", re.sub("<.*?>", " ", "".join(pieces)))
-    shown = re.findall(r"[wxy]+", page.text)
-    assert set(shown) == set(written)
-    assert len(shown) >= len(written)  # names of columns stand before each of their cells
+    outputs = re.findall(r"[wxy]+", page.text)
+    assert set(outputs) == set(written)
+    assert len(outputs) >= len(written)  # names of columns stand before each of their cells
     assert all(section.name.split()[0] in page.text[section.start : section.end] for section in page.sections)
 
 

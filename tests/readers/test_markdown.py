@@ -60,7 +60,7 @@ def test_front_matter_that_would_unfold_to_gigabytes_is_kept_as_lines() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "kept"),
+    ("text", "remaining"),
     [
         ("One. <!-- a\n# no heading\n--> Two.\n<!-- b -->\n<!-- c -->Three.", "One. \n Two.\nThree."),
         ("One <!-- never closed\n\nTwo.", "One <!-- never closed\n\nTwo."),
@@ -82,8 +82,8 @@ def test_front_matter_that_would_unfold_to_gigabytes_is_kept_as_lines() -> None:
         ("## Overview\n\n## Seals", "## Overview\n\n## Seals"),
     ],
 )
-def test_what_a_reader_never_sees_is_left_out(text: str, kept: str) -> None:
-    assert read(text).text == kept
+def test_what_a_reader_never_sees_is_left_out(text: str, remaining: str) -> None:
+    assert read(text).text == remaining
 
 
 def test_headings_in_html_name_the_file_and_its_sections() -> None:

@@ -427,13 +427,15 @@ def coded(content: bytes, letters: dict[int, str]) -> bytes:
 
 
 def test_a_small_file_that_shows_one_stream_on_many_pages_is_refused() -> None:
-    shown = b"BT /F 10 Tf 12 TL 50 800 Td %sET" % b"".join(b"(Pump %d is old and worn.) Tj T* " % n for n in range(900))
+    output = b"BT /F 10 Tf 12 TL 50 800 Td %sET" % b"".join(
+        b"(Pump %d is old and worn.) Tj T* " % n for n in range(900)
+    )
     kids = b" ".join(b"%d 0 R" % number for number in range(5, 405))
     page = b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 842]/Contents 3 0 R/Resources<</Font<</F 4 0 R>>>>>>"
     data = objects(
         b"<</Type/Catalog/Pages 2 0 R>>",
         b"<</Type/Pages/Kids[%s]/Count 400>>" % kids,
-        stream(shown),
+        stream(output),
         b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
         *[page] * 400,
     )
@@ -448,15 +450,15 @@ def test_a_page_of_more_lines_than_any_real_one_is_refused(monkeypatch: pytest.M
 
 
 def test_it_is_told_which_page_was_read() -> None:
-    told: list[tuple[int, int]] = []
+    messages: list[tuple[int, int]] = []
 
     def draw(canvas: Canvas) -> None:
         for word in ("Pump.", "Valve.", "Seal."):
             write_lines(canvas, [word])
             canvas.showPage()
 
-    read_pdf(drawn(draw), lambda page, pages: told.append((page, pages)))
-    assert told == [(1, 3), (2, 3), (3, 3)]
+    read_pdf(drawn(draw), lambda page, pages: messages.append((page, pages)))
+    assert messages == [(1, 3), (2, 3), (3, 3)]
 
 
 def test_the_printed_labels_of_pages_are_kept() -> None:

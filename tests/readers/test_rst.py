@@ -36,7 +36,7 @@ def test_rules_tables_and_code_are_no_headings(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "kept"),
+    ("text", "remaining"),
     [
         ("One.\n\n.. a comment\n   of two lines\n\nTwo.", "One.\n\n\nTwo."),
         (".. _target: https://x.example\nOne.", "\nOne."),
@@ -53,8 +53,8 @@ def test_rules_tables_and_code_are_no_headings(text: str) -> None:
         ("A ``literal`` `name`_ x", "A ``literal`` name x"),
     ],
 )
-def test_marks_for_programs_are_left_out(text: str, kept: str) -> None:
-    assert read(text).text == kept
+def test_marks_for_programs_are_left_out(text: str, remaining: str) -> None:
+    assert read(text).text == remaining
 
 
 def test_fields_below_the_title_are_metadata() -> None:

@@ -10,7 +10,7 @@ from polyad.model import Argument, Document, Failure
 from polyad.readers.tuples import TupleReader, format_fact
 
 GIVE = {"relation": "give", "arguments": [{"role": "giver", "entity": "Alice"}, {"role": "gift", "entity": "Book"}]}
-GIVEN = (Argument("giver", "Alice"), Argument("gift", "Book"))
+ARGUMENTS = (Argument("giver", "Alice"), Argument("gift", "Book"))
 
 
 @pytest.fixture(autouse=True)
@@ -32,9 +32,9 @@ def read(*paths: str, max_bytes: int = 10**6) -> list[Document | Failure]:
 
 def documents(*paths: str) -> list[Document]:
     results = read(*paths)
-    found = [result for result in results if isinstance(result, Document)]
-    assert len(found) == len(results), results
-    return found
+    actual = [result for result in results if isinstance(result, Document)]
+    assert len(actual) == len(results), results
+    return actual
 
 
 def read_one(path: str) -> Document:
@@ -50,7 +50,7 @@ def test_a_line_is_a_fact_with_its_arguments_in_order() -> None:
     fact = read_one("a.jsonl")
     assert fact.metadata["year"] == 1702
     assert replace(fact, metadata={}) == Document(
-        "g1", "A gift", "Alice gave away the Book.", source="a.jsonl:1", arguments=GIVEN, relation="give"
+        "g1", "A gift", "Alice gave away the Book.", source="a.jsonl:1", arguments=ARGUMENTS, relation="give"
     )
 
 
@@ -124,7 +124,7 @@ def arguments(line: object) -> list[tuple[str, str, str]]:
 
 
 @pytest.mark.parametrize(
-    ("given", "kept"),
+    ("value", "remaining"),
     [
         (True, ("true", "boolean")),
         (None, ("null", "null")),
@@ -144,20 +144,20 @@ def arguments(line: object) -> list[tuple[str, str, str]]:
         ([], ("[]", "string")),
     ],
 )
-def test_a_value_is_kept_word_for_word_whatever_it_is(given: object, kept: tuple[str, str]) -> None:
-    line = GIVE | {"arguments": [*GIVE["arguments"], {"role": "odd", "entity": given}]}
-    assert arguments(line) == [("giver", "Alice", "entity"), ("gift", "Book", "entity"), ("odd", *kept)]
+def test_a_value_is_kept_word_for_word_whatever_it_is(value: object, remaining: tuple[str, str]) -> None:
+    line = GIVE | {"arguments": [*GIVE["arguments"], {"role": "odd", "entity": value}]}
+    assert arguments(line) == [("giver", "Alice", "entity"), ("gift", "Book", "entity"), ("odd", *remaining)]
 
 
 @pytest.mark.parametrize(
-    ("written", "kept"), [("1.50", "1.50"), ("1e5", "1e5"), ("NaN", "NaN"), ("-0", "-0"), ("9" * 5000, "9" * 5000)]
+    ("written", "remaining"), [("1.50", "1.50"), ("1e5", "1e5"), ("NaN", "NaN"), ("-0", "-0"), ("9" * 5000, "9" * 5000)]
 )
-def test_a_number_keeps_its_spelling(written: str, kept: str) -> None:
-    assert arguments(f'{{"arguments": {{"dose": {written}}}}}')[0][1] == kept
+def test_a_number_keeps_its_spelling(written: str, remaining: str) -> None:
+    assert arguments(f'{{"arguments": {{"dose": {written}}}}}')[0][1] == remaining
 
 
 @pytest.mark.parametrize(
-    ("argument", "kept"),
+    ("argument", "remaining"),
     [
         ("Alice", ("argument 2", "Alice", "entity")),
         (["Alice", 5], ("argument 2", "Alice", "entity")),
@@ -168,14 +168,14 @@ def test_a_number_keeps_its_spelling(written: str, kept: str) -> None:
         ({"role": "gift", "type": "date"}, ("gift", "null", "null")),
     ],
 )
-def test_one_bad_argument_costs_nothing_else(argument: object, kept: tuple[str, str, str]) -> None:
-    found = arguments({"arguments": [{"role": "giver", "entity": "Bob"}, argument, {"role": "to", "entity": "Cy"}]})
-    assert (found[0], found[1], found[-1]) == (("giver", "Bob", "entity"), kept, ("to", "Cy", "entity"))
+def test_one_bad_argument_costs_nothing_else(argument: object, remaining: tuple[str, str, str]) -> None:
+    results = arguments({"arguments": [{"role": "giver", "entity": "Bob"}, argument, {"role": "to", "entity": "Cy"}]})
+    assert (results[0], results[1], results[-1]) == (("giver", "Bob", "entity"), remaining, ("to", "Cy", "entity"))
 
 
 def test_arguments_may_be_an_object_and_a_role_have_several_values() -> None:
-    given = {"giver": "Alice", "gift": ["Book", "Pen"], "dose": {"value": 5, "unit": "mg"}}
-    assert arguments({"arguments": given}) == [
+    values = {"giver": "Alice", "gift": ["Book", "Pen"], "dose": {"value": 5, "unit": "mg"}}
+    assert arguments({"arguments": values}) == [
         ("giver", "Alice", "entity"),
         ("gift", "Book", "entity"),
         ("gift", "Pen", "entity"),
@@ -197,7 +197,7 @@ def test_an_entity_may_have_an_id_and_names() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "relation", "kept"),
+    ("line", "relation", "remaining"),
     [
         (
             {"subject": "Q1", "predicate": "P166", "object": "Q2"}
@@ -214,10 +214,10 @@ def test_an_entity_may_have_an_id_and_names() -> None:
         (["people.marriage", "m.1", "m.2"], "people.marriage", [("1", "m.1"), ("2", "m.2")]),
     ],
 )
-def test_lines_of_knowledge_bases_are_read(line: object, relation: str, kept: list[tuple[str, str]]) -> None:
+def test_lines_of_knowledge_bases_are_read(line: object, relation: str, remaining: list[tuple[str, str]]) -> None:
     write("a.jsonl", line)
     fact = read_one("a.jsonl")
-    assert (fact.relation, [(one.role, one.value) for one in fact.arguments]) == (relation, kept)
+    assert (fact.relation, [(one.role, one.value) for one in fact.arguments]) == (relation, remaining)
     assert fact.metadata.keys() <= {"path", "folder", "extension", "modified"}
 
 
@@ -281,17 +281,17 @@ def test_a_number_is_kept_as_it_is_written(value: float, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "kept"),
+    ("text", "remaining"),
     [
         ("Alice was the treasurer.\n", "Alice was the treasurer. (age 42)"),
         ("Alice was 42 and the treasurer.", "Alice was 42 and the treasurer."),
         ("Alice was born in 1942.", "Alice was born in 1942. (age 42)"),
     ],
 )
-def test_a_value_that_cannot_be_an_entity_is_never_missing_from_the_text(text: str, kept: str) -> None:
+def test_a_value_that_cannot_be_an_entity_is_never_missing_from_the_text(text: str, remaining: str) -> None:
     arguments = [{"role": "person", "entity": "Bob"}, {"role": "age", "entity": 42}]
     write("a.jsonl", {"relation": "post", "arguments": arguments, "text": text})
-    assert read_one("a.jsonl").text == kept
+    assert read_one("a.jsonl").text == remaining
 
 
 # Identities
@@ -342,9 +342,9 @@ def test_without_an_id_of_its_own_a_corrected_fact_is_another_fact() -> None:
     corrected = GIVE | {"arguments": [{"role": "giver", "entity": "Alice"}, {"role": "gift", "entity": "Pen"}]}
     write("before.jsonl", GIVE, GIVE | {"_id": 7})
     write("after.jsonl", corrected, corrected | {"_id": 7})
-    (hashed, given), (other, same) = documents("before.jsonl"), documents("after.jsonl")
+    (hashed, document), (other, same) = documents("before.jsonl"), documents("after.jsonl")
     assert hashed.id.removeprefix("before") != other.id.removeprefix("after"), "so that the wrong one stays indexed"
-    assert given.id == same.id, "so that it is replaced"
+    assert document.id == same.id, "so that it is replaced"
 
 
 # CSV

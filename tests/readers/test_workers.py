@@ -120,7 +120,7 @@ def done(*actions: str, **settings: float) -> Iterator[Document | Failure]:
     return reader(ReadSettings(**settings)).read(paths)  # type: ignore[arg-type]
 
 
-def said(items: Iterator[Document | Failure]) -> list[str]:
+def list_texts(items: Iterator[Document | Failure]) -> list[str]:
     return [item.text if isinstance(item, Document) else item.reason for item in items]
 
 
@@ -147,7 +147,7 @@ MEMORY = "takes more than 268,435,456 bytes of memory to read (max_memory)"
 def test_a_hostile_document_is_one_failure_and_the_others_are_read(action: str, reason: str, workers: int) -> None:
     if action in ("memory", "memory_wrapped") and sys.platform != "linux":
         pytest.skip("keeps to no limit of memory")
-    found = said(
+    results = list_texts(
         done(
             *("printed", action, "printed", "printed"),
             max_seconds=1,
@@ -156,13 +156,13 @@ def test_a_hostile_document_is_one_failure_and_the_others_are_read(action: str, 
             workers=workers,
         )
     )
-    assert found == ["printed", reason, "printed", "printed"]
+    assert results == ["printed", reason, "printed", "printed"]
 
 
 @pytest.mark.attacks
 def test_a_document_that_waits_without_end_is_given_up_by_the_clock() -> None:
-    found = said(done("stuck", "printed", max_seconds=0.2))
-    assert found == ["takes more than 2 seconds by the clock to read (10 times max_seconds)", "printed"]
+    results = list_texts(done("stuck", "printed", max_seconds=0.2))
+    assert results == ["takes more than 2 seconds by the clock to read (10 times max_seconds)", "printed"]
 
 
 def test_a_process_reads_on_and_one_that_died_meanwhile_is_replaced() -> None:
@@ -181,13 +181,13 @@ def test_a_process_reads_on_and_one_that_died_meanwhile_is_replaced() -> None:
 
 def test_a_process_is_used_again_however_large_the_one_that_started_it_is() -> None:
     held = b"x" * (LEAST_MEMORY // 2)  # as an embedding model is
-    first, second = said(done("process", "process", workers=1, max_memory=LEAST_MEMORY))
+    first, second = list_texts(done("process", "process", workers=1, max_memory=LEAST_MEMORY))
     assert first == second
     assert held
 
 
 def test_a_process_that_has_held_much_memory_is_not_used_again() -> None:
-    large, after = said(done("large", "process", workers=1, max_memory=LEAST_MEMORY))
+    large, after = list_texts(done("large", "process", workers=1, max_memory=LEAST_MEMORY))
     assert large != after
 
 
@@ -202,12 +202,12 @@ def test_processes_that_do_not_start_are_failures_of_documents(
     program: str, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "executable", program)
-    assert said(done("printed", "printed")) == [reason, reason]
+    assert list_texts(done("printed", "printed")) == [reason, reason]
 
 
 def test_two_files_are_read_at_a_time_and_come_in_order() -> None:
-    assert said(done("both", "both", workers=2)) == ["both", "both"]
-    assert said(done(*["process", "endless"] * 3, workers=2, max_seconds=1))[1::2] == [TIME] * 3
+    assert list_texts(done("both", "both", workers=2)) == ["both", "both"]
+    assert list_texts(done(*["process", "endless"] * 3, workers=2, max_seconds=1))[1::2] == [TIME] * 3
 
 
 def is_running(pid: int) -> bool:
@@ -233,8 +233,8 @@ def test_no_process_is_left_when_reading_is_given_up() -> None:
 
 def children_of(pid: int) -> list[int]:
     """The processes that a process began, if they read documents."""
-    found = " ".join(path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/children"))
-    return [int(child) for child in found.split() if "readers.worker" in Path(f"/proc/{child}/cmdline").read_text()]
+    text = " ".join(path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/children"))
+    return [int(child) for child in text.split() if "readers.worker" in Path(f"/proc/{child}/cmdline").read_text()]
 
 
 def slow_page() -> bytes:
@@ -347,9 +347,9 @@ def test_documents_are_the_same_as_those_read_in_this_process_and_come_in_order(
     for path, data in made:
         path.write_bytes(data)
     paths = [path for path, _ in made]
-    found = list(FileReader(ReadSettings(workers=3)).read(paths))
-    assert [item.id for item in found] == [str(path) for path in paths]
-    for path, item in zip(paths, found, strict=True):
+    results = list(FileReader(ReadSettings(workers=3)).read(paths))
+    assert [item.id for item in results] == [str(path) for path in paths]
+    for path, item in zip(paths, results, strict=True):
         assert isinstance(item, Document), item
         function = f"polyad.readers.{path.suffix[1:]}:read_{path.suffix[1:]}"
         here = read_content(path, function, ReadSettings())
@@ -375,8 +375,8 @@ def test_a_file_of_any_kind_that_takes_too_long_is_ended(kind: str) -> None:
     make, count = KINDS[kind]
     Path(f"a.{kind}").write_bytes(make(count))
     Path("b.txt").write_text("The valve is new.")
-    found = said(FileReader(ReadSettings(max_seconds=0.5)).read([Path(f"a.{kind}"), Path("b.txt")]))
-    assert found == ["takes more than 0.5 seconds of processor time to read (max_seconds)", "The valve is new."]
+    results = list_texts(FileReader(ReadSettings(max_seconds=0.5)).read([Path(f"a.{kind}"), Path("b.txt")]))
+    assert results == ["takes more than 0.5 seconds of processor time to read (max_seconds)", "The valve is new."]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="keeps to no limit of memory")
@@ -389,7 +389,7 @@ def test_a_file_of_any_kind_that_takes_too_much_memory_is_ended(kind: str) -> No
         "xlsx": lambda: workbook(2, 60_000_000),
     }[kind]()
     Path(f"a.{kind}").write_bytes(data)
-    (reason,) = said(FileReader(ReadSettings(max_memory=LEAST_MEMORY)).read([Path(f"a.{kind}")]))
+    (reason,) = list_texts(FileReader(ReadSettings(max_memory=LEAST_MEMORY)).read([Path(f"a.{kind}")]))
     assert reason == MEMORY
 
 
@@ -406,7 +406,7 @@ def test_a_pdf_that_unpacks_to_more_than_memory_ends_the_library_and_not_the_run
     numbered = b"".join(b"%d 0 obj%s\nendobj\n" % item for item in enumerate(objects, 1))
     Path("a.pdf").write_bytes(b"%PDF-1.5\n" + numbered + b"trailer<</Root 1 0 R>>\n%%EOF")
     settings = ReadSettings(max_memory=LEAST_MEMORY)
-    (reason,) = said(FileReader(settings).read([Path("a.pdf")]))
+    (reason,) = list_texts(FileReader(settings).read([Path("a.pdf")]))
     # The library ends the process where an allocation fails; how much was allocated before depends on the machine.
     ended = r"the worker process ended \(SIG\w+\): the file is damaged, or "
     assert re.fullmatch(f"({ended})?{re.escape(MEMORY)}", reason), reason
@@ -414,11 +414,11 @@ def test_a_pdf_that_unpacks_to_more_than_memory_ends_the_library_and_not_the_run
 
 def test_a_page_of_a_pdf_is_told_while_it_is_waited_for() -> None:
     Path("a.pdf").write_bytes(printed(150, 60))
-    told: list[str] = []
-    (found,) = FileReader().read([Path("a.pdf")], told.append)
-    assert isinstance(found, Document)
-    assert told[0] == "reading a.pdf"
-    assert any(words.startswith("reading a.pdf p. ") and words.endswith("/150") for words in told)
+    messages: list[str] = []
+    (result,) = FileReader().read([Path("a.pdf")], messages.append)
+    assert isinstance(result, Document)
+    assert messages[0] == "reading a.pdf"
+    assert any(words.startswith("reading a.pdf p. ") and words.endswith("/150") for words in messages)
 
 
 # Plain text and records
@@ -427,7 +427,7 @@ def test_a_page_of_a_pdf_is_told_while_it_is_waited_for() -> None:
 def test_large_plain_text_is_read_by_a_process_too(monkeypatch: pytest.MonkeyPatch) -> None:
     Path("a.txt").write_text("The pump is old. " * 100_000)
     Path("b.md").write_text("# Pumps\n\n" + "The pump is old. " * 100_000)
-    first, second = said(FileReader(ReadSettings(max_characters=1000)).read([Path("a.txt"), Path("b.md")]))
+    first, second = list_texts(FileReader(ReadSettings(max_characters=1000)).read([Path("a.txt"), Path("b.md")]))
     assert first == "1,700,000 characters of text; at most 1,000 are read (max_characters)"
     assert second.startswith("1,700,0")
 
@@ -436,13 +436,13 @@ def test_large_plain_text_is_read_by_a_process_too(monkeypatch: pytest.MonkeyPat
 def test_the_records_of_a_file_end_at_a_limit_that_is_named(name: str) -> None:
     lines = ['{"text": "pump"}'] * 5 if name == "a.jsonl" else ["text", *["pump"] * 5]
     Path(name).write_text("\n".join(lines))
-    found = list(FileReader(ReadSettings(max_records=3)).read([Path(name)]))
-    assert [type(item) for item in found] == [Document] * 3 + [Failure]
-    assert found[-1] == Failure(name, "more than 3 records (max_records); the rest was not read")
-    found = list(FileReader(ReadSettings(max_file_characters=9)).read([Path(name)]))
+    results = list(FileReader(ReadSettings(max_records=3)).read([Path(name)]))
+    assert [type(item) for item in results] == [Document] * 3 + [Failure]
+    assert results[-1] == Failure(name, "more than 3 records (max_records); the rest was not read")
+    results = list(FileReader(ReadSettings(max_file_characters=9)).read([Path(name)]))
     reason = "its records hold more than 9 characters of text (max_file_characters); the rest was not read"
-    assert [type(item) for item in found] == [Document] * 2 + [Failure]
-    assert found[-1] == Failure(name, reason)
+    assert [type(item) for item in results] == [Document] * 2 + [Failure]
+    assert results[-1] == Failure(name, reason)
 
 
 @pytest.mark.parametrize(

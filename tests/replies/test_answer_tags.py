@@ -52,11 +52,11 @@ PARTS = ["<think>", "</think>", "<thinking>", "<answer>", "</answer>", "<", "</"
 
 @given(parts=st.lists(st.sampled_from(PARTS)), cuts=st.lists(st.integers(0, 100)))
 def test_cutting_the_reply_into_pieces_changes_nothing(parts: list[str], cuts: list[int]) -> None:
-    said = "".join(parts)
-    places = [0, *sorted(cut for cut in cuts if cut < len(said)), len(said)]
+    text = "".join(parts)
+    places = [0, *sorted(cut for cut in cuts if cut < len(text)), len(text)]
     reply = AnswerFilter()
-    shown = "".join(reply.feed(said[start:end]) for start, end in pairwise(places)) + reply.finish()
-    assert shown == extract_tagged_answer(said) == shown.strip()
+    output = "".join(reply.feed(text[start:end]) for start, end in pairwise(places)) + reply.finish()
+    assert output == extract_tagged_answer(text) == output.strip()
 
 
 @given(before=st.sampled_from(["", "<answer>A", "<answer>A</answer>", "a "]), thought=st.text("ab<>/ ", max_size=20))

@@ -61,22 +61,22 @@ def test_the_fixed_part_of_the_prompt_is_short() -> None:
 def test_a_passage_of_1200_tokens_costs_at_most_two_prompt_tokens_a_token() -> None:
     text = "word " * 1200
     prompt = ExtractionStyle().build_prompt(Passage("d#0", "d", "A title of six words here", text, 0, len(text)))
-    asked = count_tokens(prompt.system + prompt.user) + count_tokens(json.dumps(prompt.json_schema))
+    request_count = count_tokens(prompt.system + prompt.user) + count_tokens(json.dumps(prompt.json_schema))
     assert count_tokens(text) == 1200
-    assert asked <= 2 * 1200
+    assert request_count <= 2 * 1200
 
 
 def test_the_schema_is_strict() -> None:
     def objects(schema: Any) -> list[Any]:
         inner = schema.values() if isinstance(schema, dict) else []
         return [schema] * (isinstance(schema, dict) and schema.get("type") == "object") + [
-            found for value in inner for found in objects(value)
+            result for value in inner for result in objects(value)
         ]
 
-    found = objects(ExtractionStyle().build_prompt(PASSAGE).json_schema)
-    assert len(found) == 2
-    assert all(schema["additionalProperties"] is False for schema in found)
-    assert all(schema["required"] == list(schema["properties"]) for schema in found)
+    results = objects(ExtractionStyle().build_prompt(PASSAGE).json_schema)
+    assert len(results) == 2
+    assert all(schema["additionalProperties"] is False for schema in results)
+    assert all(schema["required"] == list(schema["properties"]) for schema in results)
 
 
 def test_the_form_in_the_prompt_is_read_as_it_says() -> None:
@@ -143,10 +143,10 @@ def test_thoughts_in_front_of_a_reply_are_left_out_and_noted(thoughts: str) -> N
 
 @pytest.mark.parametrize("tag", ["<think>", "</think>", "<think>Hm.</think>", "<thinking> and </thinking>"])
 def test_facts_about_thoughts_are_kept(tag: str) -> None:
-    told = {"text": f"Ada Lovelace wrote {tag} first.", "score": 7, "entities": ["Ada Lovelace", tag]}
-    found = parsed([FACTS[0], told], [*LINES, f"{tag} | tag | Opens {tag}. | 50"])
+    messages = {"text": f"Ada Lovelace wrote {tag} first.", "score": 7, "entities": ["Ada Lovelace", tag]}
+    extraction = parsed([FACTS[0], messages], [*LINES, f"{tag} | tag | Opens {tag}. | 50"])
     entity = ExtractedEntity(tag, "tag", f"Opens {tag}.", 50.0)
-    assert found == Extraction((MET, ExtractedFact(str(told["text"]), 7.0, (ADA, entity))), {})
+    assert extraction == Extraction((MET, ExtractedFact(str(messages["text"]), 7.0, (ADA, entity))), {})
 
 
 @pytest.mark.parametrize(
@@ -165,10 +165,10 @@ def test_slips_in_the_json_are_put_right_and_noted(reply: str, note: str) -> Non
 
 @pytest.mark.parametrize("name", ['Ada "Countess" Lovelace', '"Ada"', r"Ada \alpha", r"Ada [\u12", 'Ada {"A" [B]}'])
 def test_what_should_have_been_escaped_in_a_string_is_kept_and_noted(name: str) -> None:
-    found = parse(REPLY.replace("Ada Lovelace", name))
-    assert [fact.text for fact in found.facts] == [f.text.replace("Ada Lovelace", name) for f in (MET, WROTE)]
-    assert found.facts[1].entities == (ExtractedEntity(name, "person", "Met Babbage.", 90.0),)
-    assert found.notes == {"JSON repaired": 1}
+    extraction = parse(REPLY.replace("Ada Lovelace", name))
+    assert [fact.text for fact in extraction.facts] == [f.text.replace("Ada Lovelace", name) for f in (MET, WROTE)]
+    assert extraction.facts[1].entities == (ExtractedEntity(name, "person", "Met Babbage.", 90.0),)
+    assert extraction.notes == {"JSON repaired": 1}
 
 
 @pytest.mark.parametrize(
@@ -192,8 +192,8 @@ BARRED = ["P(A|B)", "A|B", "|x|", "a|"]
 def test_a_bar_within_a_name_that_a_fact_lists_is_kept(name: str, line: str) -> None:
     facts = [{"text": f"He is {name}, B.", "score": 9, "entities": [name, "B"]}]
     expected = (ExtractedEntity(name, "x", "y", 9.0), ExtractedEntity("B", "x", "y", 9.0))
-    found = parsed(facts, [line.format(name), line.format("B")])
-    assert found == Extraction((ExtractedFact(f"He is {name}, B.", 9.0, expected),), {})
+    extraction = parsed(facts, [line.format(name), line.format("B")])
+    assert extraction == Extraction((ExtractedFact(f"He is {name}, B.", 9.0, expected),), {})
 
 
 @pytest.mark.parametrize("name", BARRED)
@@ -214,7 +214,7 @@ def test_a_line_that_a_fact_lists_is_read_as_a_line() -> None:
 
 @pytest.mark.parametrize("key", ["score", "importance", "Importance", "key_score", "key score", "keyScore"])
 def test_the_importance_of_an_object_is_read_by_the_names_that_models_give_it(key: str) -> None:
-    objects = [{key if name == "score" else name: value for name, value in own.items()} for own in OBJECTS]
+    objects = [{key if name == "score" else name: value for name, value in items.items()} for items in OBJECTS]
     assert parsed(FACTS, objects) == Extraction((MET, WROTE), {})
     assert parsed([FACTS[0] | {"entities": objects}], []) == Extraction((MET,), {})
 
@@ -226,26 +226,28 @@ def test_the_completeness_of_a_fact_is_read_by_the_names_that_models_give_it(key
 
 
 def test_a_name_that_the_table_leaves_out_is_kept_and_noted() -> None:
-    found = parsed([FACTS[0]], LINES[:1])
-    assert found.facts[0].entities == (ADA, ExtractedEntity("Charles Babbage"))
-    assert found.notes == {"name missing from the table": 1}
+    extraction = parsed([FACTS[0]], LINES[:1])
+    assert extraction.facts[0].entities == (ADA, ExtractedEntity("Charles Babbage"))
+    assert extraction.notes == {"name missing from the table": 1}
 
 
 def test_the_table_describes_other_spellings_of_a_name() -> None:
-    found = parsed([{"text": "The ADA LOVELACE wrote.", "score": 7, "entities": ["The ADA LOVELACE"]}], LINES[:1])
-    assert found.facts[0].entities == (ExtractedEntity("The ADA LOVELACE", "person", "Met Babbage.", 90.0),)
+    extraction = parsed([{"text": "The ADA LOVELACE wrote.", "score": 7, "entities": ["The ADA LOVELACE"]}], LINES[:1])
+    assert extraction.facts[0].entities == (ExtractedEntity("The ADA LOVELACE", "person", "Met Babbage.", 90.0),)
 
 
 def test_an_entity_that_no_fact_lists_joins_the_facts_that_mention_it() -> None:
-    found = parsed([FACTS[0] | {"entities": []}, FACTS[1] | {"entities": []}], [*LINES, "Rome | city | Capital. | 5"])
-    assert found.facts == (MET, WROTE)
-    assert found.notes == {"entity in no fact": 1, "entity joined to the facts that mention it": 2}
+    extraction = parsed(
+        [FACTS[0] | {"entities": []}, FACTS[1] | {"entities": []}], [*LINES, "Rome | city | Capital. | 5"]
+    )
+    assert extraction.facts == (MET, WROTE)
+    assert extraction.notes == {"entity in no fact": 1, "entity joined to the facts that mention it": 2}
 
 
 def test_an_acronym_joins_the_facts_that_have_it_in_capitals() -> None:
     facts = [{"text": "They told us.", "score": 9, "entities": []}, {"text": "美国(US)。", "score": 9, "entities": []}]
-    found = parsed(facts, ["US | country | x | 90"])
-    assert [len(fact.entities) for fact in found.facts] == [0, 1]
+    extraction = parsed(facts, ["US | country | x | 90"])
+    assert [len(fact.entities) for fact in extraction.facts] == [0, 1]
 
 
 def test_entities_that_no_fact_lists_are_looked_for_where_their_words_are_and_nowhere_else(
@@ -262,21 +264,21 @@ def test_entities_that_no_fact_lists_are_looked_for_where_their_words_are_and_no
         f"ก{chr(0xE20 + n)}" for n in range(9)
     ]
     facts = [{"text": f"Long ago {name} fell in {1700 + place}.", "score": 9} for place, name in enumerate(names)]
-    found = parsed(facts, [f"{name} | x | y | 9" for name in [*names, "?!", "Nowhere"]])
-    assert [[own.name for own in fact.entities] for fact in found.facts] == [[name] for name in names]
+    extraction = parsed(facts, [f"{name} | x | y | 9" for name in [*names, "?!", "Nowhere"]])
+    assert [[entity.name for entity in fact.entities] for fact in extraction.facts] == [[name] for name in names]
     assert len(looked) == len(names)
-    assert found.notes["entity in no fact"] == 2
+    assert extraction.notes["entity in no fact"] == 2
 
 
 def test_an_entity_described_twice_is_joined_and_noted() -> None:
-    found = parsed([FACTS[1]], ["Ada Lovelace | person | x | 5", "ADA LOVELACE | | y | 70"])
-    assert found.facts[0].entities == (ExtractedEntity("Ada Lovelace", "person", "x\ny", 70.0),)
-    assert found.notes == {"entity described twice": 1}
+    extraction = parsed([FACTS[1]], ["Ada Lovelace | person | x | 5", "ADA LOVELACE | | y | 70"])
+    assert extraction.facts[0].entities == (ExtractedEntity("Ada Lovelace", "person", "x\ny", 70.0),)
+    assert extraction.notes == {"entity described twice": 1}
 
 
 def test_a_name_listed_twice_in_a_fact_is_joined_and_noted() -> None:
-    found = parsed([FACTS[1] | {"entities": ["Ada Lovelace", "ADA Lovelace"]}], LINES[:1])
-    assert found == Extraction((WROTE,), {"entity named twice in a fact": 1})
+    extraction = parsed([FACTS[1] | {"entities": ["Ada Lovelace", "ADA Lovelace"]}], LINES[:1])
+    assert extraction == Extraction((WROTE,), {"entity named twice in a fact": 1})
 
 
 @pytest.mark.parametrize(
@@ -297,8 +299,8 @@ def test_a_name_listed_twice_in_a_fact_is_joined_and_noted() -> None:
     ],
 )
 def test_a_score_that_is_none_is_repaired_and_noted(score: str, read: float | None, notes: dict[str, int]) -> None:
-    found = parse(f'{{"facts": [{{"text": "A fact.", "score": {score}, "entities": []}}], "entities": []}}')
-    assert found == Extraction((ExtractedFact("A fact.", read),), notes)
+    extraction = parse(f'{{"facts": [{{"text": "A fact.", "score": {score}, "entities": []}}], "entities": []}}')
+    assert extraction == Extraction((ExtractedFact("A fact.", read),), notes)
 
 
 @pytest.mark.parametrize(
@@ -349,10 +351,10 @@ def test_an_object_in_place_of_a_list_is_one_record_not_a_table() -> None:
 
 
 def test_missing_fields_are_left_empty_and_noted() -> None:
-    found = parse(
+    extraction = parse(
         '{"facts": [{"text": "Ada met Bo and Cy."}, "A fact."], "entities": ["Ada", "Bo | person", {"name": "Cy"}]}'
     )
-    assert found.facts == (
+    assert extraction.facts == (
         ExtractedFact(
             "Ada met Bo and Cy.",
             None,
@@ -360,7 +362,7 @@ def test_missing_fields_are_left_empty_and_noted() -> None:
         ),
         ExtractedFact("A fact."),
     )
-    assert found.notes == {"entity joined to the facts that mention it": 3, "score missing": 5}
+    assert extraction.notes == {"entity joined to the facts that mention it": 3, "score missing": 5}
 
 
 def test_junk_among_the_records_is_dropped_and_noted() -> None:
@@ -375,24 +377,24 @@ def test_junk_among_the_records_is_dropped_and_noted() -> None:
         [None, "x"],
         {"text": {}},
     ]
-    found = parsed([*junk[:4], *FACTS, *junk[6:]], [*junk, *LINES])
-    assert found.facts == (MET, WROTE)
-    assert found.notes == {"entity without a name": len(junk), "fact without a text": 7}
+    extraction = parsed([*junk[:4], *FACTS, *junk[6:]], [*junk, *LINES])
+    assert extraction.facts == (MET, WROTE)
+    assert extraction.notes == {"entity without a name": len(junk), "fact without a text": 7}
     members = parsed([FACTS[0] | {"entities": [*junk, *OBJECTS]}, FACTS[1] | {"entities": "Ada Lovelace"}], [])
     assert members.facts == (MET, ExtractedFact(WROTE.text, 7.0, (ExtractedEntity("Ada Lovelace"),)))
 
 
 def test_a_year_given_as_a_number_is_a_name() -> None:
-    found = parsed([{"text": "It was 1833.", "score": 9, "entities": [1833]}], [["1833", "year", "Then.", 50]])
-    assert found.facts[0].entities == (ExtractedEntity("1833", "year", "Then.", 50.0),)
+    extraction = parsed([{"text": "It was 1833.", "score": 9, "entities": [1833]}], [["1833", "year", "Then.", 50]])
+    assert extraction.facts[0].entities == (ExtractedEntity("1833", "year", "Then.", 50.0),)
 
 
 def test_half_a_character_cannot_be_stored_and_counts_as_no_text() -> None:
     reply = (
         r'{"facts": [{"text": "Half \ud83d", "score": 9, "entities": []}, {"text": "Whole \ud83d\ude00", "score": 9}]}'
     )
-    found = parse(reply)
-    assert found == Extraction((ExtractedFact("Whole \U0001f600", 9.0),), {"fact without a text": 1})
+    extraction = parse(reply)
+    assert extraction == Extraction((ExtractedFact("Whole \U0001f600", 9.0),), {"fact without a text": 1})
 
 
 @pytest.mark.parametrize(
@@ -458,19 +460,19 @@ def decoded(reply: str) -> str:
 
 def assert_nothing_is_invented(reply: str) -> None:
     try:
-        found = parse(reply)
+        extraction = parse(reply)
     except UnreadableReplyError:
         return
     sources = sanitize_line(reply), sanitize_line(decoded(reply))
-    for fact in found.facts:
+    for fact in extraction.facts:
         assert fact.text
         assert any(fact.text in source for source in sources)
         assert fact.score is None or 0 < fact.score <= 10
-        for own in fact.entities:
-            assert own.name
-            assert any(own.name in source for source in sources)
-            assert own.score is None or 0 < own.score <= 100
-    assert all(found.notes.values())
+        for entity in fact.entities:
+            assert entity.name
+            assert any(entity.name in source for source in sources)
+            assert entity.score is None or 0 < entity.score <= 100
+    assert all(extraction.notes.values())
 
 
 @given(st.text() | st.lists(st.sampled_from(re.findall(r"\w+|\W", REPLY)), max_size=60).map("".join))
@@ -524,26 +526,26 @@ def test_every_whole_record_of_a_reply_that_is_cut_short_is_kept(
             (whole_lines if isinstance(record, str) else whole_facts).append(record)
     if not whole_facts:
         return
-    found = parse(reply[:cut])
-    assert [fact.text for fact in found.facts] == [sanitize_line(record["text"]) for record in whole_facts]
-    for fact, record in zip(found.facts, whole_facts, strict=True):
-        members = {get_identity(own.name) for own in fact.entities}
+    extraction = parse(reply[:cut])
+    assert [fact.text for fact in extraction.facts] == [sanitize_line(record["text"]) for record in whole_facts]
+    for fact, record in zip(extraction.facts, whole_facts, strict=True):
+        members = {get_identity(entity.name) for entity in fact.entities}
         assert {get_identity(sanitize_line(name)) for name in record["entities"]} <= members
     described = {get_identity(sanitize_line(line.split("|")[0])) for line in whole_lines}
-    for fact in found.facts:
-        for own in fact.entities:
-            assert bool(own.type) == (get_identity(own.name) in described)
+    for fact in extraction.facts:
+        for entity in fact.entities:
+            assert bool(entity.type) == (get_identity(entity.name) in described)
 
 
 @given(drawn_facts, tables, st.booleans())
 def test_a_whole_reply_is_read_as_it_was_meant(
     facts: list[dict[str, Any]], table: list[str], ensure_ascii: bool
 ) -> None:
-    found = parse(json.dumps({"facts": facts, "entities": table}, ensure_ascii=ensure_ascii))
-    assert [(fact.text, fact.score) for fact in found.facts] == [
+    extraction = parse(json.dumps({"facts": facts, "entities": table}, ensure_ascii=ensure_ascii))
+    assert [(fact.text, fact.score) for fact in extraction.facts] == [
         (sanitize_line(fact["text"]), float(fact["score"])) for fact in facts
     ]
-    assert not {"JSON repaired", "JSON broken or cut off", "score missing"} & set(found.notes)
+    assert not {"JSON repaired", "JSON broken or cut off", "score missing"} & set(extraction.notes)
 
 
 @given(
@@ -551,10 +553,10 @@ def test_a_whole_reply_is_read_as_it_was_meant(
 )
 def test_no_bar_within_names_makes_the_reader_invent_others(listed: list[str], described: bool) -> None:
     facts = [{"text": "A fact.", "score": 9, "entities": listed}]
-    found = parsed(facts, [f"{name} | x | y | 9" for name in listed] * described)
-    known = {get_identity(name): name for name in reversed(listed)}
-    assert [own.name for own in found.facts[0].entities] == list(
-        dict.fromkeys(known[get_identity(name)] for name in listed)
+    extraction = parsed(facts, [f"{name} | x | y | 9" for name in listed] * described)
+    labels = {get_identity(name): name for name in reversed(listed)}
+    assert [entity.name for entity in extraction.facts[0].entities] == list(
+        dict.fromkeys(labels[get_identity(name)] for name in listed)
     )
 
 
@@ -591,9 +593,9 @@ def test_a_reply_of_which_every_fact_would_be_lost_is_unreadable(reply: str) -> 
 
 def test_the_line_that_shows_the_form_does_not_become_an_entity() -> None:
     reply = json.dumps({"facts": [{**FACTS[0], "text": "Her name was Ada."}], "entities": [LINE, *LINES]})
-    said = ExtractionStyle().parse_about(reply, PASSAGE)
-    assert [entity.name for fact in said.facts for entity in fact.entities] == ["Ada Lovelace", "Charles Babbage"]
-    assert said.notes["entity copied from the instructions left out"] == 1
+    extraction = ExtractionStyle().parse_about(reply, PASSAGE)
+    assert [entity.name for fact in extraction.facts for entity in fact.entities] == ["Ada Lovelace", "Charles Babbage"]
+    assert extraction.notes["entity copied from the instructions left out"] == 1
 
 
 def test_a_model_that_says_one_thing_without_end_is_read_in_good_time() -> None:

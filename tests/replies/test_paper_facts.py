@@ -35,8 +35,8 @@ def rendered(facts: list[ExtractedFact]) -> list[str]:
     records = []
     for fact in facts:
         records.append(f'("hyper-relation"<|>{fact.text}<|>{fact.score:g})')
-        for own in fact.entities:
-            records.append(f'("entity"<|>{own.name}<|>{own.type}<|>{own.description}<|>{own.score:g})')
+        for entity in fact.entities:
+            records.append(f'("entity"<|>{entity.name}<|>{entity.type}<|>{entity.description}<|>{entity.score:g})')
     return records
 
 
@@ -64,9 +64,9 @@ def test_more_is_asked_with_the_earlier_replies_but_not_their_thoughts() -> None
 
 def test_the_example_in_the_prompt_is_read_as_it_says() -> None:
     example = ExtractionStyle(style="paper").build_prompt(PASSAGE).system.split("Example of the reply:")[1]
-    found = parse(example)
-    assert [len(fact.entities) for fact in found.facts] == [5, 2]
-    assert found.notes == {}
+    extraction = parse(example)
+    assert [len(fact.entities) for fact in extraction.facts] == [5, 2]
+    assert extraction.notes == {}
 
 
 # Reading
@@ -125,10 +125,10 @@ def test_thoughts_in_front_of_a_reply_are_left_out_and_noted(thoughts: str) -> N
 
 @pytest.mark.parametrize("tag", ["<think>", "</think>", "<think>Hm.</think>", "<thinking> and </thinking>"])
 def test_facts_about_thoughts_are_kept(tag: str) -> None:
-    told = f'("hyper-relation"<|>R1 writes {tag} first.<|>9)##("entity"<|>{tag}<|>tag<|>Opens {tag}.<|>50)##'
+    message = f'("hyper-relation"<|>R1 writes {tag} first.<|>9)##("entity"<|>{tag}<|>tag<|>Opens {tag}.<|>50)##'
     entity = ExtractedEntity(tag, "tag", f"Opens {tag}.", 50.0)
     fact = ExtractedFact(f"R1 writes {tag} first.", 9.0, (entity,))
-    assert parse(told + REPLY) == Extraction((fact, MET, WROTE), {})
+    assert parse(message + REPLY) == Extraction((fact, MET, WROTE), {})
 
 
 @pytest.mark.parametrize(
@@ -136,8 +136,8 @@ def test_facts_about_thoughts_are_kept(tag: str) -> None:
     ['"Weird Al" Yankovic', 'William "Bill" Gates', "“Weird Al” Yankovic", "Rock 'n' Roll", "Heron (ship)", "C#", ":)"],
 )
 def test_quotes_and_brackets_within_a_name_are_kept(name: str) -> None:
-    found = parse(f'("hyper-relation"<|>He is {name}<|>9)##("entity"<|>{name}<|>x<|>y<|>9)##("entity"<|>{name})##')
-    assert found.facts == (ExtractedFact(f"He is {name}", 9.0, (ExtractedEntity(name, "x", "y", 9.0),)),)
+    extraction = parse(f'("hyper-relation"<|>He is {name}<|>9)##("entity"<|>{name}<|>x<|>y<|>9)##("entity"<|>{name})##')
+    assert extraction.facts == (ExtractedFact(f"He is {name}", 9.0, (ExtractedEntity(name, "x", "y", 9.0),)),)
 
 
 def test_a_kind_in_the_place_of_a_type_begins_no_record() -> None:
@@ -151,28 +151,28 @@ def test_a_kind_in_the_place_of_a_type_begins_no_record() -> None:
 
 
 def test_missing_fields_are_left_empty_and_noted() -> None:
-    found = parse(
+    extraction = parse(
         '("hyper-relation"<|>A fact)\n("entity"<|>Ada)\n("entity"<|>Bob<|>person)\n("entity"<|>Cy<|>man<|>70)'
     )
-    assert found.facts == (
+    assert extraction.facts == (
         ExtractedFact(
             "A fact",
             None,
             (ExtractedEntity("Ada"), ExtractedEntity("Bob", "person"), ExtractedEntity("Cy", "man", score=70.0)),
         ),
     )
-    assert found.notes == {"score missing": 3}
+    assert extraction.notes == {"score missing": 3}
 
 
 def test_an_entity_without_a_name_is_dropped_and_noted() -> None:
-    found = parse('("hyper-relation"<|>A fact.<|>9)##("entity"<|> <|>person<|>Who?<|>9)##("entity"<|>)')
-    assert found == Extraction((ExtractedFact("A fact.", 9.0),), {"entity without a name": 2})
+    extraction = parse('("hyper-relation"<|>A fact.<|>9)##("entity"<|> <|>person<|>Who?<|>9)##("entity"<|>)')
+    assert extraction == Extraction((ExtractedFact("A fact.", 9.0),), {"entity without a name": 2})
 
 
 def test_a_fact_without_a_text_is_dropped_with_its_entities() -> None:
-    found = parse(f'{REPLY}##("hyper-relation"<|>""<|>9)##("entity"<|>Ada<|>person<|>Who?<|>9)')
-    assert found.facts == (MET, WROTE)
-    assert found.notes == {"entity of a fact without a text": 1, "fact without a text": 1}
+    extraction = parse(f'{REPLY}##("hyper-relation"<|>""<|>9)##("entity"<|>Ada<|>person<|>Who?<|>9)')
+    assert extraction.facts == (MET, WROTE)
+    assert extraction.notes == {"entity of a fact without a text": 1, "fact without a text": 1}
 
 
 BLOCK = """("entity"<|>Ada Lovelace<|>person<|>Met Babbage.<|>90)##
@@ -185,19 +185,21 @@ FACTS_ALONE = """("hyper-relation"<|>Ada Lovelace met Charles Babbage in 1833.<|
 
 @pytest.mark.parametrize("reply", [BLOCK + FACTS_ALONE, FACTS_ALONE + BLOCK], ids=["before", "after"])
 def test_entities_before_or_after_all_facts_belong_to_those_that_mention_them(reply: str) -> None:
-    found = parse(reply + "<|COMPLETE|>")
-    assert found == Extraction((MET, WROTE), {"entity joined to the facts that mention it": 2})
+    extraction = parse(reply + "<|COMPLETE|>")
+    assert extraction == Extraction((MET, WROTE), {"entity joined to the facts that mention it": 2})
 
 
 def test_the_entities_around_a_lone_fact_are_its_own() -> None:
-    found = parse(f'("entity"<|>She<|>person<|>x<|>90)##("hyper-relation"<|>A.<|>9)##{BLOCK}')
-    assert [[own.name for own in fact.entities] for fact in found.facts] == [["She", "Ada Lovelace", "Charles Babbage"]]
+    extraction = parse(f'("entity"<|>She<|>person<|>x<|>90)##("hyper-relation"<|>A.<|>9)##{BLOCK}')
+    assert [[entity.name for entity in fact.entities] for fact in extraction.facts] == [
+        ["She", "Ada Lovelace", "Charles Babbage"]
+    ]
 
 
 def test_an_entity_in_a_list_of_its_own_that_no_fact_mentions_is_noted() -> None:
-    found = parse(f'{FACTS_ALONE}{BLOCK}("entity"<|>Paris<|>city<|>x<|>9)')
-    assert found.facts == (MET, WROTE)
-    assert found.notes["entity in no fact"] == 1
+    extraction = parse(f'{FACTS_ALONE}{BLOCK}("entity"<|>Paris<|>city<|>x<|>9)')
+    assert extraction.facts == (MET, WROTE)
+    assert extraction.notes["entity in no fact"] == 1
 
 
 @pytest.mark.parametrize(
@@ -229,8 +231,8 @@ def test_a_fact_by_another_name_is_a_fact(kind: str, around: str) -> None:
 
 def test_a_relation_of_two_names_is_a_fact_where_it_says_something() -> None:
     text = "Ada Lovelace met Charles Babbage in 1833."
-    found = parse(f'{BLOCK}("relationship"<|>Ada Lovelace<|>Charles Babbage<|>{text}<|>meeting<|>9)##<|COMPLETE|>')
-    assert found.facts == (MET,)
+    extraction = parse(f'{BLOCK}("relationship"<|>Ada Lovelace<|>Charles Babbage<|>{text}<|>meeting<|>9)##<|COMPLETE|>')
+    assert extraction.facts == (MET,)
 
 
 def test_field_names_of_the_published_prompt_are_left_out() -> None:
@@ -243,12 +245,12 @@ def test_field_names_of_the_published_prompt_are_left_out() -> None:
 def test_json_in_place_of_records_is_read_with_the_keys_of_the_published_prompt(key: str) -> None:
     ada, babbage = (
         {
-            "entity_name": own.name,
-            "entity_type": own.type,
-            "entity_description": own.description,
-            "key_score": own.score,
+            "entity_name": item.name,
+            "entity_type": item.type,
+            "entity_description": item.description,
+            "key_score": item.score,
         }
-        for own in (ADA, BABBAGE)
+        for item in (ADA, BABBAGE)
     )
     reply = json.dumps(
         [
@@ -263,19 +265,21 @@ def test_json_in_place_of_records_is_read_with_the_keys_of_the_published_prompt(
     "record", ['("relationship"<|>Ada<|>Babbage<|>met<|>8)', "relationship<|>Ada<|>Babbage", "(claim<|>Ada<|>8)"]
 )
 def test_records_of_another_kind_are_dropped_and_noted(record: str) -> None:
-    found = parse(REPLY.replace("##\n", f"##\n{record}##\n", 1))
-    assert found == Extraction((MET, WROTE), {"record of an unknown kind": 1})
+    extraction = parse(REPLY.replace("##\n", f"##\n{record}##\n", 1))
+    assert extraction == Extraction((MET, WROTE), {"record of an unknown kind": 1})
 
 
 def test_an_entity_named_twice_in_a_fact_is_joined_and_noted() -> None:
-    found = parse('("hyper-relation"<|>A.<|>9)##("entity"<|>Ada<|>person<|>x<|>9)##("entity"<|>ADA<|>woman<|>y<|>8)##')
-    assert found.facts[0].entities == (ExtractedEntity("Ada", "person", "x\ny", 9.0),)
-    assert found.notes == {"entity named twice in a fact": 1}
+    extraction = parse(
+        '("hyper-relation"<|>A.<|>9)##("entity"<|>Ada<|>person<|>x<|>9)##("entity"<|>ADA<|>woman<|>y<|>8)##'
+    )
+    assert extraction.facts[0].entities == (ExtractedEntity("Ada", "person", "x\ny", 9.0),)
+    assert extraction.notes == {"entity named twice in a fact": 1}
 
 
 def test_fields_too_many_are_dropped_and_noted() -> None:
-    found = parse('("hyper-relation"<|>A.<|>more<|>9)##("entity"<|>Ada<|>person<|>x<|>y<|>9)')
-    assert found == Extraction(
+    extraction = parse('("hyper-relation"<|>A.<|>more<|>9)##("entity"<|>Ada<|>person<|>x<|>y<|>9)')
+    assert extraction == Extraction(
         (ExtractedFact("A.", 9.0, (ExtractedEntity("Ada", "person", "x", 9.0),)),), {"field too many": 2}
     )
 
@@ -293,9 +297,9 @@ def test_fields_too_many_are_dropped_and_noted() -> None:
     ],
 )
 def test_half_a_field_at_the_end_of_a_reply_is_dropped_and_noted(cut: str, facts: tuple[ExtractedFact, ...]) -> None:
-    found = parse(cut)
-    assert found.facts == facts
-    assert found.notes["record cut off at the end of the reply"] == 1
+    extraction = parse(cut)
+    assert extraction.facts == facts
+    assert extraction.notes["record cut off at the end of the reply"] == 1
 
 
 @pytest.mark.parametrize("reply", ["<|COMPLETE|>", "There are no facts in it.\n<|COMPLETE|>", "<| complete |>"])
@@ -338,25 +342,25 @@ def is_block(facts: list[ExtractedFact]) -> bool:
     return len(facts) > 1 and not any(fact.entities for fact in facts[:-1])
 
 
-def told(facts: tuple[ExtractedFact, ...]) -> list[tuple[str, set[str]]]:
-    return [(fact.text, {get_identity(own.name) for own in fact.entities}) for fact in facts]
+def summarise(facts: tuple[ExtractedFact, ...]) -> list[tuple[str, set[str]]]:
+    return [(fact.text, {get_identity(entity.name) for entity in fact.entities}) for fact in facts]
 
 
 def assert_nothing_is_invented(reply: str) -> None:
     try:
-        found = parse(reply)
+        extraction = parse(reply)
     except UnreadableReplyError:
         return
     source = sanitize_line(reply)
-    for fact in found.facts:
+    for fact in extraction.facts:
         assert fact.text
         assert fact.text in source
         assert fact.score is None or 0 < fact.score <= 10
-        for own in fact.entities:
-            assert own.name
-            assert own.name in source
-            assert own.score is None or 0 < own.score <= 100
-    assert all(found.notes.values())
+        for entity in fact.entities:
+            assert entity.name
+            assert entity.name in source
+            assert entity.score is None or 0 < entity.score <= 100
+    assert all(extraction.notes.values())
 
 
 @given(st.text() | st.lists(st.sampled_from(re.findall(r"\w+|\W", REPLY)), max_size=60).map("".join))
@@ -394,20 +398,20 @@ def test_every_whole_record_of_a_reply_that_is_cut_short_is_kept(
                 whole[-1][1].add(get_identity(sanitize_line(fact.entities[number - 1].name)))
             position += len(between)
     if whole:
-        found = told(parse(reply[:cut]).facts)
-        assert [text for text, _ in found[: len(whole)]] == [text for text, _ in whole]
-        assert all(kept <= members for (_, kept), (_, members) in zip(whole, found, strict=False))
-        assert len(found) <= len(whole) + 1
+        results = summarise(parse(reply[:cut]).facts)
+        assert [text for text, _ in results[: len(whole)]] == [text for text, _ in whole]
+        assert all(remaining <= members for (_, remaining), (_, members) in zip(whole, results, strict=False))
+        assert len(results) <= len(whole) + 1
 
 
 @given(drawn_facts)
 def test_a_whole_reply_is_read_as_it_was_meant(facts: list[ExtractedFact]) -> None:
     assume(not is_block(facts) and max(fact.score or 0 for fact in facts) > 1)
-    found = parse("##\n".join([*rendered(facts), "<|COMPLETE|>"]))
-    assert [(fact.text, fact.score) for fact in found.facts] == [
+    extraction = parse("##\n".join([*rendered(facts), "<|COMPLETE|>"]))
+    assert [(fact.text, fact.score) for fact in extraction.facts] == [
         (sanitize_line(fact.text), fact.score) for fact in facts
     ]
-    assert set(found.notes) <= {"entity named twice in a fact"}
+    assert set(extraction.notes) <= {"entity named twice in a fact"}
 
 
 def test_the_example_of_the_prompt_does_not_become_a_fact() -> None:
@@ -421,8 +425,8 @@ def test_the_example_of_the_prompt_does_not_become_a_fact() -> None:
 def test_a_passage_may_say_what_the_example_says() -> None:
     text = "The Heron carried mail in winter, when ice closed the road."
     passage = Passage("d#0", "d", "", text, 0, len(text))
-    said = ExtractionStyle(style="paper").parse_about(f'("hyper-relation"<|>{text}<|>9)<|COMPLETE|>', passage)
-    assert [fact.text for fact in said.facts] == [text]
+    extraction = ExtractionStyle(style="paper").parse_about(f'("hyper-relation"<|>{text}<|>9)<|COMPLETE|>', passage)
+    assert [fact.text for fact in extraction.facts] == [text]
 
 
 def test_a_reply_of_more_records_than_allowed_is_refused_by_the_name_of_the_limit() -> None:

@@ -68,8 +68,8 @@ def test_a_score_in_range_is_read_without_a_note(value: object, score: float) ->
 )
 def test_a_score_that_is_missing_or_repaired_is_noted(value: object, score: float | None, note: str) -> None:
     notes: Counter[str] = Counter()
-    found = FACT_SCORES.clip(FACT_SCORES.parse(value, notes))
-    assert found == (score if score is None else pytest.approx(score))
+    source = FACT_SCORES.clip(FACT_SCORES.parse(value, notes))
+    assert source == (score if score is None else pytest.approx(score))
     assert +notes == {note: 1}
 
 

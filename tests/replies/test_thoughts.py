@@ -12,7 +12,7 @@ from polyad.replies.thoughts import ThoughtFilter, remove_leading_thoughts, remo
 
 
 @pytest.mark.parametrize(
-    ("said", "shown"),
+    ("reply", "output"),
     [
         ("<think>no</think>yes", "yes"),
         ("a <think>no</think>b", "a b"),
@@ -30,8 +30,8 @@ from polyad.replies.thoughts import ThoughtFilter, remove_leading_thoughts, remo
         ("", ""),
     ],
 )
-def test_only_what_is_not_thought_is_shown(said: str, shown: str) -> None:
-    assert remove_thoughts(said) == shown
+def test_only_what_is_not_thought_is_shown(reply: str, output: str) -> None:
+    assert remove_thoughts(reply) == output
 
 
 PIECES = ["<think>", "</think>", "<thinking>", "<", "th", "a ", "\n", ">", "b", "[THINK]", "[/th", "ink]", "["]
@@ -43,11 +43,11 @@ PIECES += ["<|channel|>", "<|channel>", "<channel|>", "analysis", "final", "<|me
     cuts=st.lists(st.integers(0, 80)),
 )
 def test_cutting_the_reply_into_pieces_changes_nothing(parts: list[str], cuts: list[int]) -> None:
-    said = "".join(parts)
-    places = [0, *sorted(cut for cut in cuts if cut < len(said)), len(said)]
+    reply = "".join(parts)
+    places = [0, *sorted(cut for cut in cuts if cut < len(reply)), len(reply)]
     whole, cut = ThoughtFilter(), ThoughtFilter()
-    pieces = [cut.feed(said[start:end]) for start, end in pairwise(places)]
-    assert "".join(pieces) + cut.finish() == whole.feed(said) + whole.finish()
+    pieces = [cut.feed(reply[start:end]) for start, end in pairwise(places)]
+    assert "".join(pieces) + cut.finish() == whole.feed(reply) + whole.finish()
 
 
 DATA = ['{"text": "It writes <think>, then </think>."}', '[["</think>"]]', '("entity"<|><think><|>tag)', "```\n<think>"]
@@ -78,7 +78,7 @@ def test_tags_within_data_are_kept_and_thoughts_in_front_of_it_are_not(before: s
 
 
 @pytest.mark.parametrize(
-    "said",
+    "reply",
     [
         '{"a": "b"} <think>c',
         '{"a": "</think>{}"} []',
@@ -86,8 +86,8 @@ def test_tags_within_data_are_kept_and_thoughts_in_front_of_it_are_not(before: s
         '("a</think>\nb")',
     ],
 )
-def test_what_may_be_data_is_never_dropped(said: str) -> None:
-    assert remove_leading_thoughts(said) == said
+def test_what_may_be_data_is_never_dropped(reply: str) -> None:
+    assert remove_leading_thoughts(reply) == reply
 
 
 RECORD = '("hyper-relation"<|>Ada met Bo.<|>9)'
@@ -103,13 +103,13 @@ def test_a_draft_before_a_closing_tag_on_the_same_line_is_no_data(draft: str, be
 
 
 @pytest.mark.parametrize(
-    "said", ["<think>{}", "a <think>b</think> c", "a</think>c", "a <think>b", " c ", "", "</think>"]
+    "reply", ["<think>{}", "a <think>b</think> c", "a</think>c", "a <think>b", " c ", "", "</think>"]
 )
-def test_a_reply_without_data_loses_all_its_thoughts(said: str) -> None:
-    assert remove_leading_thoughts(said) == remove_thoughts(said)
+def test_a_reply_without_data_loses_all_its_thoughts(reply: str) -> None:
+    assert remove_leading_thoughts(reply) == remove_thoughts(reply)
 
 
 @given(st.lists(st.sampled_from(["<think>", "</think>", "</think>\n", "\n", "{", "[", "a ", '("'])).map("".join))
-def test_taking_thoughts_away_twice_takes_no_more(said: str) -> None:
-    once = remove_leading_thoughts(said)
+def test_taking_thoughts_away_twice_takes_no_more(reply: str) -> None:
+    once = remove_leading_thoughts(reply)
     assert remove_leading_thoughts(once) == once

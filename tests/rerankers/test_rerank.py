@@ -23,8 +23,8 @@ PASSAGES = ["Otters eat fish.", "The bell was cast by Ines Moreau.", "Who cast i
 
 
 def reranker(server: ScriptedServer, **settings: Any) -> EndpointReranker:
-    given: dict[str, Any] = {"timeout": 0.3, "max_retries": 1, "retry_delay": 0.01, **settings}
-    return EndpointReranker("r", RerankerSettings(base_url=server.base_url, api_key="k", **given))
+    values: dict[str, Any] = {"timeout": 0.3, "max_retries": 1, "retry_delay": 0.01, **settings}
+    return EndpointReranker("r", RerankerSettings(base_url=server.base_url, api_key="k", **values))
 
 
 def test_scores_come_in_the_order_of_the_passages() -> None:

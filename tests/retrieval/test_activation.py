@@ -83,13 +83,13 @@ def test_asked_piece_by_piece_it_equals_the_formula_over_all_units(
     units, given_clues = vectors(seed, count), vectors(seed + 1, clues)
     full = [by_definition(unit, given_clues, threshold, sharpening) for unit in units]
     activation = ClueActivation(view_of(units), given_clues, threshold, sharpening)
-    asked: set[int] = set()
+    requested: set[int] = set()
     for piece in data.draw(st.lists(st.lists(st.integers(0, count - 1), unique=True, max_size=8), max_size=6)):
-        found = activation(edges(*piece))
-        asked |= set(piece)
+        values = activation(edges(*piece))
+        requested |= set(piece)
         # The root of a number near 0 magnifies the last digits of single precision.
-        assert found.tolist() == pytest.approx([full[edge] for edge in piece], abs=2e-3 if sharpening < 1 else 1e-5)
-        assert activation.computed_count == len(asked)
+        assert values.tolist() == pytest.approx([full[edge] for edge in piece], abs=2e-3 if sharpening < 1 else 1e-5)
+        assert activation.computed_count == len(requested)
 
 
 def test_only_units_that_were_asked_about_are_read() -> None:

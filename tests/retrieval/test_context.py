@@ -47,8 +47,8 @@ def test_the_passages_of_a_document_are_consecutive_rows_in_the_order_of_its_tex
     with engine:
         snapshot = engine.snapshot()
         for id, count in (("long", 8), ("short", 1), ("changed", 8)):
-            found = snapshot.find_rows("passage", [passage.id for passage in read_passages(engine, id)])
-            rows = list(found.values())
+            results = snapshot.find_rows("passage", [passage.id for passage in read_passages(engine, id)])
+            rows = list(results.values())
             assert len(rows) == count
             starts, ends = snapshot.document_ranges(np.array(rows))
             assert rows == list(range(starts[0], ends[0]))
@@ -63,11 +63,11 @@ def test_context_is_the_share_of_the_question_that_stands_beside_a_passage_but_n
         share = dict(zip(extract_query_terms(QUESTION), inputs.terms.weights.tolist(), strict=True))
         measured = dict(zip(snapshot.ids("passage", inputs.candidates), inputs.context.tolist(), strict=True))
         for document in ("long", "short", "changed"):
-            own = read_passages(engine, document)
-            terms = [set(extract_terms(one.text)) & share.keys() for one in own]
-            for place, passage in enumerate(own):
+            passages = read_passages(engine, document)
+            terms = [set(extract_terms(one.text)) & share.keys() for one in passages]
+            for place, passage in enumerate(passages):
                 beside = set().union(*terms[max(0, place - 2) : place + 3]) - terms[place]
                 first = terms[0] - terms[place]
-                expected = [sum(share[term] for term in found) for found in (beside, first)]
+                expected = [sum(share[term] for term in results) for results in (beside, first)]
                 assert measured[passage.id] == pytest.approx(expected, abs=1e-5)
         assert max(beside for beside, _ in measured.values()) > 0.3

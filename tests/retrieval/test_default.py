@@ -44,8 +44,8 @@ def test_rewriting_embeds_more_and_finds_the_same_evidence(
     settings = Settings(default=DefaultSettings(rewriting=True))
     with Engine.open(small_index_dir, embedder=embedder, settings=settings, create=False) as engine:
         assert titles(engine, QUESTION, 2) == ["Bell of Tarn", "Ines Moreau"]
-        found = next(iter(extract_signals(engine, [QUESTION])))[1]
-    assert found[:, len(list_signal_names(False)) :].any(), "the signals of rewriting are there"
+        values = next(iter(extract_signals(engine, [QUESTION])))[1]
+    assert values[:, len(list_signal_names(False)) :].any(), "the signals of rewriting are there"
 
 
 def test_a_rare_number_of_the_question_leads_and_says_so(tmp_path: Path, embedder: SentenceTransformerEmbedder) -> None:
@@ -106,9 +106,9 @@ def test_untitled_documents_are_linked_by_what_they_define(
     ]
     with Engine.open(tmp_path / "kb", embedder=embedder) as engine:
         engine.index_documents(documents)
-        found = engine.search("Who made the Bell of Tarn?", 2)
-    assert [hit.passage.document_id for hit in found.passages] == ["a", "b"]
-    assert "linked from" in found.passages[1].reason
+        evidence = engine.search("Who made the Bell of Tarn?", 2)
+    assert [hit.passage.document_id for hit in evidence.passages] == ["a", "b"]
+    assert "linked from" in evidence.passages[1].reason
 
 
 def test_weights_survive_a_round_trip_through_text() -> None:

@@ -92,11 +92,11 @@ def test_spans_are_disjoint_and_in_order_and_only_first_sentences_exceed_the_bud
 def test_the_excerpt_of_a_hit_lies_where_it_says(engine: Engine, max_words: int | None) -> None:
     hit = engine.search(QUESTION, 1, max_words=max_words, retriever="bm25").passages[0]
     assert hit.excerpt is not None
-    shown = hit.excerpt.text
-    assert shown.split(" … ")[0] in MANUAL[hit.excerpt.start :][: len(shown)]
-    assert MANUAL[: hit.excerpt.end].endswith(shown.split(" … ")[-1])
-    assert "thirty inches" in shown
-    assert hit.excerpt.highlight.of(hit.passage.text) in shown
+    output = hit.excerpt.text
+    assert output.split(" … ")[0] in MANUAL[hit.excerpt.start :][: len(output)]
+    assert MANUAL[: hit.excerpt.end].endswith(output.split(" … ")[-1])
+    assert "thirty inches" in output
+    assert hit.excerpt.highlight.of(hit.passage.text) in output
 
 
 def test_without_merging_hits_have_no_excerpts(engine: Engine) -> None:

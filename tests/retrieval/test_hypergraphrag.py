@@ -132,15 +132,15 @@ def rounded(pairs: Sequence[tuple[str, float]]) -> list[tuple[str, float]]:
 
 
 def entities(evidence: Evidence) -> list[tuple[str, float]]:
-    return rounded([(found.entity.name, found.score) for found in evidence.entities])
+    return rounded([(entity.entity.name, entity.score) for entity in evidence.entities])
 
 
 def edges(evidence: Evidence) -> list[tuple[str, float]]:
-    return rounded([(found.hyperedge.id, found.score) for found in evidence.hyperedges])
+    return rounded([(hyperedge.hyperedge.id, hyperedge.score) for hyperedge in evidence.hyperedges])
 
 
 def passages(evidence: Evidence) -> list[tuple[str, float]]:
-    return rounded([(found.passage.id, found.score) for found in evidence.passages])
+    return rounded([(passage.passage.id, passage.score) for passage in evidence.passages])
 
 
 def reached(evidence: Evidence) -> dict[str, tuple[str, tuple[str, ...], str]]:
@@ -159,7 +159,7 @@ def test_entities_and_hyperedges_above_the_thresholds_of_the_paper_are_expanded_
         "p3/0": ("similarity", (), QUESTION),
         "p2/0": ("entity", ("Bob",), "Ada"),
     }
-    assert [[member.name for member in found.members] for found in evidence.hyperedges] == [
+    assert [[member.name for member in hyperedge.members] for hyperedge in evidence.hyperedges] == [
         ["Ada", "Bob"],
         ["Cy"],
         ["Bob", "Cy"],
@@ -170,7 +170,7 @@ def test_entities_and_hyperedges_above_the_thresholds_of_the_paper_are_expanded_
         ("p4", round(1 / 5, 4)),  # by similarity alone
         ("p3", round(1 / 6, 4)),  # second by hyperedge
     ]
-    assert [found.reason for found in evidence.passages] == [
+    assert [hyperedge.reason for hyperedge in evidence.passages] == [
         "contains a hyperedge similar to the question; mentions an entity similar to a name in the question",
         "mentions an entity similar to a name in the question; about an entity of a hyperedge similar to the question",
         "similar to the question",
@@ -364,7 +364,7 @@ def random_store(directory: Path, random: np.random.Generator) -> SqliteStore:
 
     store = SqliteStore.open(directory, Manifest("table", 3, "rules"))
     for number in range(8):
-        own = [
+        items = [
             (
                 vector(),
                 float(random.integers(1, 11)),
@@ -375,7 +375,7 @@ def random_store(directory: Path, random: np.random.Generator) -> SqliteStore:
             )
             for _ in range(random.integers(0, 4))
         ]
-        put(store, f"p{number}", vector(), *own)
+        put(store, f"p{number}", vector(), *items)
     return store
 
 
@@ -395,15 +395,15 @@ def test_what_is_retrieved_is_what_the_definition_says(tmp_path: Path, seed: int
     r_h = sorted((id for id in of_edge if of_edge[id] > tau_h), key=lambda id: (-of_edge[id], id))[:k_h]
     k_all = {id for key in r_v for id in get_hyperedge_ids(store, key)} | set(r_h)
 
-    assert [found.entity.key for found in evidence.entities] == r_v
-    found = reached(evidence)
-    assert set(found) == k_all
-    assert {id for id, (how, _, _) in found.items() if how != "entity"} == set(r_h)
+    assert [results.entity.key for results in evidence.entities] == r_v
+    results = reached(evidence)
+    assert set(results) == k_all
+    assert {id for id, (how, _, _) in results.items() if how != "entity"} == set(r_h)
     scores = [(-edge.score, edge.hyperedge.id) for edge in evidence.hyperedges]
     assert scores == sorted(scores)
-    shown = [(-hit.score, hit.passage.id) for hit in evidence.passages]
-    assert shown == sorted(shown)
-    assert len(shown) == 8
+    outputs = [(-hit.score, hit.passage.id) for hit in evidence.passages]
+    assert outputs == sorted(outputs)
+    assert len(outputs) == 8
     store.close()
 
 
@@ -429,12 +429,12 @@ GIFTS = [
         arguments=(Argument("who", "Carla Diaz"), Argument("place", "Lima")),
     ),
 ]
-ASKED = "Where was Carla Diaz, who directed Alba, born?"
+BIRTH_QUESTION = "Where was Carla Diaz, who directed Alba, born?"
 LOW = HyperGraphRAGSettings(entity_threshold=20.0, hyperedge_threshold=1.0, passage_threshold=0.1)
 
 
-def said(prompt: Prompt) -> str:
-    if prompt.user == ASKED:
+def reply_to(prompt: Prompt) -> str:
+    if prompt.user == BIRTH_QUESTION:
         return json.dumps({"entities": ["Carla Diaz"]})
     text = extract_passage(prompt.user)
     names = [name for name in ("Carla Diaz", "Alba", "Lima", "Peru") if name in text]
@@ -443,7 +443,7 @@ def said(prompt: Prompt) -> str:
 
 @pytest.fixture(params=["semantic-units", "facts", "tuples"])
 def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
-    model = ScriptedLanguageModel(said)
+    model = ScriptedLanguageModel(reply_to)
     settings = Settings(hypergraphrag=LOW)
     with Engine.open(tmp_path, embedder=HashingEmbedder(64), language_model=model, settings=settings) as opened:
         report = opened.index_documents(GIFTS if request.param == "tuples" else DOCUMENTS, method=request.param)
@@ -452,21 +452,24 @@ def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
 
 
 def test_every_kind_of_index_can_be_searched(engine: Engine) -> None:
-    evidence = engine.search(ASKED, 2, retriever="hypergraphrag")
+    evidence = engine.search(BIRTH_QUESTION, 2, retriever="hypergraphrag")
     assert {hit.passage.document_id for hit in evidence.passages} & {"carla", "g2"}
-    assert [found.entity.key for found in evidence.entities[:2]] == ["alba", "carla diaz"]  # both named: a tie, by key
-    assert max(found.score for found in evidence.entities) <= 100
+    assert [entity.entity.key for entity in evidence.entities[:2]] == [
+        "alba",
+        "carla diaz",
+    ]  # both named: a tie, by key
+    assert max(entity.score for entity in evidence.entities) <= 100
     assert any(step.via == ("Carla Diaz",) for step in evidence.trace)
-    assert engine.search(ASKED, 2, retriever="hypergraphrag").passages == evidence.passages
+    assert engine.search(BIRTH_QUESTION, 2, retriever="hypergraphrag").passages == evidence.passages
 
 
 def test_everything_is_in_the_order_of_scores(engine: Engine) -> None:
-    evidence = engine.search(ASKED, 50, retriever="hypergraphrag")
+    evidence = engine.search(BIRTH_QUESTION, 50, retriever="hypergraphrag")
     assert len(evidence.passages) == engine.catalogue.statistics().passages
     for scores in (
         [hit.score for hit in evidence.passages],
         [edge.score for edge in evidence.hyperedges],
-        [found.score for found in evidence.entities],
+        [entity.score for entity in evidence.entities],
     ):
         assert scores == sorted(scores, reverse=True)
     assert [step.hyperedge_id for step in evidence.trace] == [edge.hyperedge.id for edge in evidence.hyperedges]
@@ -476,28 +479,28 @@ def test_everything_is_in_the_order_of_scores(engine: Engine) -> None:
 @pytest.mark.parametrize("method", ["semantic-units", "facts"])
 def test_without_a_language_model_rules_find_the_names(tmp_path: Path, method: str) -> None:
     settings = Settings(hypergraphrag=LOW)
-    model = ScriptedLanguageModel(said)
+    model = ScriptedLanguageModel(reply_to)
     with Engine.open(tmp_path, embedder=HashingEmbedder(64), language_model=model, settings=settings) as opened:
         opened.index_documents(DOCUMENTS, method=method)
     with Engine.open(tmp_path, embedder=HashingEmbedder(64), settings=settings) as opened:
-        evidence = opened.search(ASKED, 3, retriever="hypergraphrag")
-    assert {"carla diaz", "alba"} <= {found.entity.key for found in evidence.entities}
+        evidence = opened.search(BIRTH_QUESTION, 3, retriever="hypergraphrag")
+    assert {"carla diaz", "alba"} <= {entity.entity.key for entity in evidence.entities}
     assert {"carla", "alba"} <= {hit.passage.document_id for hit in evidence.passages}
 
 
 def test_a_language_model_is_asked_for_the_names_once_a_question(tmp_path: Path) -> None:
-    model = ScriptedLanguageModel(said)
+    model = ScriptedLanguageModel(reply_to)
     with Engine.open(tmp_path, embedder=HashingEmbedder(64), language_model=model) as opened:
         opened.index_documents(DOCUMENTS)
         for _ in range(2):
-            opened.search(ASKED, 3, retriever="hypergraphrag")
-    assert [prompt.user for prompt in model.prompts] == [ASKED], "the second time its reply is recalled"
+            opened.search(BIRTH_QUESTION, 3, retriever="hypergraphrag")
+    assert [prompt.user for prompt in model.prompts] == [BIRTH_QUESTION], "the second time its reply is recalled"
 
 
 def test_an_empty_index_has_no_evidence(tmp_path: Path) -> None:
-    model = ScriptedLanguageModel(said)
+    model = ScriptedLanguageModel(reply_to)
     with Engine.open(tmp_path, embedder=HashingEmbedder(64), language_model=model) as opened:
-        evidence = opened.search(ASKED, 3, retriever="hypergraphrag")
+        evidence = opened.search(BIRTH_QUESTION, 3, retriever="hypergraphrag")
     assert (evidence.passages, evidence.hyperedges, evidence.entities, evidence.trace) == ((), (), (), ())
 
 

@@ -102,12 +102,12 @@ class Oracle(ScriptedLanguageModel):
             return self.verdicts.pop(0) if self.verdicts else '{"reason": "A step is missing.", "sufficient": false}'
         return self.scores(kind(prompt), LINE.findall(prompt))
 
-    def scores(self, asked: str, items: Sequence[tuple[str, str]]) -> str:
-        listed = [{"number": int(number), "score": self.score(asked, text)} for number, text in items]
+    def scores(self, question: str, items: Sequence[tuple[str, str]]) -> str:
+        listed = [{"number": int(number), "score": self.score(question, text)} for number, text in items]
         return json.dumps({"scores": listed})
 
-    def score(self, asked: str, text: str) -> float:
-        return next((score for word, score in self.worth[asked].items() if word in text), 0.0)
+    def score(self, question: str, text: str) -> float:
+        return next((score for word, score in self.worth[question].items() if word in text), 0.0)
 
 
 class PublishedForms(Oracle):
@@ -116,12 +116,14 @@ class PublishedForms(Oracle):
     def say(self, prompt: str) -> ScriptedOutcome:
         return "A: {{No}}. The river is missing." if kind(prompt) == "verdict" else super().say(prompt)
 
-    def scores(self, asked: str, items: Sequence[tuple[str, str]]) -> str:
-        if asked == "entities":
-            return "Score: " + ", ".join(str(self.score(asked, text)) for _, text in items) + "\nThe rest is context."
-        best_first = sorted(items, key=lambda item: -self.score(asked, item[1]))
+    def scores(self, question: str, items: Sequence[tuple[str, str]]) -> str:
+        if question == "entities":
+            return (
+                "Score: " + ", ".join(str(self.score(question, text)) for _, text in items) + "\nThe rest is context."
+            )
+        best_first = sorted(items, key=lambda item: -self.score(question, item[1]))
         return "\n".join(
-            f'{rank}. {{{{{number}. "{text}" (Score: {self.score(asked, text):.2f})}}}}: it says so.'
+            f'{rank}. {{{{{number}. "{text}" (Score: {self.score(question, text):.2f})}}}}: it says so.'
             for rank, (number, text) in enumerate(best_first, start=1)
         )
 
@@ -130,7 +132,7 @@ EDGES = {"born in the village": 0.8, "gift for Aldby": 0.2}
 ENTITIES = {"Ines Moreau": 0.75, "Corven Tower": 0.25, "Aldby": 1.0}
 
 # The bell's one hyperedge has all of its entities' scores; its maker passes 0.75 on, her village all it gets.
-FOUND = {"bell": 1.0, "aldby": 0.75 * 0.8, "moreau": 0.75 * 0.8, "tower": 0.25, "lamp": 0.75 * 0.2}
+EXPECTED_SCORES = {"bell": 1.0, "aldby": 0.75 * 0.8, "moreau": 0.75 * 0.8, "tower": 0.25, "lamp": 0.75 * 0.2}
 
 
 def retriever_of(snapshot: Snapshot, model: LanguageModel, **changes: int) -> Over:
@@ -154,9 +156,9 @@ def documents_of(evidence: Evidence) -> list[str]:
 def test_a_path_is_followed_from_the_question_to_the_answer(snapshot: Snapshot) -> None:
     evidence = retriever_of(snapshot, Oracle(EDGES, ENTITIES)).retrieve(CHAIN, 5)
     assert evidence.retriever == "hypermemory"
-    assert edges_of(evidence) == pytest.approx(FOUND)
-    assert documents_of(evidence) == list(FOUND)
-    assert {hit.passage.document_id: hit.score for hit in evidence.passages} == pytest.approx(FOUND)
+    assert edges_of(evidence) == pytest.approx(EXPECTED_SCORES)
+    assert documents_of(evidence) == list(EXPECTED_SCORES)
+    assert {hit.passage.document_id: hit.score for hit in evidence.passages} == pytest.approx(EXPECTED_SCORES)
     assert {hit.entity.name: hit.score for hit in evidence.entities} == pytest.approx(
         {"Bell of Tarn": 1, "Tarn": 1, "Ines Moreau": 0.75, "Aldby": 0.75, "Isk": 0.6, "Corven Tower": 0.25}
     )
@@ -180,8 +182,8 @@ def test_the_trace_tells_how_each_hyperedge_was_reached(snapshot: Snapshot) -> N
 def test_passages_the_search_did_not_reach_follow_by_similarity(snapshot: Snapshot) -> None:
     evidence = retriever_of(snapshot, Oracle(EDGES, ENTITIES)).retrieve(CHAIN, 7)
     dense = snapshot.cosines("passage", np.arange(8), EMBEDDER.encode([CHAIN], "query")[0])
-    rows = {name: row for row in range(8) if (name := get_document_ids(snapshot, [row])[0]) not in FOUND}
-    assert documents_of(evidence) == [*FOUND, *sorted(rows, key=lambda name: -dense[rows[name]])[:2]]
+    rows = {name: row for row in range(8) if (name := get_document_ids(snapshot, [row])[0]) not in EXPECTED_SCORES}
+    assert documents_of(evidence) == [*EXPECTED_SCORES, *sorted(rows, key=lambda name: -dense[rows[name]])[:2]]
     scores = [hit.score for hit in evidence.passages]
     assert scores == sorted(scores, reverse=True)
     assert scores[5] < 0 < scores[4]
@@ -191,8 +193,8 @@ def test_passages_the_search_did_not_reach_follow_by_similarity(snapshot: Snapsh
 
 
 def test_the_forms_of_the_paper_give_the_same_evidence(snapshot: Snapshot) -> None:
-    asked = retriever_of(snapshot, Oracle(EDGES, ENTITIES)).retrieve(CHAIN, 5)
-    assert retriever_of(snapshot, PublishedForms(EDGES, ENTITIES)).retrieve(CHAIN, 5) == asked
+    evidence = retriever_of(snapshot, Oracle(EDGES, ENTITIES)).retrieve(CHAIN, 5)
+    assert retriever_of(snapshot, PublishedForms(EDGES, ENTITIES)).retrieve(CHAIN, 5) == evidence
 
 
 def test_the_prompts_of_a_depth_go_out_together(snapshot: Snapshot) -> None:
@@ -242,7 +244,7 @@ def test_an_endless_no_ends_at_the_greatest_depth(snapshot: Snapshot, depth: int
 
 def test_an_unreadable_verdict_counts_as_no(snapshot: Snapshot) -> None:
     evidence = retriever_of(snapshot, Oracle(EDGES, ENTITIES, ["Hmm.", "Perhaps."])).retrieve(CHAIN, 5)
-    assert edges_of(evidence) == pytest.approx(FOUND)
+    assert edges_of(evidence) == pytest.approx(EXPECTED_SCORES)
     assert evidence.notes == {"llm_calls": 5, "llm_requests": 5, "unreadable_verdicts": 2, "depth": 3}
 
 
@@ -251,7 +253,7 @@ def test_no_more_calls_are_made_than_allowed(snapshot: Snapshot, max_calls: int)
     model = Oracle(EDGES, ENTITIES)
     evidence = retriever_of(snapshot, model, max_calls=max_calls).retrieve(CHAIN, 3)
     assert len(model.prompts) == evidence.notes["llm_calls"] == max_calls
-    assert set(edges_of(evidence)) <= set(FOUND)
+    assert set(edges_of(evidence)) <= set(EXPECTED_SCORES)
     assert "bell" in edges_of(evidence)
     assert len(evidence.passages) == 3
 
@@ -280,10 +282,10 @@ def test_requests_are_counted_as_they_were_sent(snapshot: Snapshot) -> None:
     oracle = Oracle(EDGES, ENTITIES)
     model = ScriptedLanguageModel(say)
     notes = retriever_of(snapshot, model).retrieve(CHAIN, 3).notes
-    asked = Counter(kind(prompt.user) for prompt in model.prompts)
-    assert min(asked.values()) > 0
-    assert notes["llm_calls"] == asked.total()
-    assert notes["llm_requests"] == 4 * asked["edges"] + 2 * asked["entities"] + asked["verdict"]
+    questions = Counter(kind(prompt.user) for prompt in model.prompts)
+    assert min(questions.values()) > 0
+    assert notes["llm_calls"] == questions.total()
+    assert notes["llm_requests"] == 4 * questions["edges"] + 2 * questions["entities"] + questions["verdict"]
 
 
 def test_a_reply_that_cannot_be_used_is_asked_for_again_the_next_time(tmp_path: Path) -> None:
@@ -300,7 +302,7 @@ def test_a_reply_that_cannot_be_used_is_asked_for_again_the_next_time(tmp_path: 
     assert first.notes["unreadable_scores"] > 0
     assert first.notes["unreadable_verdicts"] > 0
     assert first.notes["llm_calls"] == first.notes["llm_requests"] == len(unusable.prompts)
-    assert edges_of(second) == pytest.approx(FOUND)
+    assert edges_of(second) == pytest.approx(EXPECTED_SCORES)
     assert second.notes == {"llm_calls": 5, "llm_requests": 5, "depth": 3}
     assert replace(third, notes=second.notes) == second
     assert third.notes == {"llm_calls": 5, "llm_requests": 0, "depth": 3}
@@ -442,13 +444,13 @@ class DescribingExtractor:
     """Finds names of which the text is known to say something."""
 
     name = "describing"
-    said = MappingProxyType({"Aldby": "a village\nof " + "walnuts " * 99, "Isk": "a river", "Moreau": ""})
+    descriptions = MappingProxyType({"Aldby": "a village\nof " + "walnuts " * 99, "Isk": "a river", "Moreau": ""})
 
     def extract(self, texts: Sequence[str]) -> list[list[Mention]]:
         return [
             [
-                Mention(name, text.index(name), text.index(name) + len(name), description=said)
-                for name, said in self.said.items()
+                Mention(name, text.index(name), text.index(name) + len(name), description=reply)
+                for name, reply in self.descriptions.items()
                 if name in text
             ]
             for text in texts
@@ -467,9 +469,9 @@ def test_a_verdict_is_told_what_is_known_of_the_entities_on_the_paths(tmp_path: 
         "Where was Moreau born?", 2
     )
     store.close()
-    known = "Aldby: a village; of " + "walnuts " * 99
+    name = "Aldby: a village; of " + "walnuts " * 99
     assert model.prompts[0].user == (
-        f"Question: Where was Moreau born?\n\nKnown of the entities:\n{known[: len('Aldby: ') + 300]}\n\n"
+        f"Question: Where was Moreau born?\n\nKnown of the entities:\n{name[: len('Aldby: ') + 300]}\n\n"
         "Texts:\n1. Moreau was born in Aldby.\n   Entities: Aldby, Moreau"
     )
     assert [kind(prompt.user) for prompt in model.prompts] == ["verdict", "verdict"]
@@ -491,11 +493,11 @@ def test_an_empty_index_gives_no_evidence(tmp_path: Path) -> None:
 def test_no_reply_breaks_the_search_and_equal_replies_give_equal_evidence(
     snapshot: Snapshot, replies: list[str]
 ) -> None:
-    def found() -> Evidence:
+    def retrieve_evidence() -> Evidence:
         return retriever_of(snapshot, ScriptedLanguageModel(replies)).retrieve(CHAIN, 4)
 
-    evidence = found()
-    assert evidence == found()
+    evidence = retrieve_evidence()
+    assert evidence == retrieve_evidence()
     assert len(set(documents_of(evidence))) == 4
     scores = [hit.score for hit in evidence.passages]
     assert scores == sorted(scores, reverse=True)
@@ -520,7 +522,7 @@ def test_the_search_works_over_http(snapshot: Snapshot) -> None:
         settings = LanguageModelSettings(model="m", base_url=server.base_url, api_key="k")
         evidence = retriever_of(snapshot, OpenAILanguageModel(settings)).retrieve(CHAIN, 5)
         assert len(server.requests) == 5
-    assert edges_of(evidence) == pytest.approx(FOUND)
+    assert edges_of(evidence) == pytest.approx(EXPECTED_SCORES)
     assert evidence.notes == {"llm_calls": 5, "llm_requests": 5, "depth": 3}
 
 
@@ -536,7 +538,7 @@ class TogetherOracle(Oracle):
         texts, _, names = prompt.partition("\n\nEntities:\n")
         listed = [(number, "edges", text) for number, text in LINE.findall(texts)]
         listed += [(number, "entities", text) for number, text in LINE.findall(names)]
-        scores = [(int(number), self.score(asked, text)) for number, asked, text in listed]
+        scores = [(int(number), self.score(question, text)) for number, question, text in listed]
         return json.dumps({"scores": [{"number": number, "score": score} for number, score in scores if score]})
 
 

@@ -149,10 +149,10 @@ def test_hyperedges_come_by_plausibility_then_by_their_connections_then_by_id(vi
 
 def test_hyperedges_of_passages_that_are_not_among_the_best_are_there_too(view_of: ViewOf) -> None:
     snapshot = view_of(CHAIN)
-    found = retriever(snapshot).retrieve("What about the Bell?", 1)
-    assert titles(found) == ["Bell"]
-    assert [hit.hyperedge.id for hit in found.hyperedges] == snapshot.ids("hyperedge", [CAST, WEIGHS, BORN, GROW])
-    assert [step.hyperedge_id for step in found.trace] == [hit.hyperedge.id for hit in found.hyperedges]
+    evidence = retriever(snapshot).retrieve("What about the Bell?", 1)
+    assert titles(evidence) == ["Bell"]
+    assert [hit.hyperedge.id for hit in evidence.hyperedges] == snapshot.ids("hyperedge", [CAST, WEIGHS, BORN, GROW])
+    assert [step.hyperedge_id for step in evidence.trace] == [hit.hyperedge.id for hit in evidence.hyperedges]
 
 
 def test_so_many_hyperedges_of_other_passages_are_there_at_most_the_best_connected_of_equals(
@@ -160,12 +160,12 @@ def test_so_many_hyperedges_of_other_passages_are_there_at_most_the_best_connect
 ) -> None:
     lonely: Spec = {f"A{number:02}": [("leaf", ["bell", f"leaf{number:02}"])] for number in range(20)}
     joined: Spec = {f"B{number:02}": [("oak", ["bell", "oak", f"twig{number:02}"])] for number in range(20)}
-    own: Spec = {"Own": [("bell bell bell", ["bell", f"ton{number}"]) for number in range(5)]}
+    items: Spec = {"Own": [("bell bell bell", ["bell", f"ton{number}"]) for number in range(5)]}
     beyond: Spec = {"Oak": [("grows from", ["oak", "acorn"])]}
-    found = retriever(view_of({**lonely, **joined, **own, **beyond})).retrieve("bell", 1)
-    assert titles(found) == ["Own"]
+    evidence = retriever(view_of({**lonely, **joined, **items, **beyond})).retrieve("bell", 1)
+    assert titles(evidence) == ["Own"]
     # Those that join the oak are connected to one more; its own hyperedge is connected to these alone.
-    assert [hit.hyperedge.passage_id[0] for hit in found.hyperedges] == [*"B" * 20, *"A" * 10, *"O" * 3]
+    assert [hit.hyperedge.passage_id[0] for hit in evidence.hyperedges] == [*"B" * 20, *"A" * 10, *"O" * 3]
 
 
 def test_entities_come_with_the_plausibility_of_what_leads_to_them(view_of: ViewOf) -> None:
@@ -187,8 +187,8 @@ def test_what_a_triple_counts_for_is_less_the_less_plausible_the_way_to_it_is(vi
 
     def scores(path_weight: float) -> dict[str, float]:
         settings = HyperRetrieverSettings(reductions=0, threshold=0.01, path_weight=path_weight)
-        found = retriever(snapshot, scorer(), settings).retrieve("who had the bell cast by", 3).hyperedges
-        return {hit.hyperedge.id: hit.score for hit in found}
+        hyperedges = retriever(snapshot, scorer(), settings).retrieve("who had the bell cast by", 3).hyperedges
+        return {hit.hyperedge.id: hit.score for hit in hyperedges}
 
     alone, halfway, whole = scores(0), scores(0.5), scores(1)
     for first, second in (("Bell#0000/000", "Tower#0000/000"), ("Bell#0000/001", "Moreau#0000/000")):
@@ -280,17 +280,17 @@ def test_a_followed_hyperedge_is_not_met_again(view_of: ViewOf) -> None:
 
 def test_a_walk_takes_the_vectors_of_what_it_reaches_alone(view_of: ViewOf, monkeypatch: pytest.MonkeyPatch) -> None:
     snapshot = view_of(CHAIN)
-    taken: dict[str, set[int]] = {"passage": set(), "entity": set(), "hyperedge": set()}
+    selection: dict[str, set[int]] = {"passage": set(), "entity": set(), "hyperedge": set()}
     vectors = type(snapshot).vectors
 
-    def watched(own: Snapshot, kind: Kind, rows: IntArray) -> FloatArray:
-        taken[kind].update(rows.tolist())
-        return vectors(own, kind, rows)
+    def watched(other_snapshot: Snapshot, kind: Kind, rows: IntArray) -> FloatArray:
+        selection[kind].update(rows.tolist())
+        return vectors(other_snapshot, kind, rows)
 
     monkeypatch.setattr(type(snapshot), "vectors", watched)
     assert retriever(snapshot).retrieve("What about the Bell?", 4).hyperedges
-    assert set(snapshot.ids("entity", sorted(taken["entity"]))) == {"bell", "moreau", "ton", "aldby", "isk"}
-    assert taken["hyperedge"] == {CAST, WEIGHS, BORN, GROW}
+    assert set(snapshot.ids("entity", sorted(selection["entity"]))) == {"bell", "moreau", "ton", "aldby", "isk"}
+    assert selection["hyperedge"] == {CAST, WEIGHS, BORN, GROW}
 
 
 def test_an_earlier_head_is_not_gone_on_from_again(view_of: ViewOf) -> None:
@@ -316,9 +316,9 @@ def test_a_hub_costs_its_nearest_hyperedges_only(view_of: ViewOf) -> None:
     reader = QuestionPreparer(snapshot, EMBEDDER, QuestionLinker(snapshot, RuleMentionExtractor()), signals=())
     for limit, edges in ((1, 1), (2, 1), (5, 2), (1000, 9)):
         walk = TripleWalk(space, scorer().recipe, replace(reader.prepare(question), topics=topics), limit)
-        found, _ = walk.enumerate_hop()
-        assert len(set(found.edges.tolist())) == edges
-        assert nearest in found.edges
+        triples, _ = walk.enumerate_hop()
+        assert len(set(triples.edges.tolist())) == edges
+        assert nearest in triples.edges
 
 
 def crowd(size: int) -> Spec:
@@ -335,25 +335,25 @@ def test_a_fact_of_very_many_arguments_costs_its_nearest_entities_only(
     snapshot = view_of(crowd(40))
     names = sorted(set(crowd(40)["Crowd"][0][1]))
     walk = walk_of(snapshot, " and ".join(names), limit=limit)
-    found, extras = walk.enumerate_hop()
-    assert len(found) == len(extras) == triples
+    actual, extras = walk.enumerate_hop()
+    assert len(actual) == len(extras) == triples
     closeness = entity_vectors(snapshot) @ EMBEDDER.encode([" and ".join(names)], "query")[0]
-    chosen = sorted(set(found.heads.tolist()))
-    others = [row for name in names if (row := snapshot.find_rows("entity", [name])[name]) not in chosen]
-    assert len(chosen) == heads
-    assert min(closeness[chosen]) >= max(closeness[others])
+    selection = sorted(set(actual.heads.tolist()))
+    others = [row for name in names if (row := snapshot.find_rows("entity", [name])[name]) not in selection]
+    assert len(selection) == heads
+    assert min(closeness[selection]) >= max(closeness[others])
 
 
 def test_what_a_fact_of_very_many_arguments_leaves_out_are_the_farthest_tails(view_of: ViewOf) -> None:
     snapshot = view_of(crowd(40))
     walk = walk_of(snapshot, "name0003", limit=10)
-    found, _ = walk.enumerate_hop()
+    triples, _ = walk.enumerate_hop()
     closeness = compute_cosines(entity_vectors(snapshot), EMBEDDER.encode(["name0003"], "query")[0])
     keys = snapshot.ids("entity", range(snapshot.row_count("entity")))
     names = [row for row, name in enumerate(keys) if name.startswith("name")]
-    others = set(names) - {*found.tails.tolist(), snapshot.find_rows("entity", ["name0003"])["name0003"]}
-    assert len(set(found.tails.tolist())) == 10
-    assert min(closeness[found.tails]) >= max(closeness[sorted(others)])
+    others = set(names) - {*triples.tails.tolist(), snapshot.find_rows("entity", ["name0003"])["name0003"]}
+    assert len(set(triples.tails.tolist())) == 10
+    assert min(closeness[triples.tails]) >= max(closeness[sorted(others)])
 
 
 def test_a_question_that_names_nothing_starts_from_so_many_entities_at_most(view_of: ViewOf) -> None:
@@ -425,13 +425,15 @@ def test_the_threshold_is_lowered_at_most_so_often() -> None:
 
 
 @pytest.mark.parametrize(
-    ("density", "kept", "followed"),
+    ("density", "remaining", "followed"),
     [(2.35, [0, 1, 2, 3], [0, 1, 2]), (2.36, [0, 1, 2, 3], [0, 1, 2, 3]), (5.1, [0, 1], [0, 1])],
 )
-def test_density_decides_what_a_lowered_threshold_lets_in(density: float, kept: list[int], followed: list[int]) -> None:
+def test_density_decides_what_a_lowered_threshold_lets_in(
+    density: float, remaining: list[int], followed: list[int]
+) -> None:
     settings = HyperRetrieverSettings(minimum_hyperedges=3, max_triples=2)
-    found = select_triples(EDGES, SCORES, density, settings)
-    assert [positions.tolist() for positions in found] == [kept, followed]
+    numbers = select_triples(EDGES, SCORES, density, settings)
+    assert [positions.tolist() for positions in numbers] == [remaining, followed]
 
 
 def test_without_a_depth_the_search_goes_on_while_triples_are_plausible(view_of: ViewOf) -> None:
@@ -445,7 +447,7 @@ def test_without_a_depth_the_search_goes_on_while_triples_are_plausible(view_of:
 
 
 @pytest.mark.parametrize(
-    ("minimum", "low", "kept"),
+    ("minimum", "low", "remaining"),
     [
         (1, 0.0, {"a": 1}),
         (2, 0.0, {"a": 1, "b": 1, "c": 2}),
@@ -454,14 +456,14 @@ def test_without_a_depth_the_search_goes_on_while_triples_are_plausible(view_of:
     ],
 )
 def test_over_a_question_the_threshold_is_lowered_once_nothing_new_reaches_it(
-    minimum: int, low: float, kept: dict[str, int]
+    minimum: int, low: float, remaining: dict[str, int]
 ) -> None:
     """From x plausibly by a to y, less so by b to z; from z by c to u, and by d, still less, to v."""
     plausible = {"a": 0.9, "b": 0.35, "c": 0.45, "d": 0.15}
     members = [["x", "y"], ["x", "z"], ["z", "u"], ["z", "v"]]
     rows = {name: row for row, name in enumerate("uvxyz")}
     graph = Hypergraph.from_incidences(
-        np.array([rows[name] for own in members for name in own]), np.repeat(np.arange(4), 2), 5, 4
+        np.array([rows[name] for member in members for name in member]), np.repeat(np.arange(4), 2), 5, 4
     )
 
     class Walked:
@@ -479,30 +481,33 @@ def test_over_a_question_the_threshold_is_lowered_once_nothing_new_reaches_it(
             heads = np.array(self.frontier, dtype=np.int64)
             edges = set(graph.memberships.get_neighbours(heads)[0].tolist()) - self.were_followed
             self.were_heads |= set(self.frontier)
-            found = build_triples(graph.members.get_neighbours, np.array(sorted(edges), dtype=np.int64), heads)
-            return found, np.zeros((len(found), 0), dtype=np.float32)
+            actual = build_triples(graph.members.get_neighbours, np.array(sorted(edges), dtype=np.int64), heads)
+            return actual, np.zeros((len(actual), 0), dtype=np.float32)
 
-        def follow(self, triples: Triples, chosen: IntArray) -> None:
-            self.were_followed |= set(triples.edges[chosen].tolist())
-            self.frontier = sorted(set(triples.tails[chosen].tolist()) - self.were_heads)
+        def follow(self, triples: Triples, selection: IntArray) -> None:
+            self.were_followed |= set(triples.edges[selection].tolist())
+            self.frontier = sorted(set(triples.tails[selection].tolist()) - self.were_heads)
 
     walked = Walked()
     settings = HyperRetrieverSettings(
         depth=0, minimum_over="question", minimum_hyperedges=minimum, low_density=low, high_density=9.0
     )
-    found = search_triples(
+    accepted_triples = search_triples(
         walked,  # type: ignore[arg-type]
         walked,  # type: ignore[arg-type]
         np.array([rows["x"]]),
         lambda triples, _: np.array([plausible["abcd"[edge]] for edge in triples.edges], dtype=np.float32),
         settings,
     )
-    assert {"abcd"[edge]: hop for edge, hop in zip(found.edges.tolist(), found.hops.tolist(), strict=True)} == kept
+    assert {
+        "abcd"[edge]: hop
+        for edge, hop in zip(accepted_triples.edges.tolist(), accepted_triples.hops.tolist(), strict=True)
+    } == remaining
 
 
 def test_a_fixed_threshold_stays_where_it_is() -> None:
-    kept, followed = select_triples(EDGES, SCORES, 1.0, HyperRetrieverSettings(reductions=0))
-    assert kept.tolist() == followed.tolist() == [0, 1, 2]
+    remaining, followed = select_triples(EDGES, SCORES, 1.0, HyperRetrieverSettings(reductions=0))
+    assert remaining.tolist() == followed.tolist() == [0, 1, 2]
 
 
 @pytest.mark.parametrize(

@@ -56,10 +56,10 @@ class TableEmbedder:
     def __init__(self, table: Mapping[str, Vector], dimension: int) -> None:
         self.table = table
         self.dimension = dimension
-        self.asked: list[str] = []
+        self.questions: list[str] = []
 
     def encode(self, texts: Sequence[str], kind: TextKind) -> FloatArray:
-        self.asked += texts
+        self.questions += texts
         return np.array([self.table[text] for text in texts], dtype=np.float32).reshape(-1, self.dimension)
 
 
@@ -123,17 +123,17 @@ def plain(**changes: object) -> HyperSUSettings:
 
 
 def retriever_of(
-    snapshot: Snapshot, embedder: Embedder, chosen: HyperSUSettings = SETTINGS, agent: ClueAgent | None = None
+    snapshot: Snapshot, embedder: Embedder, selection: HyperSUSettings = SETTINGS, agent: ClueAgent | None = None
 ) -> Over:
-    return Over(snapshot, HyperSURetriever(embedder, RuleMentionExtractor(), agent or QuestionClues(), chosen))
+    return Over(snapshot, HyperSURetriever(embedder, RuleMentionExtractor(), agent or QuestionClues(), selection))
 
 
 @pytest.fixture
 def ask(view_of: ViewOf) -> Callable[..., Evidence]:
     """Asks the question of the six facts."""
 
-    def asking(chosen: HyperSUSettings = SETTINGS, k: int = 6, spec: Spec = FACTS) -> Evidence:
-        return retriever_of(view_of(spec, 2), TableEmbedder({QUESTION: at(1.0)}, 2), chosen).retrieve(QUESTION, k)
+    def asking(selection: HyperSUSettings = SETTINGS, k: int = 6, spec: Spec = FACTS) -> Evidence:
+        return retriever_of(view_of(spec, 2), TableEmbedder({QUESTION: at(1.0)}, 2), selection).retrieve(QUESTION, k)
 
     return asking
 
@@ -201,15 +201,15 @@ def test_units_reached_backward_only_are_not_ranked(ask: Callable[..., Evidence]
 
 
 def test_without_backward_anchoring_nothing_is_confirmed(ask: Callable[..., Evidence]) -> None:
-    for chosen in (plain(backward_depth=0, anchors=10), plain(anchors=0), plain(convergence_bonus=1.0)):
-        assert scores(ask(chosen))["Carla"] == pytest.approx(0.1875)
+    for selection in (plain(backward_depth=0, anchors=10), plain(anchors=0), plain(convergence_bonus=1.0)):
+        assert scores(ask(selection))["Carla"] == pytest.approx(0.1875)
     assert "both" not in {step.reached for step in ask(plain(backward_depth=0, anchors=10)).trace}
 
 
 def test_the_convergence_bonus_multiplies_what_both_walks_reach(ask: Callable[..., Evidence]) -> None:
-    found = scores(ask(plain(convergence_bonus=5.0)))
-    assert (found["Carla"], found["Alba"]) == pytest.approx((5 * 0.1875, 0.75))
-    assert max(found, key=lambda title: found[title]) == "Carla"
+    results = scores(ask(plain(convergence_bonus=5.0)))
+    assert (results["Carla"], results["Alba"]) == pytest.approx((5 * 0.1875, 0.75))
+    assert max(results, key=lambda title: results[title]) == "Carla"
 
 
 def test_width_keeps_the_strongest_entities_of_a_hop(ask: Callable[..., Evidence]) -> None:
@@ -220,9 +220,9 @@ def test_width_keeps_the_strongest_entities_of_a_hop(ask: Callable[..., Evidence
 
 
 def test_a_threshold_silences_the_units_below_it(ask: Callable[..., Evidence]) -> None:
-    found = scores(ask(plain(activation_threshold=0.6)))
-    assert found["Alba"] == pytest.approx(0.5)
-    assert {title for title, score in found.items() if score > 0} == {"Alba"}
+    results = scores(ask(plain(activation_threshold=0.6)))
+    assert results["Alba"] == pytest.approx(0.5)
+    assert {title for title, score in results.items() if score > 0} == {"Alba"}
 
 
 def test_sharpening_is_a_power_of_the_activation(ask: Callable[..., Evidence]) -> None:
@@ -232,25 +232,25 @@ def test_sharpening_is_a_power_of_the_activation(ask: Callable[..., Evidence]) -
 def test_a_passages_score_is_the_mean_of_its_best_units_at_most_three(ask: Callable[..., Evidence]) -> None:
     units = [(["alba"], at(cosine)) for cosine in (0.4, 1.0, 0.6, 0.8, 0.1)]  # alpha 0.25, 1, 0.5, 0.75, 0
     spec: Spec = {"Alba": (at(0.5), units), "Berg": (at(0.1), units[:2])}
-    found = scores(ask(plain(backward_depth=0, anchors=10), spec=spec))
-    assert found == pytest.approx({"Alba": (1 + 0.75 + 0.5) / 3, "Berg": (1 + 0.25) / 2})
+    results = scores(ask(plain(backward_depth=0, anchors=10), spec=spec))
+    assert results == pytest.approx({"Alba": (1 + 0.75 + 0.5) / 3, "Berg": (1 + 0.25) / 2})
     assert scores(ask(plain(backward_depth=0, anchors=10, units_per_passage=1), spec=spec)) == pytest.approx(
         {"Alba": 1, "Berg": 1}
     )
 
 
 def test_dense_weight_mixes_in_the_passages_similarity(ask: Callable[..., Evidence]) -> None:
-    found = scores(ask(plain(dense_weight=0.25)))
-    assert found["Alba"] == pytest.approx(0.75 * 0.75 + 0.25 * 0.5)
-    assert found["Carla"] == pytest.approx(0.75 * 0.375 + 0.25 * 0.4)
+    results = scores(ask(plain(dense_weight=0.25)))
+    assert results["Alba"] == pytest.approx(0.75 * 0.75 + 0.25 * 0.5)
+    assert results["Carla"] == pytest.approx(0.75 * 0.375 + 0.25 * 0.4)
 
 
 @pytest.mark.parametrize("weight", [0.0, 0.5, 1.0])
 def test_evidence_is_in_the_order_of_its_scores(ask: Callable[..., Evidence], weight: float) -> None:
     spec = {**FACTS, "Carla": (at(-0.99), FACTS["Carla"][1])}  # reached, though unlike the question
-    found = [hit.score for hit in ask(plain(dense_weight=weight), spec=spec).passages]
-    assert found == sorted(found, reverse=True)
-    assert len(found) == 6
+    results = [hit.score for hit in ask(plain(dense_weight=weight), spec=spec).passages]
+    assert results == sorted(results, reverse=True)
+    assert len(results) == 6
 
 
 def test_a_question_that_names_nothing_gets_what_is_similar(view_of: ViewOf) -> None:
@@ -271,12 +271,12 @@ def test_the_threshold_is_the_papers_unless_the_embedder_has_its_own(
     view_of: ViewOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     snapshot, embedder = view_of(FACTS, 2), TableEmbedder({QUESTION: at(1.0)}, 2)
-    chosen = plain(activation_threshold=None)
-    assert scores(retriever_of(snapshot, embedder, chosen).retrieve(QUESTION, 1))["Alba"] == pytest.approx(
+    selection = plain(activation_threshold=None)
+    assert scores(retriever_of(snapshot, embedder, selection).retrieve(QUESTION, 1))["Alba"] == pytest.approx(
         (0.8 - PAPER_VALUES.activation_threshold) / (1 - PAPER_VALUES.activation_threshold)
     )
     monkeypatch.setitem(MEASURED_VALUES, "table", EmbedderCalibration(activation_threshold=0.0))
-    assert scores(retriever_of(snapshot, embedder, chosen).retrieve(QUESTION, 1))["Alba"] == pytest.approx(0.8)
+    assert scores(retriever_of(snapshot, embedder, selection).retrieve(QUESTION, 1))["Alba"] == pytest.approx(0.8)
 
 
 # Clues
@@ -406,22 +406,22 @@ def test_lazy_activation_gives_the_evidence_of_a_full_one(
         },
         3,
     )
-    chosen = plain(activation_threshold=0.125, forward_depth=depth, width=width, dense_weight=weight, max_clues=3)
-    lazy = retriever_of(snapshot, embedder, chosen).retrieve(question, 4)
+    selection = plain(activation_threshold=0.125, forward_depth=depth, width=width, dense_weight=weight, max_clues=3)
+    lazy = retriever_of(snapshot, embedder, selection).retrieve(question, 4)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("polyad.retrieval.hypersu.retriever.ClueActivation", FullActivation)
-        assert retriever_of(snapshot, embedder, chosen).retrieve(question, 4) == lazy
+        assert retriever_of(snapshot, embedder, selection).retrieve(question, 4) == lazy
 
 
 def test_what_the_walk_does_not_touch_is_not_computed(view_of: ViewOf, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[ClueActivation] = []
 
-    class Kept(ClueActivation):
+    class RecordedActivation(ClueActivation):
         def __init__(self, snapshot: Snapshot, clues: FloatArray, threshold: float, sharpening: float) -> None:
             super().__init__(snapshot, clues, threshold, sharpening)
             made.append(self)
 
-    monkeypatch.setattr("polyad.retrieval.hypersu.retriever.ClueActivation", Kept)
+    monkeypatch.setattr("polyad.retrieval.hypersu.retriever.ClueActivation", RecordedActivation)
     snapshot = view_of(FACTS, 2)
     retriever_of(
         snapshot, TableEmbedder({QUESTION: at(1.0)}, 2), plain(forward_depth=1, backward_depth=0, anchors=10)

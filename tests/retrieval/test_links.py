@@ -58,7 +58,7 @@ def snapshot(build_small_snapshot: ViewOf) -> Snapshot:
     return build_small_snapshot(spec, Compass())
 
 
-def found(snapshot: Snapshot, weights: dict[str, float]) -> list[float]:
+def count_weights(snapshot: Snapshot, weights: dict[str, float]) -> list[float]:
     """What the best hyperedge of each passage counts, with these entities."""
     rows = snapshot.find_rows("entity", weights)
     entities = np.array([rows[key] for key in weights], dtype=np.int64)
@@ -76,12 +76,14 @@ def found(snapshot: Snapshot, weights: dict[str, float]) -> list[float]:
 
 
 def test_a_hyperedge_counts_by_its_entity_and_by_how_it_resembles_the_remainder(snapshot: Snapshot) -> None:
-    assert found(snapshot, {"isk": 1.0}) == pytest.approx([0.5 * 1, 0.5 * 0.6, 0])
-    assert found(snapshot, {"isk": 1.0, "marr": 0.25}) == pytest.approx([0.5, 0.3, 0.25 * 0.6])
+    assert count_weights(snapshot, {"isk": 1.0}) == pytest.approx([0.5 * 1, 0.5 * 0.6, 0])
+    assert count_weights(snapshot, {"isk": 1.0, "marr": 0.25}) == pytest.approx([0.5, 0.3, 0.25 * 0.6])
 
 
 def test_an_entity_and_the_remainder_apart_from_each_other_do_not_count(snapshot: Snapshot) -> None:
-    assert found(snapshot, {"isk": 1.0})[1] < found(snapshot, {"lode": 1.0})[1], "the north of b is not of Isk"
+    assert count_weights(snapshot, {"isk": 1.0})[1] < count_weights(snapshot, {"lode": 1.0})[1], (
+        "the north of b is not of Isk"
+    )
 
 
 def test_each_anchor_belongs_to_its_entity(snapshot: Snapshot) -> None:
@@ -102,7 +104,7 @@ def test_an_entity_of_too_many_passages_is_not_followed(snapshot: Snapshot, monk
 
 
 def test_without_entities_nothing_is_anchored(snapshot: Snapshot) -> None:
-    assert found(snapshot, {}) == [0, 0, 0]
+    assert count_weights(snapshot, {}) == [0, 0, 0]
 
 
 def test_a_link_to_a_strong_subject_is_shared_by_the_strong_alone(tmp_path: Path) -> None:
@@ -117,7 +119,7 @@ def test_a_link_to_a_strong_subject_is_shared_by_the_strong_alone(tmp_path: Path
     mentions = snapshot.graph.mentions(np.array([snapshot.find_rows("entity", ["isk"])["isk"]]))
     weak = dict(zip(get_document_ids(snapshot, mentions[0]), mentions[2].tolist(), strict=True))["c"]
     passages, owners, shares, sure = find_links(*mentions, 1)
-    found = dict(zip(get_document_ids(snapshot, passages), shares.tolist(), strict=True))
+    results = dict(zip(get_document_ids(snapshot, passages), shares.tolist(), strict=True))
     assert owners.tolist() == [0, 0, 0]
     assert dict(zip(get_document_ids(snapshot, passages), sure.tolist(), strict=True)) == {
         "a": True,
@@ -125,4 +127,4 @@ def test_a_link_to_a_strong_subject_is_shared_by_the_strong_alone(tmp_path: Path
         "c": False,
     }
     assert 0 < weak < 1
-    assert found == pytest.approx({"a": 1 / sqrt(2), "b": 1 / sqrt(2), "c": weak / sqrt(3)})
+    assert results == pytest.approx({"a": 1 / sqrt(2), "b": 1 / sqrt(2), "c": weak / sqrt(3)})

@@ -78,9 +78,9 @@ def test_schemas_are_strict_as_endpoints_demand() -> None:
     judge = judge_of(model)
     judge.score_hyperedges([offer("a", "b")])
     judge.is_sufficient("Texts:\n1. a")
-    found = [schema for prompt in model.prompts for schema in objects_in(prompt.json_schema)]
-    assert len(found) == 3
-    for schema in found:
+    results = [schema for prompt in model.prompts for schema in objects_in(prompt.json_schema)]
+    assert len(results) == 3
+    for schema in results:
         properties = schema["properties"]
         assert isinstance(properties, Mapping)
         assert (schema["additionalProperties"], schema["required"]) == (False, list(properties))

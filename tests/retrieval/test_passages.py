@@ -50,8 +50,8 @@ def test_dense_passages_are_ranked_by_cosine_and_ties_by_id(tmp_path: Path) -> N
     texts = {"c": "same", "a": "other", "b": "same", "d": "no"}
     with Engine.open(tmp_path, embedder=ByLetter()) as engine:
         engine.index_documents([Document(id, "", text) for id, text in texts.items()])
-        found = engine.search("same?", 3, retriever="dense", merge=False).passages
-    assert [(hit.passage.document_id, hit.score) for hit in found] == [("b", 1.0), ("c", 1.0), ("a", 0.0)]
+        passages = engine.search("same?", 3, retriever="dense", merge=False).passages
+    assert [(hit.passage.document_id, hit.score) for hit in passages] == [("b", 1.0), ("c", 1.0), ("a", 0.0)]
 
 
 def test_lexical_passages_share_a_word_and_ties_go_by_id(engine: Engine) -> None:
@@ -71,8 +71,8 @@ def test_a_view_goes_on_showing_its_moment(engine: Engine) -> None:
     engine.index_documents([Document(f"better {number}", "Alba Lima", f"Alba, Lima {number}.") for number in range(5)])
     assert retriever.retrieve(query, held) == before
     assert {hit.passage.document_id for hit in before.passages} == {"alba", "carla", "lima"}
-    found = engine.search("Alba Lima", 5, retriever="bm25").passages
-    assert [hit.passage.document_id for hit in found] == [f"better {number}" for number in range(5)]
+    passages = engine.search("Alba Lima", 5, retriever="bm25").passages
+    assert [hit.passage.document_id for hit in passages] == [f"better {number}" for number in range(5)]
 
 
 def test_no_retriever_finds_nothing(engine: Engine) -> None:
@@ -100,9 +100,9 @@ def test_an_index_that_was_emptied_gives_empty_evidence(engine: Engine, name: st
 @pytest.mark.parametrize("name", sorted({*OFFLINE} - {"none", "bm25"}))
 def test_k_beyond_the_corpus_gives_each_passage_once(engine: Engine, name: str) -> None:
     engine.index_documents(DOCUMENTS)
-    found = engine.search(QUESTION, 1000, retriever=name).passages
-    assert sorted(hit.passage.document_id for hit in found) == ["alba", "carla", "lima"]
-    assert [hit.score for hit in found] == sorted((hit.score for hit in found), reverse=True)
+    passages = engine.search(QUESTION, 1000, retriever=name).passages
+    assert sorted(hit.passage.document_id for hit in passages) == ["alba", "carla", "lima"]
+    assert [hit.score for hit in passages] == sorted((hit.score for hit in passages), reverse=True)
 
 
 @pytest.mark.parametrize("name", OFFLINE)
@@ -116,8 +116,8 @@ def test_fewer_are_a_prefix_of_more(engine: Engine, name: str) -> None:
 @pytest.mark.parametrize("name", sorted({*OFFLINE} - {"none"}))
 def test_equal_passages_are_ranked_by_id(engine: Engine, name: str) -> None:
     engine.index_documents([Document(id, "", "Carla Diaz left Lima.") for id in ("c", "a", "e", "b", "d")])
-    found = engine.search("Who left Lima?", 3, retriever=name, merge=False).passages
-    assert [hit.passage.document_id for hit in found] == ["a", "b", "c"]
+    passages = engine.search("Who left Lima?", 3, retriever=name, merge=False).passages
+    assert [hit.passage.document_id for hit in passages] == ["a", "b", "c"]
 
 
 @pytest.mark.parametrize("name", OFFLINE)
@@ -130,8 +130,8 @@ def test_no_question_is_too_strange(engine: Engine, name: str, question: str) ->
 @pytest.mark.parametrize("name", OFFLINE)
 def test_passages_without_entities_are_found_too(engine: Engine, name: str) -> None:
     engine.index_documents([Document("a", "", "it was so, and then it was not"), Document("b", "", "yes")])
-    found = [hit.passage.document_id for hit in engine.search("and then?", 1, retriever=name).passages]
-    assert found == ([] if name == "none" else ["a"])
+    results = [hit.passage.document_id for hit in engine.search("and then?", 1, retriever=name).passages]
+    assert results == ([] if name == "none" else ["a"])
 
 
 class NotToBeUsed:

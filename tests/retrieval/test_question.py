@@ -52,10 +52,10 @@ def linked(snapshot: Snapshot, question: LinkedQuestion) -> dict[str, str]:
 
 
 def test_names_are_linked_in_the_order_they_appear_and_taken_out(link: Link, snapshot: Snapshot) -> None:
-    found = link("Who met Carla Diaz in Lima before Alba?")
-    assert list(linked(snapshot, found)) == ["carla diaz", "lima", "alba"]
-    assert found.remainder == "Who met in before ?"
-    assert found.text == "Who met Carla Diaz in Lima before Alba?"
+    linked_question = link("Who met Carla Diaz in Lima before Alba?")
+    assert list(linked(snapshot, linked_question)) == ["carla diaz", "lima", "alba"]
+    assert linked_question.remainder == "Who met in before ?"
+    assert linked_question.text == "Who met Carla Diaz in Lima before Alba?"
 
 
 def test_the_longest_name_is_linked_and_not_a_part_of_it(link: Link, snapshot: Snapshot) -> None:
@@ -69,9 +69,9 @@ def test_names_without_capitals_are_linked(link: Link, snapshot: Snapshot) -> No
 
 def test_a_single_word_without_a_capital_is_a_name_only_where_there_is_no_other(link: Link, snapshot: Snapshot) -> None:
     assert list(linked(snapshot, link("where is lima?"))) == ["lima"]
-    found = link("Who met Carla Diaz in lima?")
-    assert list(linked(snapshot, found)) == ["carla diaz"]
-    assert found.remainder == "Who met in lima?"
+    linked_question = link("Who met Carla Diaz in lima?")
+    assert list(linked(snapshot, linked_question)) == ["carla diaz"]
+    assert linked_question.remainder == "Who met in lima?"
 
 
 def test_a_word_of_everyday_english_is_no_name(link: Link, snapshot: Snapshot) -> None:
@@ -79,9 +79,9 @@ def test_a_word_of_everyday_english_is_no_name(link: Link, snapshot: Snapshot) -
 
 
 def test_an_entity_named_twice_is_one_and_taken_out_both_times(link: Link, snapshot: Snapshot) -> None:
-    found = link("Is Lima larger than the old town of Lima?")
-    assert linked(snapshot, found) == {"lima": "Lima"}
-    assert found.remainder == "Is larger than the old town of ?"
+    linked_question = link("Is Lima larger than the old town of Lima?")
+    assert linked(snapshot, linked_question) == {"lima": "Lima"}
+    assert linked_question.remainder == "Is larger than the old town of ?"
 
 
 def test_a_question_of_names_alone_is_its_own_remainder(link: Link) -> None:
@@ -92,19 +92,19 @@ def test_a_name_short_for_a_subject_is_linked_to_it(tmp_path: Path) -> None:
     with Engine.open(tmp_path, embedder=HashingEmbedder(8)) as engine:
         engine.index_documents([Document("a", "", "Frank Jeffrey Edson Smart was a painter.")])
     snapshot = SnapshotProvider(SqliteStore.open(tmp_path), 8).get_current()
-    found = QuestionLinker(snapshot, RuleMentionExtractor()).link("Where did Jeffrey Smart live?")
-    assert linked(snapshot, found) == {"frank jeffrey edson smart": "Jeffrey Smart"}
-    assert found.remainder == "Where did live?"
+    linked_question = QuestionLinker(snapshot, RuleMentionExtractor()).link("Where did Jeffrey Smart live?")
+    assert linked(snapshot, linked_question) == {"frank jeffrey edson smart": "Jeffrey Smart"}
+    assert linked_question.remainder == "Where did live?"
 
 
 def test_where_only_found_names_count_nothing_else_is_linked(snapshot: Snapshot, tmp_path: Path) -> None:
-    found = QuestionLinker(snapshot, RuleMentionExtractor(), names="found").link("is carla diaz from Lima?")
-    assert linked(snapshot, found) == {"lima": "Lima"}
+    linked_question = QuestionLinker(snapshot, RuleMentionExtractor(), names="found").link("is carla diaz from Lima?")
+    assert linked(snapshot, linked_question) == {"lima": "Lima"}
     with Engine.open(tmp_path / "lent", embedder=HashingEmbedder(8)) as engine:
         engine.index_documents([Document("a", "", "Frank Jeffrey Edson Smart was a painter.")])
     lent = SnapshotProvider(SqliteStore.open(tmp_path / "lent"), 8).get_current()
-    found = QuestionLinker(lent, RuleMentionExtractor(), names="found").link("Where did Jeffrey Smart live?")
-    assert (found.entities, [mention.name for mention in found.unlinked]) == ({}, ["Jeffrey Smart"])
+    linked_question = QuestionLinker(lent, RuleMentionExtractor(), names="found").link("Where did Jeffrey Smart live?")
+    assert (linked_question.entities, [mention.name for mention in linked_question.unlinked]) == ({}, ["Jeffrey Smart"])
 
 
 def test_of_one_name_the_entity_with_the_label_of_the_mention_is_linked(tmp_path: Path) -> None:
@@ -114,8 +114,10 @@ def test_of_one_name_the_entity_with_the_label_of_the_mention_is_linked(tmp_path
         "segmentation.one_entity": "name-and-label",
         "segmentation.join_subject": False,
     }
-    chosen = change_settings(Settings(), by_label)
-    with Engine.open(tmp_path, embedder=HashingEmbedder(8), mention_extractor=washingtons, settings=chosen) as engine:
+    selection = change_settings(Settings(), by_label)
+    with Engine.open(
+        tmp_path, embedder=HashingEmbedder(8), mention_extractor=washingtons, settings=selection
+    ) as engine:
         engine.index_documents([Document("a", "", "Washington in Washington.")])
         assert {entity.key for entity in engine.catalogue.entities()} == {
             "washington (person)",
@@ -131,29 +133,29 @@ def test_of_one_name_the_entity_with_the_label_of_the_mention_is_linked(tmp_path
 
 
 def test_names_the_index_does_not_know_are_kept_apart(link: Link, snapshot: Snapshot) -> None:
-    found = link("Did Zacharias Quux visit Lima?")
-    assert linked(snapshot, found) == {"lima": "Lima"}
-    assert [mention.name for mention in found.unlinked] == ["Zacharias Quux"]
-    assert "Zacharias Quux" in found.remainder
+    linked_question = link("Did Zacharias Quux visit Lima?")
+    assert linked(snapshot, linked_question) == {"lima": "Lima"}
+    assert [mention.name for mention in linked_question.unlinked] == ["Zacharias Quux"]
+    assert "Zacharias Quux" in linked_question.remainder
 
 
 def test_what_the_extractor_finds_is_linked_by_its_key(snapshot: Snapshot) -> None:
     question = "Who is Carla's C. Diaz of LIMA?"
     extractor = FixedExtractor(Mention("The LIMA", question.index("LIMA"), question.index("LIMA") + 4))
-    found = QuestionLinker(snapshot, extractor).link(question)
-    assert "lima" in linked(snapshot, found)
+    linked_question = QuestionLinker(snapshot, extractor).link(question)
+    assert "lima" in linked(snapshot, linked_question)
 
 
 def test_a_mention_that_stands_nowhere_in_the_question_is_linked_and_takes_nothing_out(snapshot: Snapshot) -> None:
-    found = QuestionLinker(snapshot, FixedExtractor(Mention("Alba", -1, -1))).link("Who directed it?")
-    assert list(linked(snapshot, found)) == ["alba"]
-    assert found.remainder == "Who directed it?"
+    linked_question = QuestionLinker(snapshot, FixedExtractor(Mention("Alba", -1, -1))).link("Who directed it?")
+    assert list(linked(snapshot, linked_question)) == ["alba"]
+    assert linked_question.remainder == "Who directed it?"
 
 
 def test_blank_and_strange_questions_link_nothing(link: Link, snapshot: Snapshot) -> None:
     for question in ("", " ", "?", "\x00", "\ud800", "\u200b"):
-        found = link(question)
-        assert (found.entities, found.remainder) == ({}, question)
+        linked_question = link(question)
+        assert (linked_question.entities, linked_question.remainder) == ({}, question)
 
 
 def test_an_alias_is_embedded_as_the_name_of_its_entity(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ class Fallback:
         return [[Mention("fallback", 0, 3)] for _ in texts]
 
 
-def found(reply: ScriptedOutcome, question: str = QUESTION) -> list[Mention]:
+def extract_names(reply: ScriptedOutcome, question: str = QUESTION) -> list[Mention]:
     """The mentions for a reply; fails when the other extractor is asked."""
     fallback = Fallback()
     (mentions,) = QuestionNames(ScriptedLanguageModel([reply]), fallback).extract([question])
@@ -43,15 +43,15 @@ def spots(mentions: Sequence[Mention]) -> list[tuple[str, int]]:
 
 
 def test_names_are_found_where_they_stand_in_the_order_of_the_question() -> None:
-    mentions = found(listed("Carla Diaz", "Alba", "Rome"))
+    mentions = extract_names(listed("Carla Diaz", "Alba", "Rome"))
     assert spots(mentions) == [("Rome", 22), ("Alba", 32), ("Carla Diaz", 40)]
     assert all(QUESTION[mention.start : mention.end] == mention.name for mention in mentions)
 
 
 def test_a_name_stands_at_the_bounds_of_words_if_it_can() -> None:
-    assert spots(found(listed("Rome"))) == [("Rome", 22)], "not in Romeo"
-    assert spots(found(listed("Rom"))) == [("Rom", 13)]
-    assert spots(found(listed("东京"), "东京的塔?")) == [("东京", 0)]
+    assert spots(extract_names(listed("Rome"))) == [("Rome", 22)], "not in Romeo"
+    assert spots(extract_names(listed("Rom"))) == [("Rom", 13)]
+    assert spots(extract_names(listed("东京"), "东京的塔?")) == [("东京", 0)]
 
 
 @pytest.mark.parametrize(
@@ -64,21 +64,21 @@ def test_a_name_stands_at_the_bounds_of_words_if_it_can() -> None:
     ],
 )
 def test_names_are_spelt_as_in_the_question(name: str, question: str, written: str) -> None:
-    (mention,) = found(listed(name), question)
+    (mention,) = extract_names(listed(name), question)
     assert (mention.name, question[mention.start : mention.end]) == (written, written)
 
 
 @pytest.mark.parametrize("name", ["Karla Diaz", "Straße"])
 def test_a_name_that_is_not_in_the_question_has_no_place(name: str) -> None:
-    assert found(listed(name, "Alba"), "Where does Alba meet STRASSE?") == [
+    assert extract_names(listed(name, "Alba"), "Where does Alba meet STRASSE?") == [
         Mention(name, -1, -1),
         Mention("Alba", 11, 15),
     ]
 
 
 def test_names_count_once_and_not_too_many_of_them() -> None:
-    assert spots(found(listed("Alba", " Alba ", "Alba"))) == [("Alba", 32)]
-    assert len(found(listed(*(f"name {number}" for number in range(99))))) == MAX_NAMES
+    assert spots(extract_names(listed("Alba", " Alba ", "Alba"))) == [("Alba", 32)]
+    assert len(extract_names(listed(*(f"name {number}" for number in range(99))))) == MAX_NAMES
 
 
 @pytest.mark.parametrize(
@@ -91,11 +91,11 @@ def test_names_count_once_and_not_too_many_of_them() -> None:
     ],
 )
 def test_replies_may_be_untidy(reply: str) -> None:
-    assert spots(found(reply)) == [("Alba", 32)]
+    assert spots(extract_names(reply)) == [("Alba", 32)]
 
 
 def test_a_question_that_names_nothing_has_no_names() -> None:
-    assert found(listed()) == []
+    assert extract_names(listed()) == []
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,11 @@ def test_without_a_usable_reply_the_other_extractor_is_asked(reply: ScriptedOutc
 def test_each_question_is_one_request_that_asks_for_names() -> None:
     model, fallback = ScriptedLanguageModel([listed("Alba"), "no", listed("Rome")]), Fallback()
     mentions = QuestionNames(model, fallback).extract(["Alba?", "Lima?", "Rome?"])
-    assert [[mention.name for mention in own] for own in mentions] == [["Alba"], ["fallback"], ["Rome"]]
+    assert [[mention.name for mention in other_mention] for other_mention in mentions] == [
+        ["Alba"],
+        ["fallback"],
+        ["Rome"],
+    ]
     assert [prompt.user for prompt in model.prompts] == ["Alba?", "Lima?", "Rome?"]
     assert fallback.texts == ["Lima?"]
     (instructions,) = {prompt.system for prompt in model.prompts}

@@ -33,9 +33,9 @@ def retrieve(k: int) -> Evidence:
 
 def test_all_passages_are_read_and_put_in_order() -> None:
     judge = ByLength()
-    found = rerank(retrieve(50), judge).passages
-    assert [hit.passage.id for hit in found[:2]] == ["d49#0000", "d48#0000"]
-    assert (found[0].score, found[0].reason) == (-51.0, "placed here by the reranker; found")
+    passages = rerank(retrieve(50), judge).passages
+    assert [hit.passage.id for hit in passages[:2]] == ["d49#0000", "d48#0000"]
+    assert (passages[0].score, passages[0].reason) == (-51.0, "placed here by the reranker; found")
     assert (len(judge.read), judge.read[1]) == (50, "T1\n" + "x" * 99)
 
 

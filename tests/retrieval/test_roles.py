@@ -36,8 +36,8 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
     store.close()
 
 
-def found(store: SqliteStore, bound: Mapping[str, str | Sequence[str]], *wanted: str) -> list[str]:
-    return [binding.hyperedge_id[:2] for binding in answer_roles(store, bound, wanted)]
+def find_ids(store: SqliteStore, bound: Mapping[str, str | Sequence[str]], *expected: str) -> list[str]:
+    return [binding.hyperedge_id[:2] for binding in answer_roles(store, bound, expected)]
 
 
 def test_the_missing_role_is_read_from_the_fact_that_has_all_bound_ones(store: SqliteStore) -> None:
@@ -54,20 +54,20 @@ def test_every_role_of_the_index_is_known(store: SqliteStore) -> None:
 
 
 def test_an_entity_counts_only_in_its_bound_role(store: SqliteStore) -> None:
-    assert found(store, {"giver": "Alice"}) == ["g1", "g2"]
-    assert found(store, {"recipient": "Alice"}) == ["g3"]
-    assert found(store, {"gift": "Alice"}) == []
+    assert find_ids(store, {"giver": "Alice"}) == ["g1", "g2"]
+    assert find_ids(store, {"recipient": "Alice"}) == ["g3"]
+    assert find_ids(store, {"gift": "Alice"}) == []
 
 
 def test_entities_that_meet_only_in_different_facts_are_not_joined(store: SqliteStore) -> None:
-    assert found(store, {"recipient": "Bob", "gift": "Pen"}) == []
+    assert find_ids(store, {"recipient": "Bob", "gift": "Pen"}) == []
 
 
 def test_what_was_given_is_matched_as_it_was_given_and_by_no_other_spelling(store: SqliteStore) -> None:
     (binding,) = answer_roles(store, {"giver": "Bob", "gift": " The  Pen"})
     assert binding.roles == {"gift": ("The Pen",), "giver": ("Bob",), "recipient": ("Alice",)}
-    assert found(store, {"giver": "BOB"}) == []
-    assert found(store, {"gift": "Pen"}) == ["g2"]
+    assert find_ids(store, {"giver": "BOB"}) == []
+    assert find_ids(store, {"gift": "Pen"}) == ["g2"]
 
 
 def test_without_wanted_roles_the_whole_fact_is_given_with_roles_sorted(store: SqliteStore) -> None:
@@ -80,22 +80,22 @@ def test_without_wanted_roles_the_whole_fact_is_given_with_roles_sorted(store: S
 
 
 def test_a_fact_that_lacks_a_wanted_role_is_left_out(store: SqliteStore) -> None:
-    assert found(store, {"giver": "ALICE"}, "year") == ["g4"]
-    assert found(store, {"giver": "Alice"}, "gift", "year") == []
+    assert find_ids(store, {"giver": "ALICE"}, "year") == ["g4"]
+    assert find_ids(store, {"giver": "Alice"}, "gift", "year") == []
 
 
 def test_an_unknown_entity_is_in_no_fact(store: SqliteStore) -> None:
-    assert found(store, {"giver": "Zora"}) == []
-    assert found(store, {"giver": "Alice", "recipient": "Zora"}) == []
+    assert find_ids(store, {"giver": "Zora"}) == []
+    assert find_ids(store, {"giver": "Alice", "recipient": "Zora"}) == []
 
 
 def test_one_entity_may_be_bound_to_two_roles(store: SqliteStore) -> None:
-    assert found(store, {"giver": "Alice", "recipient": "Alice"}) == []
+    assert find_ids(store, {"giver": "Alice", "recipient": "Alice"}) == []
 
 
 def test_several_entities_may_be_bound_to_one_role(store: SqliteStore) -> None:
-    assert found(store, {"giver": ["Dora", "ALICE"]}) == ["g4"]
-    assert found(store, {"giver": ["Dora", "Bob"]}) == []
+    assert find_ids(store, {"giver": ["Dora", "ALICE"]}) == ["g4"]
+    assert find_ids(store, {"giver": ["Dora", "Bob"]}) == []
 
 
 def test_the_roles_that_an_entity_takes(store: SqliteStore) -> None:
@@ -142,7 +142,7 @@ def doses(tmp_path: Path) -> Iterator[SqliteStore]:
 
 
 @pytest.mark.parametrize(
-    ("asked", "ids"),
+    ("questions", "ids"),
     [
         (["drug=AB-"], ["d1"]),
         (["drug=AB"], ["d2"]),
@@ -178,8 +178,8 @@ def doses(tmp_path: Path) -> Iterator[SqliteStore]:
         (["ok!=true"], ["d4", "d6"]),
     ],
 )
-def test_values_are_found_exactly_and_by_their_order(doses: SqliteStore, asked: list[str], ids: list[str]) -> None:
-    assert [binding.hyperedge_id[:2] for binding in answer_roles(doses, asked)] == ids
+def test_values_are_found_exactly_and_by_their_order(doses: SqliteStore, questions: list[str], ids: list[str]) -> None:
+    assert [binding.hyperedge_id[:2] for binding in answer_roles(doses, questions)] == ids
 
 
 def test_facts_are_asked_for_by_their_relation_with_a_limit(doses: SqliteStore) -> None:
@@ -207,7 +207,7 @@ AMOUNTS = {
 
 
 @pytest.mark.parametrize(
-    ("asked", "ids"),
+    ("questions", "ids"),
     [
         (["dose>=1 g"], "abgij"),
         (["dose>1 g"], "bgj"),
@@ -234,7 +234,7 @@ AMOUNTS = {
     ],
 )
 def test_numbers_are_compared_across_decimal_prefixes_and_across_nothing_else(
-    tmp_path: Path, asked: list[str], ids: str
+    tmp_path: Path, questions: list[str], ids: str
 ) -> None:
     store = SqliteStore.open(tmp_path / "amounts", Manifest("hashing:16", 16, "none"))
     documents = [
@@ -242,13 +242,13 @@ def test_numbers_are_compared_across_decimal_prefixes_and_across_nothing_else(
         for id, (value, unit) in AMOUNTS.items()
     ]
     Indexer(store, HashingEmbedder(16), SentenceSplitter(SplitSettings()), TupleBuilder()).index(documents, silent)
-    assert "".join(binding.hyperedge_id[0] for binding in answer_roles(store, asked)) == ids
+    assert "".join(binding.hyperedge_id[0] for binding in answer_roles(store, questions)) == ids
     assert count_units(store, "dose") == {"": 1, "IU": 1, "g": 2, "kg": 2, "mg": 3, "mg/kg": 1, "\u03bcg": 1}
     assert count_units(store, "nothing") == {}
     store.close()
 
 
-@pytest.mark.parametrize("asked", ["dose", "=5", "dose=", "dose>", "drug>Georgia"])
-def test_a_condition_that_asks_nothing_is_an_error(doses: SqliteStore, asked: str) -> None:
+@pytest.mark.parametrize("question", ["dose", "=5", "dose=", "dose>", "drug>Georgia"])
+def test_a_condition_that_asks_nothing_is_an_error(doses: SqliteStore, question: str) -> None:
     with pytest.raises(ConfigurationError, match="expected"):
-        answer_roles(doses, [asked])
+        answer_roles(doses, [question])

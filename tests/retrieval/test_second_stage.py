@@ -71,20 +71,22 @@ def compute_slowly(inputs: SignalInputs, snapshot: Snapshot, rows: list[int], ra
         for each, p in zip(rows, snapshot.get(Passage, rows), strict=True)
     }
     shared = get_entities(snapshot, row) & get_entities(snapshot, rows[0]) if rank else set()
-    own = get_subjects(snapshot, row)
-    title = set(extract_query_terms(" ".join(snapshot.ids("entity", [e for e in own if own[e] == max(own.values())]))))
+    items = get_subjects(snapshot, row)
+    title = set(
+        extract_query_terms(" ".join(snapshot.ids("entity", [e for e in items if items[e] == max(items.values())])))
+    )
     near = set[str]().union(*(texts[other] for other in others[:3]))
     terms = inputs.terms
     contained = {each: terms.find_contained_terms(np.array([each]))[0] for each in rows}
-    known = np.any([contained[other] for other in others[:3]], axis=0)
+    name = np.any([contained[other] for other in others[:3]], axis=0)
     return {
         "shares an entity with the best passage": max((get_rarity(snapshot, entity) for entity in shared), default=0),
         "mentions a subject of the best three": any(
             set(get_subjects(snapshot, other)) & get_entities(snapshot, row) for other in rows[:3] if other != row
         ),
-        "terms of the question that the best three lack": float(terms.weights[contained[row] & ~known].sum()),
+        "terms of the question that the best three lack": float(terms.weights[contained[row] & ~name].sum()),
         "share of its title in the question or the best three": len(title & (question | near)) / max(1, len(title)),
-        "has a subject of the best three": any(set(own) & set(get_subjects(snapshot, other)) for other in others[:3]),
+        "has a subject of the best three": any(set(items) & set(get_subjects(snapshot, other)) for other in others[:3]),
     }
 
 
@@ -160,21 +162,21 @@ def test_subjects_name_the_passage_of_each(snapshot: Snapshot) -> None:
 
 
 def test_training_finds_the_feature_that_tells_evidence(small_engine: Engine) -> None:
-    (found,) = extract_signals(small_engine, [QUESTION])
-    holds = np.array([[document == "moreau"] for document in found.documents])
-    example = TrainingExample(found.signals, holds, 1.0, found.documents, QUESTION)
+    (candidates,) = extract_signals(small_engine, [QUESTION])
+    holds = np.array([[document == "moreau"] for document in candidates.documents])
+    example = TrainingExample(candidates.signals, holds, 1.0, candidates.documents, QUESTION)
     bundled = LinearScorer.from_settings("", rewriting=False)
     (compared,) = build_second_stage_examples(small_engine, [example], bundled)
-    assert compared.signals.shape == (len(found.documents), 1 + len(FEATURES))
+    assert compared.signals.shape == (len(candidates.documents), 1 + len(FEATURES))
     assert [d for d, (gold,) in zip(compared.documents, compared.holds, strict=True) if gold] == ["moreau"]
     assert compared.signals[:, 0].tolist() == sorted(compared.signals[:, 0], reverse=True)
     random = np.random.default_rng(0)
-    told = [
+    training_examples = [
         replace(compared, signals=random.random(compared.signals.shape, dtype=np.float32)) for _ in range(MIN_QUESTIONS)
     ]
-    for each in told:
+    for each in training_examples:
         each.signals[:, [0, 1 + FEATURES.index("terms of the question")]] = np.where(each.holds, [0.8, 1], [0.6, 0])
-    weights = train_second_stage([told])
+    weights = train_second_stage([training_examples])
     assert max(weights, key=weights.__getitem__) == "terms of the question"
-    assert weights == train_second_stage([told])
-    assert train_second_stage([told[1:]]) == {}, "too few questions"
+    assert weights == train_second_stage([training_examples])
+    assert train_second_stage([training_examples[1:]]) == {}, "too few questions"

@@ -18,8 +18,8 @@ def snapshot(small_engine: Engine) -> Snapshot:
 def test_a_misspelt_name_is_linked_through_the_word_it_shares(
     snapshot: Snapshot, embedder: SentenceTransformerEmbedder
 ) -> None:
-    found = SimilarNames(snapshot, embedder, 0.6).find_nearest(["inez moreau"])
-    assert {key: snapshot.ids("entity", [row])[0] for key, row in found.items()} == {"inez moreau": "ines moreau"}
+    results = SimilarNames(snapshot, embedder, 0.6).find_nearest(["inez moreau"])
+    assert {key: snapshot.ids("entity", [row])[0] for key, row in results.items()} == {"inez moreau": "ines moreau"}
 
 
 @pytest.mark.parametrize(("key", "threshold"), [("inez moreau", 0.999), ("nothing alike", 0.1)])

@@ -52,8 +52,8 @@ def rows(snapshot: Snapshot, *documents: str) -> IntArray:
 
 def by_document(snapshot: Snapshot, passages: IntArray, values: FloatArray) -> dict[str, float]:
     """What is above 0."""
-    found = zip(passages.tolist(), values.tolist(), strict=True)
-    return {get_document_ids(snapshot, [row])[0]: value for row, value in found if value > 0}
+    results = zip(passages.tolist(), values.tolist(), strict=True)
+    return {get_document_ids(snapshot, [row])[0]: value for row, value in results if value > 0}
 
 
 def mentions(snapshot: Snapshot, *followed: tuple[str, str, float]) -> FollowedMentions:
@@ -70,14 +70,14 @@ def mentions(snapshot: Snapshot, *followed: tuple[str, str, float]) -> FollowedM
 
 def test_a_passage_covers_the_share_of_the_question_that_its_words_are_of_by_their_rarity(snapshot: Snapshot) -> None:
     every = np.arange(6)
-    found = by_document(snapshot, every, covered(build_coverage(QUESTION, snapshot, np.arange(6)), every))
-    assert found == pytest.approx({"moreau": BRONZE + VILLAGE, "aldby": VILLAGE})
+    results = by_document(snapshot, every, covered(build_coverage(QUESTION, snapshot, np.arange(6)), every))
+    assert results == pytest.approx({"moreau": BRONZE + VILLAGE, "aldby": VILLAGE})
 
 
 def test_a_passage_with_all_words_in_any_form_covers_the_question(snapshot: Snapshot) -> None:
     every = np.arange(6)
-    found = by_document(snapshot, every, covered(build_coverage("the villages of walnut?", snapshot, every), every))
-    assert found["aldby"] == pytest.approx(1)
+    results = by_document(snapshot, every, covered(build_coverage("the villages of walnut?", snapshot, every), every))
+    assert results["aldby"] == pytest.approx(1)
 
 
 def test_a_passage_contains_the_words_of_any_name_of_an_entity_that_it_mentions(snapshot: Snapshot) -> None:
@@ -113,8 +113,8 @@ def test_of_several_sources_the_one_that_brings_the_most_counts(snapshot: Snapsh
     every = np.arange(6)
     words = build_coverage(QUESTION, snapshot, every)
     both = mentions(snapshot, ("ines moreau", "bell", 0.25), ("aldby", "aldby", 1.0))
-    found = by_document(snapshot, every, gain(words, every, both))
-    assert found == pytest.approx({"moreau": max(0.25 * (BRONZE + VILLAGE), BRONZE)})
+    results = by_document(snapshot, every, gain(words, every, both))
+    assert results == pytest.approx({"moreau": max(0.25 * (BRONZE + VILLAGE), BRONZE)})
 
 
 def test_only_the_passages_asked_for_gain_each_in_its_place(snapshot: Snapshot) -> None:

@@ -44,17 +44,17 @@ def test_a_recipe_counts_the_numbers_a_scorer_reads() -> None:
 def test_multiplying_beforehand_gives_the_plain_forward_pass(count: int) -> None:
     scorer = TripleScorer.create_untrained(RECIPE, seed=3)
     entities, edges, question = vectors(1, 20, 8), vectors(2, 10, 8), vectors(3, 8)
-    found, extras = triples(count, 20, 10), vectors(4, count, RECIPE.extra_count)
+    actual, extras = triples(count, 20, 10), vectors(4, count, RECIPE.extra_count)
     features = np.hstack(
         [
             np.repeat(question[None], count, axis=0),
-            entities[found.heads],
-            edges[found.edges],
-            entities[found.tails],
+            entities[actual.heads],
+            edges[actual.edges],
+            entities[actual.tails],
             extras,
         ]
     )
-    projected = PrecomputedScorer(scorer, entities, edges, entities).predict(question, found, extras)
+    projected = PrecomputedScorer(scorer, entities, edges, entities).predict(question, actual, extras)
     np.testing.assert_allclose(projected, scorer.predict(features), atol=1e-5)
     assert projected.dtype == np.float32
 
@@ -222,9 +222,9 @@ def test_weights_for_other_signals_are_refused_naming_both(signals: tuple[str, .
 @pytest.mark.parametrize("has_signals", [True, False])
 def test_weights_of_the_other_variant_are_refused_naming_the_setting(has_signals: bool) -> None:
     with_signals, without = RECIPE.signals, ()
-    wanted, other = (with_signals, without) if has_signals else (without, with_signals)
-    recipe = replace(RECIPE, signals=wanted)
-    recipe.require_match("table", 8, wanted)
+    expected, other = (with_signals, without) if has_signals else (without, with_signals)
+    recipe = replace(RECIPE, signals=expected)
+    recipe.require_match("table", 8, expected)
     with pytest.raises(ConfigurationError, match=f"set signals = {str(has_signals).lower()} in the section"):
         recipe.require_match("table", 8, other)
 

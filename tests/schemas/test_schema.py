@@ -78,8 +78,8 @@ def test_what_is_made_fits_the_schema(engine: Engine) -> None:
 
 
 def test_facts_given_as_data_fit_the_schema(engine: Engine) -> None:
-    given = (Argument("author", "Q42", names=("Douglas Adams",)), Argument("weight", "5", "number", "kg"))
-    engine.index_documents([Document("d", "", "A fact.", arguments=given, relation="wrote")], method="tuples")
+    arguments = (Argument("author", "Q42", names=("Douglas Adams",)), Argument("weight", "5", "number", "kg"))
+    engine.index_documents([Document("d", "", "A fact.", arguments=arguments, relation="wrote")], method="tuples")
     (edge,) = engine.catalogue.hyperedges()
     fits("facts", {"facts": [hyperedge_json(engine.catalogue, edge)]})
     fits("show hyperedge", look_up(engine.catalogue, Kind.HYPEREDGE, edge.id))

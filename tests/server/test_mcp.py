@@ -99,10 +99,10 @@ def test_search_and_fetch_keep_the_contract(tmp_path: Path) -> None:
                 assert list(tools[name].input_schema["properties"]) == [argument]
                 assert tools[name].input_schema["properties"][argument]["type"] == "string"
             assert all(tool.description and len(tool.description) > 50 for tool in tools.values())
-            found = await call(client, "search", query="Who cast the bell of Tarn?")
-            assert set(found) == {"results"}
-            assert all(set(result) == {"id", "title", "url"} for result in found["results"])
-            first = found["results"][0]
+            results = await call(client, "search", query="Who cast the bell of Tarn?")
+            assert set(results) == {"results"}
+            assert all(set(result) == {"id", "title", "url"} for result in results["results"])
+            first = results["results"][0]
             fetched = await call(client, "fetch", id=first["id"])
             assert set(fetched) == {"id", "title", "text", "url", "metadata"}
             assert fetched["text"].startswith("The bell of Tarn")
@@ -116,13 +116,13 @@ def test_evidence_entities_and_documents(tmp_path: Path) -> None:
 
     async def test() -> None:
         async with connect(index) as client:
-            found = await call(client, "find_evidence", question="Who cast the bell of Tarn?", k=1)
-            [hit] = found["evidence"]
+            actual = await call(client, "find_evidence", question="Who cast the bell of Tarn?", k=1)
+            [hit] = actual["evidence"]
             assert (hit["document_id"], hit["place"]) == ("bell.md", "Bell of Tarn")
             assert "Ines Moreau" in hit["excerpt"]
             where = 'id = "tower.md"'
-            found = await call(client, "find_evidence", question="Who cast the bell?", where=where)
-            assert [hit["document_id"] for hit in found["evidence"]] == ["tower.md"]
+            actual = await call(client, "find_evidence", question="Who cast the bell?", where=where)
+            assert [hit["document_id"] for hit in actual["evidence"]] == ["tower.md"]
             entity = await call(client, "describe_entity", name="Ines Moreau")
             assert entity["fact_count"] == len(entity["facts"])
             listed = await call(client, "list_documents", like="o")
@@ -276,9 +276,9 @@ def test_over_stdio(tmp_path: Path) -> None:
 
     async def test() -> None:
         async with Client(stdio_client(command)) as client:
-            found = await call(client, "search", query="Who cast the bell of Tarn?")
-            assert found["results"][0]["id"] == "bell.md#0000"
-            assert found["results"][0]["url"] == "polyad:bell.md#0000"
+            actual = await call(client, "search", query="Who cast the bell of Tarn?")
+            assert actual["results"][0]["id"] == "bell.md#0000"
+            assert actual["results"][0]["url"] == "polyad:bell.md#0000"
 
     run(test)
 
@@ -323,8 +323,10 @@ def test_a_missing_index_ends_the_command_without_output(tmp_path: Path) -> None
 def test_over_http(server: RunningServer, mode: str) -> None:
     async def test() -> None:
         async with connect_http(server, mode=mode) as client:
-            found = await call(client, "search", query="Who cast the bell of Tarn?")
-            assert found["results"][0]["url"] == f"{server.url}/#/passage?workspace=kb&id=bell.md%230000&start=0&end=75"
+            actual = await call(client, "search", query="Who cast the bell of Tarn?")
+            assert (
+                actual["results"][0]["url"] == f"{server.url}/#/passage?workspace=kb&id=bell.md%230000&start=0&end=75"
+            )
 
     run(test)
     response = server.client.post("/mcp", json={}, headers={"Host": "evil.example"})

@@ -27,7 +27,7 @@ COMING = st.lists(
 )
 """In each step: number of new neighbours, pairs of row and new neighbour with weights, and deleted neighbours."""
 
-ASKED = st.lists(st.integers(0, ROWS + 1), max_size=6)
+REQUESTED_ROWS = st.lists(st.integers(0, ROWS + 1), max_size=6)
 
 
 def integers(*numbers: int) -> IntArray:
@@ -39,33 +39,33 @@ def columns(triples: list[tuple[int, int, float]]) -> tuple[IntArray, IntArray, 
     return integers(*rows), integers(*neighbours), np.array(weights, dtype=np.float32)
 
 
-def gathered(adjacency: GrowingAdjacency | PrunedAdjacency, asked: list[int]) -> list[list[tuple[int, float]]]:
-    neighbours, owners, weights = adjacency.get_neighbours(integers(*asked))
+def gathered(adjacency: GrowingAdjacency | PrunedAdjacency, requested: list[int]) -> list[list[tuple[int, float]]]:
+    neighbours, owners, weights = adjacency.get_neighbours(integers(*requested))
     assert (np.diff(owners) >= 0).all()
-    assert adjacency.degrees(integers(*asked)).tolist() == np.bincount(owners, minlength=len(asked)).tolist()
+    assert adjacency.degrees(integers(*requested)).tolist() == np.bincount(owners, minlength=len(requested)).tolist()
     return [
         list(zip(neighbours[owners == place].tolist(), weights[owners == place].tolist(), strict=True))
-        for place in range(len(asked))
+        for place in range(len(requested))
     ]
 
 
-def expected(pairs: Pairs, asked: list[int]) -> list[list[tuple[int, float]]]:
+def expected(pairs: Pairs, requested: list[int]) -> list[list[tuple[int, float]]]:
     of_row = defaultdict(list)
     for (row, neighbour), weight in sorted(pairs.items()):
         of_row[row].append((neighbour, weight))
-    return [of_row[row] for row in asked]
+    return [of_row[row] for row in requested]
 
 
-@given(steps=COMING, asked=ASKED, laid_down=st.integers(0, 12))
+@given(steps=COMING, requested=REQUESTED_ROWS, laid_down=st.integers(0, 12))
 def test_a_row_has_its_added_neighbours_without_deleted_ones(
-    steps: list[tuple[int, list[tuple[int, int, float]], set[int]]], asked: list[int], laid_down: int
+    steps: list[tuple[int, list[tuple[int, int, float]], set[int]]], requested: list[int], laid_down: int
 ) -> None:
     growing, pruned = GrowingAdjacency.empty(), PrunedAdjacency.empty()
     came: Pairs = {}
     there: Pairs = {}
     count, all_gone = 0, set[int]()
     for number, (more, triples, going) in enumerate(steps):
-        earlier = growing, pruned, gathered(growing, asked), gathered(pruned, asked)
+        earlier = growing, pruned, gathered(growing, requested), gathered(pruned, requested)
         new = [(row, count + place % more, weight) for row, place, weight in triples]
         count += more
         growing = growing.append(*columns(new))
@@ -73,21 +73,21 @@ def test_a_row_has_its_added_neighbours_without_deleted_ones(
         for row, neighbour, weight in new:
             for pairs in (came, there):
                 pairs[row, neighbour] = max(weight, pairs.get((row, neighbour), 0.0))
-        gone = sorted(neighbour for neighbour in going if neighbour < count and neighbour not in all_gone)
-        lost = [pair for pair in there if pair[1] in gone]
+        removed_rows = sorted(neighbour for neighbour in going if neighbour < count and neighbour not in all_gone)
+        lost = [pair for pair in there if pair[1] in removed_rows]
         deleted = integers(*(row for row, _ in lost)), integers(*(neighbour for _, neighbour in lost))
-        pruned = pruned.advance(pruned.live.advance(integers(*gone), 0), deleted, *columns([]))
-        there = {pair: weight for pair, weight in there.items() if pair[1] not in gone}
-        all_gone |= set(gone)
-        assert gathered(growing, asked) == expected(came, asked)
-        assert gathered(pruned, asked) == expected(there, asked)
-        assert gathered(earlier[0], asked) == earlier[2], "an earlier version has changed"
-        assert gathered(earlier[1], asked) == earlier[3], "an earlier version has changed"
+        pruned = pruned.advance(pruned.live.advance(integers(*removed_rows), 0), deleted, *columns([]))
+        there = {pair: weight for pair, weight in there.items() if pair[1] not in removed_rows}
+        all_gone |= set(removed_rows)
+        assert gathered(growing, requested) == expected(came, requested)
+        assert gathered(pruned, requested) == expected(there, requested)
+        assert gathered(earlier[0], requested) == earlier[2], "an earlier version has changed"
+        assert gathered(earlier[1], requested) == earlier[3], "an earlier version has changed"
         if number == laid_down:
             growing, pruned = growing.compact(), pruned.compact()
             assert not growing.runs
             assert not pruned.pairs.runs
-    assert gathered(growing.compact(), asked) == expected(came, asked)
+    assert gathered(growing.compact(), requested) == expected(came, requested)
 
 
 @given(pairs=st.lists(st.tuples(st.integers(0, ROWS), st.integers(0, 9), st.sampled_from([0.25, 0.5, 1.0]))))
@@ -95,8 +95,8 @@ def test_of_duplicate_pairs_the_highest_weight_counts(pairs: list[tuple[int, int
     highest: Pairs = {}
     for row, neighbour, weight in pairs:
         highest[row, neighbour] = max(weight, highest.get((row, neighbour), 0.0))
-    adjacency, asked = GrowingAdjacency.empty().append(*columns(pairs)), list(range(ROWS + 1))
-    assert gathered(adjacency, asked) == gathered(adjacency.compact(), asked) == expected(highest, asked)
+    adjacency, requested = GrowingAdjacency.empty().append(*columns(pairs)), list(range(ROWS + 1))
+    assert gathered(adjacency, requested) == gathered(adjacency.compact(), requested) == expected(highest, requested)
 
 
 def test_an_adjacency_has_few_runs_after_many_additions() -> None:
@@ -122,13 +122,13 @@ def test_appending_does_not_change_earlier_arrays(steps: list[tuple[list[int], b
 def test_deleting_rows_does_not_change_earlier_live_rows(
     steps: list[tuple[int, set[int], bool]],
 ) -> None:
-    known = [(LiveRows.empty(), list[bool]())]
+    names = [(LiveRows.empty(), list[bool]())]
     for came, going, from_the_last in steps:
-        presence, there = known[-1 if from_the_last else len(known) // 2]
-        gone = [row for row in sorted(going) if row < len(there) and there[row]]
-        left = [is_there and row not in gone for row, is_there in enumerate(there)]
-        known.append((presence.advance(integers(*gone), came), left + came * [True]))
-        for presence, there in known:
+        presence, there = names[-1 if from_the_last else len(names) // 2]
+        deleted = [row for row in sorted(going) if row < len(there) and there[row]]
+        left = [is_there and row not in deleted for row, is_there in enumerate(there)]
+        names.append((presence.advance(integers(*deleted), came), left + came * [True]))
+        for presence, there in names:
             assert presence.mask.tolist() == there
             assert presence.to_rows().tolist() == [row for row, is_there in enumerate(there) if is_there]
             assert presence.are_live(np.arange(len(there))).tolist() == there

@@ -13,8 +13,8 @@ from polyad.snapshot.binary_codes import BinaryCodes, Bits
 
 
 def unit(vectors: npt.NDArray[np.floating]) -> FloatArray:
-    found: FloatArray = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
-    return found
+    values: FloatArray = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+    return values
 
 
 def planes_of(bits: Bits) -> BoolArray:
@@ -36,8 +36,8 @@ def test_the_distance_is_the_number_of_planes_between_two_vectors(dimension: int
     codes, questions = BinaryCodes.from_vectors(drawn), drawn[[3, 77]]
     spans = [slice(10 * part, 10 * part + 10) for part in sorted(parts)]
     places = np.concatenate([np.arange(span.start, span.stop) for span in spans])
-    sides, own = (planes_of(bits) for bits in (codes.bits[:, places], codes.encode(questions)))
-    expected = [(sides != question).sum(axis=1).tolist() for question in own]
+    sides, items = (planes_of(bits) for bits in (codes.bits[:, places], codes.encode(questions)))
+    expected = [(sides != question).sum(axis=1).tolist() for question in items]
     assert codes.compute_distances(spans, questions).tolist() == expected
 
 
@@ -51,13 +51,13 @@ def test_the_nearest_vectors_have_near_codes(shape: str, dimension: int) -> None
         vectors = np.where(vectors > np.quantile(vectors, 0.9), vectors, 0)
         vectors[:, 0] += 0.1
     vectors = unit(vectors)
-    codes, found = BinaryCodes.from_vectors(vectors), 0
+    codes, count = BinaryCodes.from_vectors(vectors), 0
     for question in vectors[:4000:100]:
         nearest = np.argsort(-(vectors @ question))[:10]
-        found += int(
+        count += int(
             np.isin(nearest, np.argsort(codes.compute_distances([slice(0, 4000)], question[None])[0])[:480]).sum()
         )
-    assert found > 0.97 * 400
+    assert count > 0.97 * 400
 
 
 def test_equal_vectors_have_equal_codes() -> None:

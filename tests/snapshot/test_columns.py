@@ -32,9 +32,9 @@ def test_a_column_has_the_values_that_an_array_would_have(
             column = column.append(values(change))
             expected += change
         else:
-            known = {row: value for row, value in sorted(change.items()) if row < len(expected)}
-            column = column.replace(np.array(list(known), dtype=np.int64), values(list(known.values())))
-            for row, value in known.items():
+            names = {row: value for row, value in sorted(change.items()) if row < len(expected)}
+            column = column.replace(np.array(list(names), dtype=np.int64), values(list(names.values())))
+            for row, value in names.items():
                 expected[row] = value
         assert np.array_equal(earlier.to_array(), before), "an earlier version has changed"
         assert len(column) == len(expected)

@@ -265,26 +265,26 @@ def test_reading_a_deleted_entity_raises_stale_snapshot_error(store: SqliteStore
 
 def test_progress_counts_entities(store: SqliteStore) -> None:
     put(store, "a", ada="", bob="")
-    told: list[tuple[int, int | None, str]] = []
+    messages: list[tuple[int, int | None, str]] = []
 
     def tell(done: int, total: int | None, message: str) -> None:
-        told.append((done, total, message))
+        messages.append((done, total, message))
 
     provider_of(store).get_with_entity_vectors(CountingEmbedder(), tell)
     provider_of(store).get_with_entity_vectors(CountingEmbedder(), tell)
-    assert told == [(2, 2, "entities embedded")]
+    assert messages == [(2, 2, "entities embedded")]
 
 
 def test_entity_vectors_do_not_depend_on_batches(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
     put(store, "a", **{f"name{number:02}": f"thing {number}" for number in range(25)})
     monkeypatch.setattr("polyad.snapshot.entity_vectors._BATCH", 10)
-    told: list[int] = []
+    numbers: list[int] = []
     snapshot = provider_of(store).get_with_entity_vectors(
-        CountingEmbedder(), lambda done, total, message: told.append(done)
+        CountingEmbedder(), lambda done, total, message: numbers.append(done)
     )
     texts = [f"Name{number:02}: thing {number}" for number in range(25)]
     assert np.array_equal(by_key(snapshot), HashingEmbedder(DIMENSION).encode(texts, "passage"))
-    assert told == [10, 20, 25]
+    assert numbers == [10, 20, 25]
 
 
 def test_entities_embedded_before_a_failure_are_stored(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -309,11 +309,11 @@ def test_concurrent_threads_get_equal_entity_vectors(store: SqliteStore) -> None
     provider, embedder = provider_of(store), CountingEmbedder()
     with ThreadPoolExecutor(8) as pool:
         shared = list(pool.map(lambda _: by_key(provider.get_with_entity_vectors(embedder)), range(16)))
-        own = list(
+        values = list(
             pool.map(lambda _: by_key(provider_of(store).get_with_entity_vectors(CountingEmbedder())), range(16))
         )
     assert len(embedder.texts) == 200
-    assert {made.tobytes() for made in [*shared, *own]} == {shared[0].tobytes()}
+    assert {made.tobytes() for made in [*shared, *values]} == {shared[0].tobytes()}
 
 
 PROCESS = """

@@ -87,13 +87,13 @@ def test_a_loaded_snapshot_has_the_arrays_of_a_built_one(directory: Path) -> Non
     with engine_on(directory) as engine:
         engine.index_documents(documents(40, 43))
         engine.remove(["d3", "d41"])
-        made, kept = (
+        made, remaining = (
             dict(iterate_snapshot_arrays(load_snapshot(directory))),
             dict(iterate_snapshot_arrays(load_snapshot(directory, SnapshotFiles(directory)))),
         )
     with engine_on(directory) as engine:
         engine.index_documents(documents(43, 90))  # much is new: kept again
-    assert made.keys() == kept.keys()
+    assert made.keys() == remaining.keys()
     again = load_snapshot(directory, SnapshotFiles(directory))
     assert (len(again.passages.pks.appended), again.passage_count) == (0, 88)
 
@@ -203,8 +203,8 @@ def test_files_of_a_diverged_index_are_not_loaded(directory: Path, tmp_path: Pat
     shutil.copy(copy, directory / "index.sqlite")
     with engine_on(directory) as engine:
         engine.index_documents([Document(f"o{n}", f"Other {n}", "Ann Vale slept.") for n in range(60)])
-        found = {hit.passage.document_id for hit in engine.search("Person 77 Vale", 20, retriever="bm25").passages}
-    assert "d77" not in found
+        results = {hit.passage.document_id for hit in engine.search("Person 77 Vale", 20, retriever="bm25").passages}
+    assert "d77" not in results
 
 
 def test_a_read_only_folder_costs_only_time(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:

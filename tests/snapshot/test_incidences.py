@@ -27,7 +27,7 @@ class Graph:
         self.keys = EntityKeys.empty()
         self.edges = 0
 
-    def change(self, came: Mapping[int, list[dict[str, float]]], gone: tuple[int, ...] = ()) -> set[str]:
+    def change(self, came: Mapping[int, list[dict[str, float]]], deleted: tuple[int, ...] = ()) -> set[str]:
         """Add passages, each with the subject strengths of the members of its hyperedges, and delete others.
 
         Returns:
@@ -46,7 +46,7 @@ class Graph:
         ]
         columns = np.array(parts, dtype=np.float64).reshape(-1, 3)
         later, touched = self.incidences.advance(
-            np.array(gone, dtype=np.int64),
+            np.array(deleted, dtype=np.int64),
             NewIncidences(
                 len(came),
                 np.array(owners, dtype=np.int64),
@@ -114,8 +114,8 @@ def test_variants_that_only_excluded_passages_mention_are_no_members(graph: Grap
 
 def test_results_of_several_rows_have_the_position_of_each_row(graph: Graph) -> None:
     edges, owners = graph.incidences.memberships(graph.rows(ISK, SHORT, FULL, SHORT))
-    found = [edges[owners == place].tolist() for place in range(4)]
-    assert found == [[0, 2], [0, 1, 2], [0, 1], [0, 1, 2]]
+    results = [edges[owners == place].tolist() for place in range(4)]
+    assert results == [[0, 2], [0, 1, 2], [0, 1], [0, 1, 2]]
     assert graph.incidences.mention_counts(graph.rows(ISK, SHORT, FULL, SHORT)).tolist() == [2, 2, 1, 2]
     entities, of_edge = graph.incidences.members(np.array([2, 0]))
     assert of_edge.tolist() == [0, 0, 1, 1, 1]
@@ -134,7 +134,7 @@ def test_variants_get_only_passages_about_the_subject(graph: Graph) -> None:
 
 
 def test_variants_resolve_while_the_subject_is_a_subject(graph: Graph) -> None:
-    assert graph.change({2: [{FULL: 0.0}]}, gone=(0,)) == {FULL, SHORT, ISK}
+    assert graph.change({2: [{FULL: 0.0}]}, deleted=(0,)) == {FULL, SHORT, ISK}
     assert graph.memberships(SHORT) == [2]
     assert (graph.about(FULL), graph.about(SHORT)) == ({}, {})
     assert graph.change({3: [{FULL: 0.5}]}) == {FULL, SHORT}
@@ -146,13 +146,13 @@ def test_an_ambiguous_variant_is_not_resolved(graph: Graph) -> None:
     assert graph.change({2: [{"ann cy lee": 1.0}]}) == {"ann cy lee", SHORT}
     assert graph.members(0) == {FULL, ISK}
     assert graph.mentions(SHORT) == [1]
-    assert graph.change({}, gone=(2,)) == {"ann cy lee", SHORT}
+    assert graph.change({}, deleted=(2,)) == {"ann cy lee", SHORT}
     assert graph.mentions(SHORT) == [0, 1]
 
 
 def test_deleted_rows_are_the_neighbours_of_no_row(graph: Graph) -> None:
     before = graph.incidences
-    assert graph.change({}, gone=(0, 1)) == {FULL, SHORT, ISK}
+    assert graph.change({}, deleted=(0, 1)) == {FULL, SHORT, ISK}
     assert not graph.incidences.are_live(graph.rows(FULL, SHORT, ISK)).any()
     assert not graph.incidences.are_subjects(graph.rows(FULL, SHORT, ISK)).any()
     assert [graph.memberships(key) for key in (FULL, SHORT, ISK)] == [[], [], []]
@@ -165,5 +165,5 @@ def test_deleted_rows_are_the_neighbours_of_no_row(graph: Graph) -> None:
 
 def test_names_resolve_to_current_subjects(graph: Graph) -> None:
     assert graph.incidences.resolve_name_variants(graph.keys, ["a b lee"]) == {"a b lee": graph.row(FULL)}
-    graph.change({}, gone=(0,))
+    graph.change({}, deleted=(0,))
     assert graph.incidences.resolve_name_variants(graph.keys, ["a b lee"]) == {}

@@ -58,8 +58,8 @@ def test_a_short_name_leads_to_the_passage_about_the_subject(tmp_path: Path) -> 
     for passage in mentions.tolist():
         edges, _ = snapshot.graph.hyperedges(np.array([passage]))
         assert row in snapshot.graph.members(edges)[0]
-    shown = {hit.hyperedge.passage_id: {member.key for member in hit.members} for hit in hits}
-    assert ["jeffrey smart" in keys for _, keys in sorted(shown.items())] == [True, False], "members are as stored"
+    outputs = {hit.hyperedge.passage_id: {member.key for member in hit.members} for hit in hits}
+    assert ["jeffrey smart" in keys for _, keys in sorted(outputs.items())] == [True, False], "members are as stored"
 
 
 def test_an_ambiguous_short_name_leads_nowhere(tmp_path: Path) -> None:
@@ -97,8 +97,8 @@ def test_only_certain_subjects_are_strong(tmp_path: Path) -> None:
     snapshot = index_documents(tmp_path, TITLED, DEFINED, MENTIONED)
     isk = np.array([snapshot.find_rows("entity", ["isk"])["isk"]])
     passages, _, strengths = snapshot.graph.mentions(isk, as_subject=True)
-    found = dict(zip(get_document_ids(snapshot, passages), (strengths >= 1).tolist(), strict=True))
-    assert found == {"isk": True, "weak": False}
+    results = dict(zip(get_document_ids(snapshot, passages), (strengths >= 1).tolist(), strict=True))
+    assert results == {"isk": True, "weak": False}
 
 
 @pytest.mark.parametrize(
@@ -138,20 +138,20 @@ def test_linkability_is_between_0_and_1(average: float, expected: float) -> None
 
 
 def test_adding_or_deleting_a_document_changes_linkability(tmp_path: Path) -> None:
-    found = []
+    results = []
     with Engine.open(tmp_path, embedder=HashingEmbedder(16)) as engine:
         engine.index_documents([TITLED, *fillers(38)])
-        found.append(engine.snapshot().linkability)
+        results.append(engine.snapshot().linkability)
         engine.index_documents([MENTIONED])
-        found.append(engine.snapshot().linkability)
+        results.append(engine.snapshot().linkability)
         others = [Document(f"too {number}", "Isk", f"It is old: {number}.") for number in range(2)]
         engine.index_documents(others)
-        found.append(engine.snapshot().linkability)
+        results.append(engine.snapshot().linkability)
         engine.remove([document.id for document in others])
-        found.append(engine.snapshot().linkability)
+        results.append(engine.snapshot().linkability)
         engine.remove("log")
-        found.append(engine.snapshot().linkability)
-    assert found == pytest.approx([0.0, ONE_OF_FORTY, 0.0, ONE_OF_FORTY, 0.0]), (
+        results.append(engine.snapshot().linkability)
+    assert results == pytest.approx([0.0, ONE_OF_FORTY, 0.0, ONE_OF_FORTY, 0.0]), (
         "not of three places, nor where nobody mentions it"
     )
 
@@ -162,12 +162,12 @@ def test_an_ambiguous_name_is_no_link(tmp_path: Path) -> None:
         Document("house", "", "it was sold by Jeffrey Smart"),
     ]
     other = Document("other", "Ann Jeffrey Smart", "She sang.")
-    found = []
+    results = []
     with Engine.open(tmp_path, embedder=HashingEmbedder(16)) as engine:
         engine.index_documents([*documents, *fillers(38)])
-        found.append(engine.snapshot().linkability)
+        results.append(engine.snapshot().linkability)
         engine.index_documents([other])
-        found.append(engine.snapshot().linkability)
+        results.append(engine.snapshot().linkability)
         engine.remove("other")
-        found.append(engine.snapshot().linkability)
-    assert found == pytest.approx([ONE_OF_FORTY, 0.0, ONE_OF_FORTY])
+        results.append(engine.snapshot().linkability)
+    assert results == pytest.approx([ONE_OF_FORTY, 0.0, ONE_OF_FORTY])

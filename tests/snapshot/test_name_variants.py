@@ -30,7 +30,7 @@ def row_of(keys: EntityKeys, key: str) -> int | None:
     return None if row < 0 else row
 
 
-class Known:
+class Names:
     """Names of subjects and of other entities, which are added and deleted."""
 
     def __init__(self) -> None:
@@ -55,9 +55,9 @@ class Known:
         )
         return self.keys.strings.take(changed)
 
-    def made_at_once(self) -> Known:
+    def made_at_once(self) -> Names:
         """Return the same names, resolved for all entities at once."""
-        made, rows = Known(), np.arange(len(self.keys))
+        made, rows = Names(), np.arange(len(self.keys))
         are_subjects, are_there = self._tells(self.subjects)(rows), self._tells(self.subjects | self.others)(rows)
         made.keys, made.names = self.keys, NameVariants.build(self.keys, are_subjects, are_there)
         return made
@@ -71,22 +71,22 @@ class Known:
         rows = np.arange(len(self.keys))
         keys = self.keys.strings.take(rows)
         subjects = self.names.subject.take(rows).tolist()
-        kept = [(keys[row], keys[subject]) for row, subject in enumerate(subjects) if subject >= 0]
+        remaining = [(keys[row], keys[subject]) for row, subject in enumerate(subjects) if subject >= 0]
         names, owners = self.names.get_variants(rows)
         by_subject = zip(names.tolist(), owners.tolist(), strict=True)
-        assert sorted((keys[name], keys[subject]) for name, subject in by_subject) == sorted(kept)
-        return sorted(kept)
+        assert sorted((keys[name], keys[subject]) for name, subject in by_subject) == sorted(remaining)
+        return sorted(remaining)
 
     def _rows(self, keys: Iterable[str]) -> IntArray:
-        found = [row for key in keys if (row := row_of(self.keys, key)) is not None]
-        return np.array(sorted(found), dtype=np.int64)
+        numbers = [row for key in keys if (row := row_of(self.keys, key)) is not None]
+        return np.array(sorted(numbers), dtype=np.int64)
 
-    def _tells(self, chosen: set[str]) -> Callable[[IntArray], BoolArray]:
-        return lambda rows: np.array([key in chosen for key in self.keys.strings.take(rows)], dtype=np.bool_)
+    def _tells(self, selection: set[str]) -> Callable[[IntArray], BoolArray]:
+        return lambda rows: np.array([key in selection for key in self.keys.strings.take(rows)], dtype=np.bool_)
 
 
-def known(subjects: Iterable[str], others: Iterable[str]) -> Known:
-    made = Known()
+def build_names(subjects: Iterable[str], others: Iterable[str]) -> Names:
+    made = Names()
     made.become(subjects, others)
     return made
 
@@ -105,7 +105,7 @@ def known(subjects: Iterable[str], others: Iterable[str]) -> Known:
     ],
 )
 def test_a_name_resolves_to_the_subject_it_ends_in_or_abbreviates(name: str, subject: str) -> None:
-    assert known(SUBJECTS, OTHERS).subject_of(name) == subject
+    assert build_names(SUBJECTS, OTHERS).subject_of(name) == subject
 
 
 @pytest.mark.parametrize(
@@ -123,11 +123,11 @@ def test_a_name_resolves_to_the_subject_it_ends_in_or_abbreviates(name: str, sub
     ],
 )
 def test_an_unspecific_name_is_not_resolved(name: str) -> None:
-    assert known(SUBJECTS, OTHERS).subject_of(name) is None
+    assert build_names(SUBJECTS, OTHERS).subject_of(name) is None
 
 
 def test_variants_are_stored_for_entities_that_are_no_subjects() -> None:
-    assert known(SUBJECTS, OTHERS).pairs() == [
+    assert build_names(SUBJECTS, OTHERS).pairs() == [
         ("jeffrey smart", "frank jeffrey edson smart"),
         ("watchman piet adler", "piet adler"),
     ]
@@ -135,17 +135,17 @@ def test_variants_are_stored_for_entities_that_are_no_subjects() -> None:
 
 def test_a_name_that_resembles_too_many_subjects_is_not_resolved() -> None:
     many = [f"john {letter}{other} smith" for letter in "abcdefghijk" for other in "abcdefghijk"]
-    assert known(["john adam smith"], []).subject_of("john adam") is not None
-    assert known([*many, "john adam smith"], []).subject_of("j adam smith") is None
+    assert build_names(["john adam smith"], []).subject_of("john adam") is not None
+    assert build_names([*many, "john adam smith"], []).subject_of("j adam smith") is None
 
 
 def test_an_index_without_entities_has_no_variants() -> None:
-    assert known([], []).pairs() == []
-    assert known([], ["jeffrey smart"]).pairs() == []
+    assert build_names([], []).pairs() == []
+    assert build_names([], ["jeffrey smart"]).pairs() == []
 
 
 def test_advancing_returns_the_names_whose_subject_changed() -> None:
-    names = Known()
+    names = Names()
     assert names.become([], ["jeffrey smart"]) == []
     assert names.become(["frank jeffrey edson smart"], ["jeffrey smart"]) == ["jeffrey smart"]
     assert names.become(["frank jeffrey edson smart", "ann jeffrey smart"], ["jeffrey smart"]) == ["jeffrey smart"]
@@ -162,20 +162,20 @@ STEPS = st.lists(st.tuples(st.sets(NAMES, max_size=6), st.sets(NAMES, max_size=6
 
 
 @settings(max_examples=200, deadline=None)
-@given(steps=STEPS, most=st.sampled_from([0, 1, 2, 100]), told=st.sampled_from([1, 2, 100]))
-def test_advanced_variants_equal_built_variants(steps: list[tuple[set[str], set[str]]], most: int, told: int) -> None:
+@given(steps=STEPS, most=st.sampled_from([0, 1, 2, 100]), count=st.sampled_from([1, 2, 100]))
+def test_advanced_variants_equal_built_variants(steps: list[tuple[set[str], set[str]]], most: int, count: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("polyad.snapshot.name_variants._MAX_CANDIDATES", most)
-        patch.setattr("polyad.snapshot.name_variants._BLOCK", told)
+        patch.setattr("polyad.snapshot.name_variants._BLOCK", count)
         move_on(steps)
 
 
 def move_on(steps: list[tuple[set[str], set[str]]]) -> None:
-    moved = Known()
+    moved = Names()
     before: dict[str, str] = {}
     for subjects, others in steps:
         changed = moved.become(subjects, others)
-        assert moved.pairs() == known(subjects, others).pairs()
+        assert moved.pairs() == build_names(subjects, others).pairs()
         assert moved.pairs() == sorted(
             (name, subject) for name in others - subjects if (subject := moved.subject_of(name)) is not None
         )

@@ -157,7 +157,7 @@ def shown_by(snapshot: MappedSnapshot) -> dict[str, object]:
     for key, row in sorted(snapshot.find_rows("entity", NAMES).items()):
         keys.append(key)
         entities.append(row)
-    shown: dict[str, object] = {
+    outputs: dict[str, object] = {
         "statistics": (snapshot.passage_count, snapshot.linkability, snapshot.mean_cosines(vectors).tolist()),
         "subjects": {
             name: ids("entity", np.array(rows))
@@ -172,7 +172,7 @@ def shown_by(snapshot: MappedSnapshot) -> dict[str, object]:
     for row, key in zip(entities, keys, strict=True):
         one = np.array([row])
         passages, _, strengths = graph.mentions(one, as_subject=True)
-        shown[key] = (
+        outputs[key] = (
             int(graph.mention_counts(one)[0]),
             sorted(zip(ids("passage", passages), strengths.tolist(), strict=True)),
             sorted(ids("passage", graph.mentions(one)[0])),
@@ -181,7 +181,7 @@ def shown_by(snapshot: MappedSnapshot) -> dict[str, object]:
         )
     for row in all_rows("passage").tolist():
         one = np.array([row])
-        shown[snapshot.ids("passage", one)[0]] = (
+        outputs[snapshot.ids("passage", one)[0]] = (
             snapshot.document_ids(one),
             snapshot.get(Passage, [row]),
             snapshot.get(Origin, [row]),
@@ -191,7 +191,7 @@ def shown_by(snapshot: MappedSnapshot) -> dict[str, object]:
         )
     for row in all_rows("hyperedge").tolist():
         one = np.array([row])
-        shown[snapshot.ids("hyperedge", one)[0]] = (
+        outputs[snapshot.ids("hyperedge", one)[0]] = (
             snapshot.get(Hyperedge, [row]),
             ids("passage", graph.passages(one)),
             sorted(ids("entity", graph.members(one)[0])),
@@ -200,11 +200,11 @@ def shown_by(snapshot: MappedSnapshot) -> dict[str, object]:
     for k in (1, 3, 100):
         for question, vector in zip(QUESTIONS, vectors, strict=True):
             rows, scores = snapshot.search_terms(question, k)
-            shown[f"best {k} by words: {question}"] = (ids("passage", rows), scores.tolist())
+            outputs[f"best {k} by words: {question}"] = (ids("passage", rows), scores.tolist())
             for kind, weighted in RANKINGS:
                 ((rows, scores),) = snapshot.nearest(kind, vector[None], k, weighted=weighted)
-                shown[f"best {k} of {kind} {weighted}: {question}"] = (ids(kind, rows), scores.tolist())
-    return shown
+                outputs[f"best {k} of {kind} {weighted}: {question}"] = (ids(kind, rows), scores.tolist())
+    return outputs
 
 
 @settings(max_examples=60, deadline=None)
@@ -257,8 +257,8 @@ def test_a_loaded_snapshot_is_advanced_like_a_built_one(
                     provider.save()
                 if number in opened:
                     provider = keeper_of_files()
-                shown = shown_by(provider.get_current())
-                assert shown == shown_by(SnapshotProvider(store, EMBEDDER.dimension).get_current())
+                outputs = shown_by(provider.get_current())
+                assert outputs == shown_by(SnapshotProvider(store, EMBEDDER.dimension).get_current())
 
 
 @settings(max_examples=60, deadline=None)
@@ -395,30 +395,30 @@ def test_recent_records_are_cached_and_the_cache_is_small(store: SqliteStore, mo
 
 def test_only_new_hyperedges_of_a_frequent_entity_are_read(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("polyad.snapshot.records._FREQUENT", 2)
-    asked: list[list[int]] = []
+    questions: list[list[int]] = []
     get_together = SqliteReadTransaction.get_together
 
     def noted(
         transaction: SqliteReadTransaction, ids: Mapping[type[Any], Any], some: Sequence[tuple[int, int, int]] = ()
     ) -> tuple[dict[type[Any], Any], list[list[EntityIncidence]]]:
-        asked.append([after for _, after, _ in some])
+        questions.append([after for _, after, _ in some])
         return get_together(transaction, ids, some)
 
     monkeypatch.setattr(SqliteReadTransaction, "get_together", noted)
     provider = SnapshotProvider(store, EMBEDDER.dimension)
     isk, bo = (provider.get_current().find_rows("entity", [key])[key] for key in ("isk", "bo ray"))
     last = provider.get_current().hyperedges.pks.last()
-    said = ["the bell was cast"]
+    replies = ["the bell was cast"]
     for text, counted in (("walnuts", [0, 0]), ("bells", [last, 0]), ("", [last + 1, last + 1])):
         (entity, _) = provider.get_current().get(Entity, [isk, bo])
-        assert entity.description.split("\n") == sorted(said)
-        assert asked[-1] == counted
+        assert entity.description.split("\n") == sorted(replies)
+        assert questions[-1] == counted
         if text:
             store.put(indexed(text, ((Unit(text, "bo ray", 1.0, frozenset({"isk"})),),)))
-            said.append(text)
+            replies.append(text)
         if text == "bells":
             store.remove(["b"])
-    assert len(asked) == 3
+    assert len(questions) == 3
 
 
 def note(number: int) -> IndexedDocument:

@@ -78,9 +78,9 @@ def test_the_saved_snapshot_is_loaded(store: SqliteStore) -> None:
 def test_a_snapshot_saved_at_an_earlier_version_is_advanced(store: SqliteStore, tmp_path: Path) -> None:
     with Engine.open(tmp_path / "kb", embedder=EMBEDDER) as engine:
         engine.remove("moreau")
-    kept = loaded(store)
-    assert kept is not None
-    assert kept.version < get_version(store)
+    remaining = loaded(store)
+    assert remaining is not None
+    assert remaining.version < get_version(store)
     snapshot = SnapshotProvider(store, EMBEDDER.dimension, SnapshotFiles(store.directory)).get_current()
     assert snapshot.version == get_version(store)
     assert snapshot.find_rows("entity", ["ines clara moreau"]) == {}
@@ -183,8 +183,8 @@ def test_the_size_of_blocks_does_not_change_the_snapshot(
 
     def made(files: SnapshotFiles | None) -> dict[str, list[object]]:
         """Return the contents of a newly built snapshot."""
-        found = contents(SnapshotProvider(store, EMBEDDER.dimension, files).get_current())
-        return {name: values for name, values in found.items() if not name.endswith("_ids_keys")}
+        results = contents(SnapshotProvider(store, EMBEDDER.dimension, files).get_current())
+        return {name: values for name, values in results.items() if not name.endswith("_ids_keys")}
 
     expected = made(None)
     shutil.rmtree(store.directory / FOLDER)
@@ -197,21 +197,21 @@ def test_the_size_of_blocks_does_not_change_the_snapshot(
 def test_each_name_is_resolved_once_for_any_number_of_blocks(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told: list[str] = []
+    messages: list[str] = []
     resolve = NameVariants.resolve
 
     def noted(
-        names: NameVariants, keys: EntityKeys, wanted: Sequence[str], is_subject: Callable[[IntArray], BoolArray]
+        names: NameVariants, keys: EntityKeys, expected: Sequence[str], is_subject: Callable[[IntArray], BoolArray]
     ) -> IntArray:
-        told.extend(wanted)
-        return resolve(names, keys, wanted, is_subject)
+        messages.extend(expected)
+        return resolve(names, keys, expected, is_subject)
 
     monkeypatch.setattr(NameVariants, "resolve", noted)
     monkeypatch.setattr("polyad.snapshot.provider.BLOCK", 1)
     monkeypatch.setattr("polyad.stores.relational.read_transaction._DOCUMENTS_PER_BATCH", 1)
     snapshot = SnapshotProvider(store, EMBEDDER.dimension).get_current()
     entities = np.arange(snapshot.row_count("entity"))
-    assert sorted(told) == sorted(snapshot.ids("entity", entities[~snapshot.graph.are_subjects(entities)]))
+    assert sorted(messages) == sorted(snapshot.ids("entity", entities[~snapshot.graph.are_subjects(entities)]))
 
 
 def test_searches_run_while_a_snapshot_is_saved(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -255,13 +255,13 @@ def test_incidences_of_frequent_entities_are_saved(store: SqliteStore, monkeypat
     monkeypatch.setattr("polyad.snapshot.records._FREQUENT", 2)
     shutil.rmtree(store.directory / FOLDER)
     SnapshotProvider(store, EMBEDDER.dimension, SnapshotFiles(store.directory)).get_current()
-    asked: list[int] = []
+    requested: list[int] = []
     get_together = SqliteReadTransaction.get_together
 
     def noted(
         transaction: SqliteReadTransaction, ids: Mapping[type[Any], Any], some: Sequence[tuple[int, int, int]] = ()
     ) -> tuple[dict[type[Any], Any], list[list[EntityIncidence]]]:
-        asked.extend(after for _, after, _ in some)
+        requested.extend(after for _, after, _ in some)
         return get_together(transaction, ids, some)
 
     monkeypatch.setattr(SqliteReadTransaction, "get_together", noted)
@@ -270,30 +270,30 @@ def test_incidences_of_frequent_entities_are_saved(store: SqliteStore, monkeypat
     (aldby,) = snapshot.find_rows("entity", ["aldby"]).values()
     assert snapshot.graph.entity_edges.degrees(np.array([aldby])).tolist() == [2]
     last = snapshot.hyperedges.pks.last()
-    shown = snapshot.get(Entity, [aldby])
-    assert asked == []
+    entities = snapshot.get(Entity, [aldby])
+    assert requested == []
     first = snapshot.graph.entity_edges.get_neighbours(np.array([aldby]))[0][0]
     passages = np.arange(snapshot.passage_count) == snapshot.graph.passages(np.array([first]))[0]
     (selected,) = restrict(snapshot, passages).get(Entity, [aldby])
-    assert (selected.key, asked) == ("aldby", []), "nor does a filter read any"
+    assert (selected.key, requested) == ("aldby", []), "nor does a filter read any"
     with Engine.open(store.directory, embedder=EMBEDDER, create=False) as engine:
         engine.index_documents([Document("isk", "Isk", "The Isk is a river near Aldby.")])
         later = provider.get_current()
-        asked.clear()
-        assert later.get(Entity, [aldby]) == shown
-        assert asked == [last]
+        requested.clear()
+        assert later.get(Entity, [aldby]) == entities
+        assert requested == [last]
         engine.remove(["aldby"])
         later = provider.get_current()
-        asked.clear()
+        requested.clear()
         (left,) = later.get(Entity, [aldby])
-        assert asked == []
+        assert requested == []
         engine.index_documents([Document("by", "By", "By is a farm near Aldby.")])
     monkeypatch.setattr("polyad.snapshot.mapped_snapshot._MAX_NEW", 0.0)
     provider.save()
-    asked.clear()
+    requested.clear()
     (left,) = (
         SnapshotProvider(store, EMBEDDER.dimension, SnapshotFiles(store.directory)).get_current().get(Entity, [aldby])
     )
-    assert asked == [], "what came since was counted when the snapshot was kept again"
+    assert requested == [], "what came since was counted when the snapshot was kept again"
     monkeypatch.undo()
     assert [left] == get_all(store, Entity, ["aldby"])

@@ -26,16 +26,18 @@ def test_ranks_order_rows_by_id_and_equal_rows_have_equal_ranks(batches: list[li
                 assert rank == other_rank or row != other
 
 
-@given(batches=BATCHES, asked=st.text("aAé中~#0", max_size=3))
-def test_the_last_of_equal_ids_is_found(batches: list[list[str]], asked: str) -> None:
+@given(batches=BATCHES, question=st.text("aAé中~#0", max_size=3))
+def test_the_last_of_equal_ids_is_found(batches: list[list[str]], question: str) -> None:
     ids, keys = StringIndex.empty(), EntityKeys.empty()
     for batch in batches:
         ids, keys = ids.append(batch), keys.append(batch)
     texts = [text for batch in batches for text in batch]
-    expected = [max((row for row, other in enumerate(texts) if other == text), default=-1) for text in (*texts, asked)]
-    assert ids.find_rows([*texts, asked]).tolist() == expected
-    assert keys.find_rows([*texts, asked]).tolist() == expected
-    assert keys.find_with_aliases([*texts, asked])[0].tolist() == expected
+    expected = [
+        max((row for row, other in enumerate(texts) if other == text), default=-1) for text in (*texts, question)
+    ]
+    assert ids.find_rows([*texts, question]).tolist() == expected
+    assert keys.find_rows([*texts, question]).tolist() == expected
+    assert keys.find_with_aliases([*texts, question])[0].tolist() == expected
     assert len(keys) == len(texts)
 
 

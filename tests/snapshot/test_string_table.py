@@ -31,8 +31,8 @@ def test_strings_are_returned_by_row(base: list[str], more: list[list[str]]) -> 
 ENTRIES = st.lists(st.tuples(st.integers(0, 5) | st.just(2**64 - 1), st.integers(0, 9)), max_size=12)
 
 
-@given(parts=st.lists(ENTRIES, min_size=1, max_size=3), wanted=st.lists(st.integers(0, 6), max_size=4))
-def test_rows_are_found_by_hash(parts: list[list[tuple[int, int]]], wanted: list[int]) -> None:
+@given(parts=st.lists(ENTRIES, min_size=1, max_size=3), expected=st.lists(st.integers(0, 6), max_size=4))
+def test_rows_are_found_by_hash(parts: list[list[tuple[int, int]]], expected: list[int]) -> None:
     lookups = [
         HashIndex.from_entries([hashed for hashed, _ in part], np.array([row for _, row in part], dtype=np.int64))
         for part in parts
@@ -42,10 +42,10 @@ def test_rows_are_found_by_hash(parts: list[list[tuple[int, int]]], wanted: list
         joined = joined.merge(other)
     entries = [entry for part in parts for entry in part]
     assert len(joined) == len(entries)
-    assert sorted(joined.find(wanted)[1].tolist()) == sorted(
-        row for hashed in wanted for entry, row in entries if entry == hashed
+    assert sorted(joined.find(expected)[1].tolist()) == sorted(
+        row for hashed in expected for entry, row in entries if entry == hashed
     )
-    for hashed in (*wanted, 2**64 - 1):
+    for hashed in (*expected, 2**64 - 1):
         assert sorted(joined.find([hashed])[1].tolist()) == sorted(row for entry, row in entries if entry == hashed)
 
 

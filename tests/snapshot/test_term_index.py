@@ -33,20 +33,20 @@ class Passages:
         self.texts: dict[int, str] = {}
         self.count = 0
 
-    def change(self, texts: list[str], gone: set[int], *, batch: int = 2) -> None:
-        known = sorted(gone & self.texts.keys())
-        found = [
+    def change(self, texts: list[str], deleted: set[int], *, batch: int = 2) -> None:
+        existing = sorted(deleted & self.texts.keys())
+        numbers = [
             Postings.from_texts(texts[start : start + batch], self.count + start)
             for start in range(0, len(texts), batch)
         ]
-        lengths = np.concatenate([np.empty(0, dtype=np.int32), *(length for _, length in found)])
-        rows = np.array(known, dtype=np.int64)
+        lengths = np.concatenate([np.empty(0, dtype=np.int32), *(length for _, length in numbers)])
+        rows = np.array(existing, dtype=np.int64)
         self.index = self.index.advance(
-            self.index.live.advance(rows, len(texts)), rows, [postings for postings, _ in found], lengths
+            self.index.live.advance(rows, len(texts)), rows, [postings for postings, _ in numbers], lengths
         )
         # Ids in another order than rows; those of equal scores are told apart by them.
         self.ids = self.ids.append([f"{row * 7 % 10}{row}" for row in range(self.count, self.count + len(texts))])
-        for row in known:
+        for row in existing:
             del self.texts[row]
         self.texts |= dict(enumerate(texts, self.count))
         self.count += len(texts)
@@ -82,8 +82,8 @@ def test_scores_equal_the_bm25_formula(
     passages = Passages()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(term_module, "_LOOKUP_FROM", long)  # above 0 no word of so few passages is left for looking up
-        for texts, gone in steps:
-            passages.change(texts, gone)
+        for texts, deleted in steps:
+            passages.change(texts, deleted)
             rows, scores = passages.search(question, k)
             expected = by_formula(passages, question)
             assert scores.tolist() == pytest.approx([score for _, score in expected[:k]], abs=2e-6)
@@ -98,8 +98,8 @@ def test_scores_equal_the_bm25_formula(
 @given(steps=STEPS, question=QUESTIONS)
 def test_document_frequencies_count_live_passages(steps: list[tuple[list[str], set[int]]], question: str) -> None:
     passages = Passages()
-    for texts, gone in steps:
-        passages.change(texts, gone)
+    for texts, deleted in steps:
+        passages.change(texts, deleted)
     words = extract_search_terms(question)
     rows = np.array(sorted(passages.texts), dtype=np.int64)
     expected = [[word in counts_of(passages.texts[row]) for word in words] for row in rows.tolist()]
@@ -113,10 +113,14 @@ def test_contains_accepts_passages_in_any_order() -> None:
     passages = Passages()
     passages.change(["The bells of the tower.", "One bell.", "A tower.", "Walnuts."], set())
     words = passages.index
-    asked = extract_search_terms("Where is the Bell, the bell of the zinc towers?")
-    assert words.document_frequencies(asked).tolist() == [2, 0, 2]
+    questions = extract_search_terms("Where is the Bell, the bell of the zinc towers?")
+    assert words.document_frequencies(questions).tolist() == [2, 0, 2]
     some: IntArray = np.array([2, 0, 3])
-    assert words.contains(asked, some).tolist() == [[False, False, True], [True, False, True], [False, False, False]]
+    assert words.contains(questions, some).tolist() == [
+        [False, False, True],
+        [True, False, True],
+        [False, False, False],
+    ]
     assert words.contains([], some).shape == (3, 0)
     assert words.document_frequencies([]).tolist() == []
 
@@ -148,18 +152,18 @@ def test_looking_up_a_frequent_term_gives_the_scores_of_a_scan(monkeypatch: pyte
     monkeypatch.setattr(PassageTerms, "_score_candidates", counting)
     monkeypatch.setattr(term_module, "_LOOKUP_FROM", 100)
     again = passages.search("walnut bell tower isk", k)
-    assert [found.tolist() for found in again] == [found.tolist() for found in whole]
+    assert [result.tolist() for result in again] == [result.tolist() for result in whole]
     assert bool(looked_up) == (k < 200), "so many are not reached by the rarer words"
 
 
 def test_an_empty_question_or_index_has_no_results() -> None:
     passages = Passages()
-    assert [found.tolist() for found in passages.search("bell", 3)] == [[], []]
+    assert [result.tolist() for result in passages.search("bell", 3)] == [[], []]
     passages.change(["bell"], set())
-    assert [found.tolist() for found in passages.search("?!", 3)] == [[], []]
-    assert [found.tolist() for found in passages.search("otter", 3)] == [[], []]
+    assert [result.tolist() for result in passages.search("?!", 3)] == [[], []]
+    assert [result.tolist() for result in passages.search("otter", 3)] == [[], []]
     passages.change([], {0})
-    assert [found.tolist() for found in passages.search("bell", 3)] == [[], []]
+    assert [result.tolist() for result in passages.search("bell", 3)] == [[], []]
     assert passages.index.document_frequencies(["bell"]).tolist() == [0]
 
 

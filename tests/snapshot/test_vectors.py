@@ -31,17 +31,17 @@ def in_clusters(vectors: Vectors, searched: int) -> Vectors:
     return replace(vectors, column=column, clusters=cells, codes=codes, appended_clusters=vectors.appended_clusters[:0])
 
 
-def advanced(vectors: Vectors, gone: IntArray, came: FloatArray) -> Vectors:
-    return vectors.advance(vectors.live.advance(gone, len(came)), came)
+def advanced(vectors: Vectors, deleted: IntArray, came: FloatArray) -> Vectors:
+    return vectors.advance(vectors.live.advance(deleted, len(came)), came)
 
 
 def by_definition(
     rows: dict[int, tuple[int, float]], ids: StringColumn, vector: FloatArray, k: int, *, weighted: bool
 ) -> list[tuple[int, float]]:
     near = {row: float(compute_cosines(DIRECTIONS[[place]], vector)[0]) for row, (place, _) in rows.items()}
-    found = {row: np.float32(value) * np.float32(rows[row][1] if weighted else 1) for row, value in near.items()}
+    values = {row: np.float32(value) * np.float32(rows[row][1] if weighted else 1) for row, value in near.items()}
     return sorted(
-        ((row, float(value)) for row, value in found.items()), key=lambda pair: (-pair[1], ids.take([pair[0]]))
+        ((row, float(value)) for row, value in values.items()), key=lambda pair: (-pair[1], ids.take([pair[0]]))
     )[:k]
 
 
@@ -58,14 +58,16 @@ def test_the_nearest_are_those_with_the_highest_cosines_and_ties_go_by_id(
     there: dict[int, tuple[int, float]] = {}
     count = 0
     questions = DIRECTIONS[:3]
-    for came, gone, turned, is_put_in_cells in steps:
-        known = sorted(gone & there.keys())
+    for came, deleted, turned, is_put_in_cells in steps:
+        existing = sorted(deleted & there.keys())
         vectors = advanced(
-            vectors, np.array(known, dtype=np.int64), DIRECTIONS[np.array([place for place, _ in came], dtype=np.int64)]
+            vectors,
+            np.array(existing, dtype=np.int64),
+            DIRECTIONS[np.array([place for place, _ in came], dtype=np.int64)],
         )
         ids = ids.append([f"{row * 7 % 10}{row}" for row in range(count, count + len(came))])
         scores = scores.append(np.array([score for _, score in came], dtype=np.float32))
-        for row in known:
+        for row in existing:
             del there[row]
         there |= dict(enumerate(came, count))
         count += len(came)
@@ -76,9 +78,9 @@ def test_the_nearest_are_those_with_the_highest_cosines_and_ties_go_by_id(
         )
         if is_put_in_cells and there:
             vectors = in_clusters(vectors, searched=0)
-        found = vectors.nearest(questions, k, ids, scores if weighted else None)
-        assert len(found) == len(questions)
-        for question, (rows, near) in zip(questions, found, strict=True):
+        numbers = vectors.nearest(questions, k, ids, scores if weighted else None)
+        assert len(numbers) == len(questions)
+        for question, (rows, near) in zip(questions, numbers, strict=True):
             expected = by_definition(there, ids, question, k, weighted=weighted)
             assert list(zip(rows.tolist(), near.tolist(), strict=True)) == expected
         rows = np.array(sorted(there), dtype=np.int64)
@@ -100,8 +102,8 @@ def test_results_do_not_depend_on_base_and_appended_vectors(cut: int) -> None:
     )
     questions = drawn[[3, 2999]]
     for weighed in (None, scores):
-        expected, found = (one.nearest(questions, 50, ids, weighed) for one in (whole, parts))
-        for (rows, near), (other_rows, other_near) in zip(expected, found, strict=True):
+        expected, numbers = (one.nearest(questions, 50, ids, weighed) for one in (whole, parts))
+        for (rows, near), (other_rows, other_near) in zip(expected, numbers, strict=True):
             assert other_rows.tolist() == rows.tolist()
             assert other_near.tolist() == near.tolist()
     assert parts.nearest(questions[:1], 4, ids)[0][0].tolist() == [3, 1500, 1501, 1502]
@@ -119,9 +121,9 @@ def near_others(count: int, dimension: int = 32) -> FloatArray:
 def test_a_search_of_few_clusters_finds_most_of_the_nearest_live_vectors() -> None:
     nothing, drawn = np.empty(0, dtype=np.int64), near_others(7000)
     ids = StringColumn.from_strings([]).append([f"{row:05}" for row in range(7000)])
-    gone, turned = np.arange(0, 7000, 7), np.arange(1, 7000, 70)
+    deleted, turned = np.arange(0, 7000, 7), np.arange(1, 7000, 70)
     vectors = in_clusters(advanced(Vectors.empty(32), nothing, drawn[:5000]), searched=20)
-    vectors = advanced(advanced(vectors, gone[gone < 5000], drawn[5000:]), gone[gone >= 5000], drawn[:0])
+    vectors = advanced(advanced(vectors, deleted[deleted < 5000], drawn[5000:]), deleted[deleted >= 5000], drawn[:0])
     vectors = vectors.replace(turned, drawn[turned + 1])
     exact = replace(vectors, clusters=None if vectors.clusters is None else vectors.clusters.with_nprobe(0))
     questions = drawn[2:7000:350]
@@ -129,7 +131,7 @@ def test_a_search_of_few_clusters_finds_most_of_the_nearest_live_vectors() -> No
     for (expected, _), question in zip(exact.nearest(questions, 20, ids), questions, strict=True):
         ((rows, near),) = vectors.nearest(question[None], 20, ids)
         assert len(rows) == 20
-        assert not np.isin(rows, gone).any()
+        assert not np.isin(rows, deleted).any()
         assert np.array_equal(near, compute_cosines(vectors.take(rows), question))
         assert (np.diff(near) <= 0).all()
         hits += len(np.intersect1d(rows, expected))

@@ -129,9 +129,11 @@ def test_a_document_that_commits_late_is_in_the_log_of_changes(store: PostgresSt
 
 def test_readers_that_follow_many_writers_miss_nothing(store: PostgresStore, tmp_path: Path) -> None:
     def write(writer: int) -> None:
-        with closing(open_workspace(tmp_path)) as own:
+        with closing(open_workspace(tmp_path)) as postgres_store:
             for number in range(20):
-                own.put(indexed(f"{writer}-{number}", f"words {number}", members={0: [Member(f"e{number}")]}))
+                postgres_store.put(
+                    indexed(f"{writer}-{number}", f"words {number}", members={0: [Member(f"e{number}")]})
+                )
 
     documents: list[int] = []
     version = 0

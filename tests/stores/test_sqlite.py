@@ -227,11 +227,11 @@ def test_a_row_that_is_another_than_was_written_is_no_answer(
         assert store.verify() == []
     execute(tmp_path, statement)
     with closing(SqliteStore.open(tmp_path)) as store:
-        told = r"index\.sqlite' is damaged .*changed since it was written\); restore it from a copy, or index again"
-        with pytest.raises(StoreError, match=told):
+        message = r"index\.sqlite' is damaged .*changed since it was written\); restore it from a copy, or index again"
+        with pytest.raises(StoreError, match=message):
             read_for_an_answer(store)
         if table != ENTITY_VECTORS and "document SET text" not in statement:  # snapshots show passages
-            with pytest.raises(StoreError, match=told):
+            with pytest.raises(StoreError, match=message):
                 view_of(store)
         assert {(one.table, one.id) for one in store.verify() if one.invariant != "spans"} == {(table, id)}
 
@@ -526,14 +526,14 @@ def test_no_number_is_given_twice_and_hyperedges_have_consecutive_ones_in_the_or
             passages.append(IndexedPassage(passage, "digest", vector, tuple(items)))
         store.put(IndexedDocument(Document(id, "", "text"), "digest", 1, tuple(passages)))
 
-    given: dict[str, dict[int, str]] = {"document": {}, "passage": {}, "hyperedge": {}, "entity": {}}
+    values: dict[str, dict[int, str]] = {"document": {}, "passage": {}, "hyperedge": {}, "entity": {}}
     column = {"entity": "key"}
     with closing(create(tmp_path)) as store, closing(sqlite3.connect(tmp_path / FILE_NAME)) as reader:
         for id, *edges in [("a", 2, 0, 3), ("b", 1), ("a", 1, 11), ("c", 4, 4), ("c", 1)]:
             put(str(id), *map(int, edges))
-            for table, known in given.items():
+            for table, names in values.items():
                 for number, name in reader.execute(f"SELECT number, {column.get(table, 'id')} FROM {table}"):
-                    assert known.setdefault(number, name) == name
+                    assert names.setdefault(number, name) == name
             for document in get_digests(store):
                 rows = reader.execute(
                     "SELECT hyperedge.number FROM hyperedge JOIN passage ON passage.number = hyperedge.passage "

@@ -76,7 +76,7 @@ ARGUMENTS = st.one_of(
     st.builds(Argument, st.sampled_from("ab"), VALUES, st.just("entity"), st.just(""), NAMES),
 )
 FACTS = st.lists(st.tuples(st.sampled_from(["", "r", "s"]), st.lists(ARGUMENTS, max_size=3)), max_size=6)
-ASKED = st.builds(
+CONDITION = st.builds(
     Condition,
     st.sampled_from("ab"),
     st.sampled_from(["=", "!=", "<", "<=", ">", ">="]),
@@ -97,7 +97,7 @@ def fact(id: str, relation: str, arguments: Sequence[Argument]) -> IndexedDocume
 
 
 @settings(max_examples=60, deadline=None)
-@given(facts=FACTS, conditions=st.lists(ASKED, min_size=1, max_size=3), relation=st.sampled_from(["", "r"]))
+@given(facts=FACTS, conditions=st.lists(CONDITION, min_size=1, max_size=3), relation=st.sampled_from(["", "r"]))
 def test_what_is_found_is_what_meets_the_conditions(
     facts: list[tuple[str, list[Argument]]], conditions: list[Condition], relation: str
 ) -> None:
@@ -105,12 +105,12 @@ def test_what_is_found_is_what_meets_the_conditions(
         tempfile.TemporaryDirectory() as folder,
         closing(SqliteStore.open(folder, MANIFEST)) as store,
     ):
-        for place, (own, arguments) in enumerate(facts):
-            store.put(fact(f"f{place}", own, arguments))
+        for place, (name, arguments) in enumerate(facts):
+            store.put(fact(f"f{place}", name, arguments))
         expected = [
             f"f{place}#0/0"
-            for place, (own, arguments) in enumerate(facts)
-            if (not relation or own == relation) and is_match(conditions, arguments)
+            for place, (name, arguments) in enumerate(facts)
+            if (not relation or name == relation) and is_match(conditions, arguments)
         ]
         with store.read_transaction() as transaction:
             assert transaction.find_tuples(relation, conditions) == expected
@@ -126,8 +126,8 @@ def test_what_was_given_is_read_as_it_was_written(facts: list[tuple[str, list[Ar
         documents = [fact(f"f{place}", *one) for place, one in enumerate(facts)]
         for document in documents:
             store.put(document)
-        kept = get_document_passages(store, [document.document.id for document in documents])
-        for passage, document in zip(kept, documents, strict=True):
+        remaining = get_document_passages(store, [document.document.id for document in documents])
+        for passage, document in zip(remaining, documents, strict=True):
             assert passage.hyperedges[0].hyperedge == document.passages[0].hyperedges[0].hyperedge
         assert store.verify() == []
         store.remove([document.document.id for document in documents])

@@ -98,6 +98,6 @@ def test_a_name_is_found_unless_its_word_goes_on(name: str, before: str, after: 
         for left, right in ((before[-1:], name[0]), (name[-1], after[:1]))
         if left and right
     ]
-    found = find_occurrences(name, before + name + after)
-    assert not (any(joins) and place in found)
-    assert any(joins) or place in found or any(start < place[1] and place[0] < end for start, end in found)
+    results = find_occurrences(name, before + name + after)
+    assert not (any(joins) and place in results)
+    assert any(joins) or place in results or any(start < place[1] and place[0] < end for start, end in results)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from polyad.text.keys import EntityNameMatcher, build_entity_key
 
 
-def found(text: str, *entities: str) -> list[str]:
+def find_names(text: str, *entities: str) -> list[str]:
     mentions = EntityNameMatcher({build_entity_key(entity) for entity in entities}.intersection).find(text)
     assert all(text[mention.start : mention.end] == mention.name for mention in mentions)
     return [mention.name for mention in mentions]
@@ -34,12 +34,12 @@ def found(text: str, *entities: str) -> list[str]:
     ],
 )  # fmt: skip
 def test_a_known_name_is_found_in_any_spelling(text: str, entity: str, name: str) -> None:
-    assert found(text, entity) == [name]
+    assert find_names(text, entity) == [name]
 
 
 def test_the_longest_name_wins_and_the_next_begins_after_it() -> None:
     text = "Was Lord of the Rings shot in New York or York?"
-    assert found(text, "Lord of the Rings", "Lord", "Rings", "York", "New York") == [
+    assert find_names(text, "Lord of the Rings", "Lord", "Rings", "York", "New York") == [
         "Lord of the Rings",
         "New York",
         "York",
@@ -47,7 +47,7 @@ def test_the_longest_name_wins_and_the_next_begins_after_it() -> None:
 
 
 def test_an_article_before_a_shorter_name_does_not_hide_a_longer_one() -> None:
-    assert found(
+    assert find_names(
         "before the Israeli presidential election, 2000", "Israeli", "Israeli presidential election, 2000"
     ) == ["Israeli presidential election, 2000"]
 
@@ -57,33 +57,33 @@ def test_an_article_before_a_shorter_name_does_not_hide_a_longer_one() -> None:
     ["which film is older", "Film is an art", "Was he? Film him.", "Atomised (Film) was shot", "the film's plot"],
 )
 def test_an_everyday_word_is_not_linked(text: str) -> None:
-    assert found(text, "Film") == []
+    assert find_names(text, "Film") == []
 
 
 def test_an_everyday_word_with_a_capital_of_its_own_is_linked() -> None:
-    assert found("Who directed Heat in 1995?", "Heat") == ["Heat"]
+    assert find_names("Who directed Heat in 1995?", "Heat") == ["Heat"]
 
 
 def test_a_rare_word_is_linked_in_lower_case() -> None:
-    assert found("what raises creatinine most", "creatinine") == ["creatinine"]
+    assert find_names("what raises creatinine most", "creatinine") == ["creatinine"]
 
 
 def test_several_lower_case_words_are_linked_when_they_are_a_term() -> None:
     entities = "kidney disease", "statute of limitations", "came out"
-    assert found("kidney disease and the statute of limitations came out", *entities) == list(entities[:2])
+    assert find_names("kidney disease and the statute of limitations came out", *entities) == list(entities[:2])
 
 
 def test_two_clauses_that_meet_are_not_a_name() -> None:
-    assert found("Which came first, Run The Race or not?", "First Run", "Run the Race") == ["Run The Race"]
+    assert find_names("Which came first, Run The Race or not?", "First Run", "Run the Race") == ["Run The Race"]
 
 
 def test_a_name_of_two_clauses_is() -> None:
-    assert found("Who sang Red Roses, Red Lips?", "Red Roses, Red Lips") == ["Red Roses, Red Lips"]
+    assert find_names("Who sang Red Roses, Red Lips?", "Red Roses, Red Lips") == ["Red Roses, Red Lips"]
 
 
 def test_an_empty_vocabulary_finds_nothing() -> None:
-    assert found("Ada met Bo") == []
-    assert found("", "Ada") == []
+    assert find_names("Ada met Bo") == []
+    assert find_names("", "Ada") == []
 
 
 _WORDS = st.sampled_from(
@@ -108,4 +108,4 @@ def test_what_is_found_is_known_and_disjoint(text: str, entities: set[str]) -> N
 )
 def test_a_capitalised_name_is_found_by_its_own_spelling(words: list[str]) -> None:
     name = " ".join(["Zanzibar", *words[:3], "Quux"])
-    assert found(f"and {name} came", name) == [name]
+    assert find_names(f"and {name} came", name) == [name]

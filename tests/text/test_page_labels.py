@@ -21,8 +21,8 @@ LABELS = st.lists(
 @given(LABELS)
 def test_each_page_gets_its_label_back(labels: list[str]) -> None:
     metadata = {PAGE_LABELS: format_runs(labels)}
-    found = [find_page_label(metadata, page) for page in range(1, len(labels) + 1)]
-    assert found == [label.strip() or None for label in labels]
+    results = [find_page_label(metadata, page) for page in range(1, len(labels) + 1)]
+    assert results == [label.strip() or None for label in labels]
 
 
 def test_pages_that_count_up_are_one_run() -> None:
@@ -35,9 +35,9 @@ def test_labels_for_which_there_is_no_room_are_left_out() -> None:
     labels = [f"{page % 7} of {page}" for page in range(1000)]
     metadata = {PAGE_LABELS: format_runs(labels)}
     assert sum(map(len, metadata[PAGE_LABELS])) < 1000
-    found = [find_page_label(metadata, page) for page in range(1, 1001)]
-    assert found[:20] == labels[:20]
-    assert {label for label, expected in zip(found, labels, strict=True) if label != expected} == {None}
+    results = [find_page_label(metadata, page) for page in range(1, 1001)]
+    assert results[:20] == labels[:20]
+    assert {label for label, expected in zip(results, labels, strict=True) if label != expected} == {None}
 
 
 @pytest.mark.parametrize("value", ["1: i", ("", "x", "1:", "99999999999: 1"), 3])

@@ -72,11 +72,11 @@ def test_a_file_of_an_unknown_name_is_refused_by_naming_those_there_are(tmp_path
         ConfigurationError, match=r"clue\.md.*the name of no prompt; expected some of .*hypersu_clues\.md"
     ):
         Prompts(tmp_path)
-    found = CliRunner().invoke(
+    result = CliRunner().invoke(
         app, ["index", str(tmp_path), "--store", str(tmp_path / "kb")], env={"POLYAD_PROMPTS": str(tmp_path)}
     )
-    assert (found.exit_code, found.stdout) == (2, "")
-    assert "the name of no prompt" in found.stderr
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "the name of no prompt" in result.stderr
     assert not (tmp_path / "kb").exists()
 
 
@@ -95,10 +95,10 @@ def test_a_directory_that_is_not_there_is_refused(tmp_path: Path) -> None:
 def test_an_engine_asks_with_the_prompts_that_it_was_given(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     mine = directory_with(tmp_path / "mine", hypersu_clues="At most {max_clues} clues, as JSON.", answer_text="Sing.")
-    asked: list[Prompt] = []
+    prompts: list[Prompt] = []
 
     def reply(prompt: Prompt) -> str:
-        asked.append(prompt)
+        prompts.append(prompt)
         return '{"clues": ["a bell"]}' if "clues" in prompt.system else "It hangs in Aldby [1]."
 
     model = ScriptedLanguageModel(reply)
@@ -107,7 +107,7 @@ def test_an_engine_asks_with_the_prompts_that_it_was_given(tmp_path: Path) -> No
     ) as engine:
         engine.index_documents([Document("bell", "Bell", "The Bell of Tarn hangs in Aldby.")])
         assert engine.ask("Where does the Bell of Tarn hang?").text == "It hangs in Aldby [1]."
-    clues, answer = asked
+    clues, answer = prompts
     assert clues.system == "At most 3 clues, as JSON."
     assert "Sing." in answer.system
 

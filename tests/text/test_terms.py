@@ -88,8 +88,8 @@ def test_runs_without_blanks_are_pairs_of_characters(text: str, words: list[str]
 
 def test_every_combining_mark_is_removed() -> None:
     marks = [chr(code) for code in range(sys.maxunicode) if unicodedata.combining(chr(code))]
-    kept = [mark for mark in marks if extract_terms(f"x{mark}y") != ["xy"]]
-    assert set(kept) == {"\u3099", "\u309a"}  # the voicing marks of kana
+    remaining = [mark for mark in marks if extract_terms(f"x{mark}y") != ["xy"]]
+    assert set(remaining) == {"\u3099", "\u309a"}  # the voicing marks of kana
 
 
 def test_kana_keep_their_voicing_marks() -> None:
@@ -117,5 +117,5 @@ def test_threads_share_no_stemmer() -> None:
         return [extract_terms(text) for _ in range(300)]
 
     with ThreadPoolExecutor(4) as pool:
-        for text, found in zip(texts, pool.map(read, texts), strict=True):
-            assert found == [[text[:4]] * 3] * 300
+        for text, results in zip(texts, pool.map(read, texts), strict=True):
+            assert results == [[text[:4]] * 3] * 300

@@ -56,11 +56,11 @@ def test_a_texts_vector_is_bit_identical_whatever_is_embedded_beside_it(light: M
 def test_an_index_made_with_one_is_searched_with_the_other(small_index_dir: Path, light: MiniLMEmbedder) -> None:
     question = "Where was the maker of the Bell of Tarn born?"
     with Engine.open(small_index_dir, embedder=light, create=False) as engine:
-        found = engine.search(question, 3).passages
+        passages = engine.search(question, 3).passages
     with Engine.open(small_index_dir, create=False) as engine:
         expected = engine.search(question, 3).passages
-    assert [hit.passage.id for hit in found] == [hit.passage.id for hit in expected]
-    assert [hit.score for hit in found] == pytest.approx([hit.score for hit in expected], abs=0.05)
+    assert [hit.passage.id for hit in passages] == [hit.passage.id for hit in expected]
+    assert [hit.score for hit in passages] == pytest.approx([hit.score for hit in expected], abs=0.05)
 
 
 def test_a_device_that_numpy_does_not_compute_on_is_refused() -> None:

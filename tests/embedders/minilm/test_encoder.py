@@ -23,13 +23,13 @@ OLD = unicodedata.ucd_3_2_0
 """Unicode of 2002: the library knows no character that is newer than 2015, nor what later versions changed."""
 
 
-def known(text: str) -> bool:
+def is_encodable(text: str) -> bool:
     kinds = [OLD.category(character) for character in text]
     return kinds == [unicodedata.category(character) for character in text] and not {"Cn", "Cs"} & set(kinds)
 
 
 @settings(deadline=None)
-@given(st.text(st.characters(codec="utf-8"), max_size=60).filter(known))
+@given(st.text(st.characters(codec="utf-8"), max_size=60).filter(is_encodable))
 def test_the_tokens_of_any_text_are_those_of_the_library(text: str) -> None:
     assert WORD_PIECES.split_windows(text, 1000) == [REFERENCE.encode(text).ids]
 
@@ -53,7 +53,7 @@ def test_the_tokens_of_unusual_texts_are_those_of_the_library(text: str) -> None
 
 def test_every_character_is_taken_as_the_library_takes_it_but_for_new_ones() -> None:
     every = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
-    words = [f"ab{character}cd" for character in every if known(character)]
+    words = [f"ab{character}cd" for character in every if is_encodable(character)]
     texts = [" ".join(words[start : start + 500]) for start in range(0, len(words), 500)]
     expected = [encoding.ids for encoding in REFERENCE.encode_batch(texts)]
     assert [WORD_PIECES.split_windows(text, 100_000) for text in texts] == [[ids] for ids in expected]
@@ -90,8 +90,8 @@ def test_a_vector_is_that_of_sentence_transformers(
 ) -> None:
     window = [101, *np.random.default_rng(length).integers(1000, 30_000, length - 2).tolist(), 102]
     expected = float32._encode_windows([window], "passage")[0]
-    found = network.encode_windows([window])[0]
-    np.testing.assert_allclose(found / np.linalg.norm(found), expected, atol=2e-6)
+    result = network.encode_windows([window])[0]
+    np.testing.assert_allclose(result / np.linalg.norm(result), expected, atol=2e-6)
 
 
 def test_it_is_as_wide_as_the_model(network: Network) -> None:

@@ -54,10 +54,10 @@ def expected(monkeypatch: pytest.MonkeyPatch, contents: Sequence[bytes]) -> None
 def test_arrays_are_those_that_the_library_wrote(tmp_path: Path) -> None:
     arrays = {"a": np.arange(12, dtype=np.float32).reshape(3, 4), "b": np.ones(5, np.float32)}
     save_file({**arrays, "positions": np.arange(3)}, tmp_path / "x.safetensors")
-    found = weights.read_weights(tmp_path / "x.safetensors")
-    assert sorted(found) == ["a", "b"]
+    values = weights.read_weights(tmp_path / "x.safetensors")
+    assert sorted(values) == ["a", "b"]
     for name, array in arrays.items():
-        np.testing.assert_array_equal(found[name], array)
+        np.testing.assert_array_equal(values[name], array)
 
 
 @pytest.mark.parametrize("content", [b"", b"short", b"\xff" * 64, (2).to_bytes(8, "little") + b"[]" + bytes(8)])
