@@ -766,7 +766,7 @@ def test_rows_come_as_documents_did_and_agree_with_the_ids(store: Store) -> None
     assert contents(store)["pairs"] == sorted(stored_parts)
 
 
-def test_a_moment_shows_the_key_of_every_entity_in_the_order_of_numbers(store: Store) -> None:
+def test_a_transaction_returns_all_entity_keys_by_primary_key(store: Store) -> None:
     for number in range(450):  # more than are read at a time
         store.put(indexed(f"d{number:03}", "text", members={0: [Member(f"e{number}"), Member("all")]}))
     store.remove(["d007"])
@@ -798,7 +798,7 @@ def test_rows_of_some_documents_are_theirs_alone(store: Store) -> None:
     assert [rows.incidence_entity.tolist() for rows in later] == [rows.incidence_entity.tolist() for rows in some]
 
 
-def test_what_a_moment_shows_is_named_by_numbers_and_left_out_where_it_is_gone(store: Store) -> None:
+def test_records_are_read_by_primary_key_and_missing_ones_are_left_out(store: Store) -> None:
     store.put(indexed("a", "Anna left.", members={0: [Member("anna", "Anna"), Member("rome", "Rome")]}))
     store.put(indexed("b", "Anna came.", members={0: [Member("anna", "ANNA", score=200), Member("anna", role="who")]}))
     (rows,) = stored_rows(store)

@@ -27,7 +27,7 @@ from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings, Hyp
 Spec = Mapping[str, Sequence[Sequence[str]]]
 """Each passage by its title (which is also its document's id): the members of each of its hyperedges."""
 
-ViewOf = Callable[[Spec], Snapshot]
+SnapshotOf = Callable[[Spec], Snapshot]
 
 EMBEDDER = HashingEmbedder(16)
 
@@ -42,9 +42,9 @@ Fact = tuple[str, frozenset[str], str]
 
 
 @pytest.fixture
-def view_of(
+def snapshot_of(
     build_small_snapshot: Callable[[Mapping[str, Sequence[tuple[str, Sequence[str]]]], Embedder], Snapshot],
-) -> ViewOf:
+) -> SnapshotOf:
     def make(spec: Spec) -> Snapshot:
         without_words = {title: [("", members) for members in units] for title, units in spec.items()}
         return build_small_snapshot(without_words, EMBEDDER)
@@ -82,9 +82,9 @@ BRONZE = frozenset({"moreau", "bronze"})
 
 
 def test_the_path_to_the_answer_inside_gold_passages_is_right_and_all_else_of_its_heads_wrong(
-    view_of: ViewOf,
+    snapshot_of: SnapshotOf,
 ) -> None:
-    snapshot = view_of(CHAIN)
+    snapshot = snapshot_of(CHAIN)
     query = Question("q", "Who made the Bell?", frozenset({"Bell", "Moreau"}), ("Aldby",))
     examples = collected(snapshot, query, depth=3)
     assert facts(snapshot, examples, right=True) == [("bell", CAST, "moreau"), ("moreau", BORN, "aldby")]
@@ -98,29 +98,29 @@ def test_the_path_to_the_answer_inside_gold_passages_is_right_and_all_else_of_it
     assert set(facts(snapshot, examples, right=False)) == wrong, "of no head but those on the path; none goes on"
 
 
-def test_where_gold_passages_do_not_connect_the_shortest_path_of_all_is_right(view_of: ViewOf) -> None:
-    snapshot = view_of(CHAIN)
+def test_where_gold_passages_do_not_connect_the_shortest_path_of_all_is_right(snapshot_of: SnapshotOf) -> None:
+    snapshot = snapshot_of(CHAIN)
     examples = collected(snapshot, Question("q", "Who made the Bell?", frozenset({"Moreau"}), ("Aldby",)))
     assert facts(snapshot, examples, right=True) == [("bell", SHORT, "aldby")]
 
 
 @pytest.mark.parametrize("answers", [(), ("yes",), ("Bell",)])
 def test_without_an_answer_to_walk_to_the_subjects_of_gold_passages_serve(
-    view_of: ViewOf, answers: tuple[str, ...]
+    snapshot_of: SnapshotOf, answers: tuple[str, ...]
 ) -> None:
-    snapshot = view_of(CHAIN)
+    snapshot = snapshot_of(CHAIN)
     examples = collected(snapshot, Question("q", "Who made the Bell?", frozenset({"Bell", "Moreau"}), answers))
     assert facts(snapshot, examples, right=True) == [("bell", CAST, "moreau")]
 
 
-def test_gold_passages_without_a_subject_have_all_their_entities_serve(view_of: ViewOf) -> None:
-    snapshot = view_of(CHAIN)
+def test_gold_passages_without_a_subject_have_all_their_entities_serve(snapshot_of: SnapshotOf) -> None:
+    snapshot = snapshot_of(CHAIN)
     examples = collected(snapshot, Question("q", "What of the Bell?", frozenset({"Other"}), ("no",)))
     assert facts(snapshot, examples, right=True) == [("bell", SHORT, "aldby")]
 
 
-def test_as_evidence_every_triple_of_a_gold_passage_is_right(view_of: ViewOf) -> None:
-    snapshot = view_of(CHAIN)
+def test_as_evidence_every_triple_of_a_gold_passage_is_right(snapshot_of: SnapshotOf) -> None:
+    snapshot = snapshot_of(CHAIN)
     query = Question("q", "Who made the Bell?", frozenset({"Bell", "Moreau"}), ("Aldby",))
     examples = collected(snapshot, query, positives="evidence")
     right = facts(snapshot, examples, right=True)
@@ -129,19 +129,19 @@ def test_as_evidence_every_triple_of_a_gold_passage_is_right(view_of: ViewOf) ->
     assert ("moreau", CAST, "bell") not in right, "a followed hyperedge is not met again"
 
 
-def test_a_question_without_anything_right_gives_negatives_of_the_first_hop_only(view_of: ViewOf) -> None:
-    snapshot = view_of({**CHAIN, "Far": [["far", "away"]]})
+def test_a_question_without_anything_right_gives_negatives_of_the_first_hop_only(snapshot_of: SnapshotOf) -> None:
+    snapshot = snapshot_of({**CHAIN, "Far": [["far", "away"]]})
     examples = collected(snapshot, Question("q", "What of the Bell?", frozenset({"Far"}), ("Away",)))
     assert not examples.labels.any()
     assert {head for head, _, _ in facts(snapshot, examples, right=False)} == {"bell"}
 
 
-def test_each_hop_gives_so_many_triples_at_most_by_the_seed(view_of: ViewOf) -> None:
+def test_each_hop_gives_so_many_triples_at_most_by_the_seed(snapshot_of: SnapshotOf) -> None:
     spec: Spec = {
         "Gold": [["hub", *(f"right{number}" for number in range(60))]],
         "Rest": [["hub", *(f"wrong{number}" for number in range(200))]],
     }
-    snapshot = view_of(spec)
+    snapshot = snapshot_of(spec)
     query = Question("q", "What of the Hub?", frozenset({"Gold"}))
     first, again, other = (collected(snapshot, query, positives="evidence", depth=1, seed=seed) for seed in (0, 0, 1))
     assert (first.labels.sum(), (~first.labels).sum()) == (POSITIVES, NEGATIVES)
@@ -149,8 +149,8 @@ def test_each_hop_gives_so_many_triples_at_most_by_the_seed(view_of: ViewOf) -> 
     assert set(first.tails.tolist()) != set(other.tails.tolist())
 
 
-def test_negatives_may_be_as_many_as_the_positives_of_their_hop(view_of: ViewOf) -> None:
-    snapshot = view_of(
+def test_negatives_may_be_as_many_as_the_positives_of_their_hop(snapshot_of: SnapshotOf) -> None:
+    snapshot = snapshot_of(
         {"Gold": [["hub", "one", "two"]], "Rest": [["hub", *(f"wrong{number}" for number in range(20))]]}
     )
     query = Question("q", "What of the Hub?", frozenset({"Gold"}))
@@ -158,8 +158,8 @@ def test_negatives_may_be_as_many_as_the_positives_of_their_hop(view_of: ViewOf)
     assert (triple_examples.labels.sum(), (~triple_examples.labels).sum()) == (2, 2)
 
 
-def test_without_a_depth_there_are_as_many_hops_as_have_anything_right(view_of: ViewOf) -> None:
-    snapshot = view_of({"Gold": [["hub", "one"], ["one", "two"], ["two", "three"]]})
+def test_without_a_depth_there_are_as_many_hops_as_have_anything_right(snapshot_of: SnapshotOf) -> None:
+    snapshot = snapshot_of({"Gold": [["hub", "one"], ["one", "two"], ["two", "three"]]})
     query = Question("q", "What of the Hub?", frozenset({"Gold"}))
     for depth, expected in ((1, {"one"}), (0, {"one", "two", "three"})):
         examples = collected(snapshot, query, positives="evidence", depth=depth)
@@ -167,8 +167,8 @@ def test_without_a_depth_there_are_as_many_hops_as_have_anything_right(view_of: 
         assert depth == 0 or "three" not in {tail for _, _, tail in facts(snapshot, examples, right=True)}
 
 
-def test_features_are_question_head_hyperedge_tail_and_extras(view_of: ViewOf) -> None:
-    snapshot = view_of(CHAIN)
+def test_features_are_question_head_hyperedge_tail_and_extras(snapshot_of: SnapshotOf) -> None:
+    snapshot = snapshot_of(CHAIN)
     examples = collected(snapshot, Question("q", "What of the Bell?", frozenset({"Bell"}), ("Ton",)))
     row = facts(snapshot, examples, right=True).index(("bell", WEIGHS, "ton"))
     place = np.flatnonzero(examples.labels)[row]
@@ -186,8 +186,8 @@ def test_features_are_question_head_hyperedge_tail_and_extras(view_of: ViewOf) -
     assert examples.recipe == build_recipe(HyperRetrieverSettings(), EMBEDDER)
 
 
-def test_the_signals_and_the_pairs_can_be_collected_too(view_of: ViewOf) -> None:
-    snapshot = view_of(CHAIN)
+def test_the_signals_and_the_pairs_can_be_collected_too(snapshot_of: SnapshotOf) -> None:
+    snapshot = snapshot_of(CHAIN)
     query = Question("q", "Who made the Bell?", frozenset({"Bell", "Moreau"}), ("Aldby",))
     plain, varied = collected(snapshot, query), collected(snapshot, query, signals=True, binary=True)
     assert facts(snapshot, varied, right=True) == facts(snapshot, plain, right=True)
@@ -204,5 +204,5 @@ def test_distances_count_the_allowed_hyperedges_on_the_way() -> None:
     assert compute_distances(graph, np.array([], dtype=np.int64), every, 2).tolist() == [-1] * 5
 
 
-def test_no_questions_give_no_examples(view_of: ViewOf) -> None:
-    assert len(collected(view_of(CHAIN))) == 0
+def test_no_questions_give_no_examples(snapshot_of: SnapshotOf) -> None:
+    assert len(collected(snapshot_of(CHAIN))) == 0

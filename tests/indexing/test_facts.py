@@ -559,7 +559,7 @@ def test_ungrounded_entities_can_be_left_out(tmp_path: Path) -> None:
     }
 
 
-def test_an_entity_is_the_view_over_what_is_said_of_it(tmp_path: Path) -> None:
+def test_an_entity_is_aggregated_over_its_incidences(tmp_path: Path) -> None:
     with trio_engine(tmp_path) as engine:
         engine.index_documents(TRIO, method="facts")
         moreau, edges = engine.catalogue.entity("ines moreau")

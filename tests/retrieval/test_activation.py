@@ -33,7 +33,7 @@ class Units:
         return compute_cosines(self.vectors[rows], vectors)
 
 
-def view_of(units: FloatArray) -> Snapshot:
+def snapshot_of(units: FloatArray) -> Snapshot:
     return cast(Snapshot, Units(units))
 
 
@@ -82,7 +82,7 @@ def test_asked_piece_by_piece_it_equals_the_formula_over_all_units(
 ) -> None:
     units, given_clues = vectors(seed, count), vectors(seed + 1, clues)
     full = [by_definition(unit, given_clues, threshold, sharpening) for unit in units]
-    activation = ClueActivation(view_of(units), given_clues, threshold, sharpening)
+    activation = ClueActivation(snapshot_of(units), given_clues, threshold, sharpening)
     requested: set[int] = set()
     for piece in data.draw(st.lists(st.lists(st.integers(0, count - 1), unique=True, max_size=8), max_size=6)):
         values = activation(edges(*piece))
@@ -95,32 +95,32 @@ def test_asked_piece_by_piece_it_equals_the_formula_over_all_units(
 def test_only_units_that_were_asked_about_are_read() -> None:
     units = np.full((5, 2), np.nan, dtype=np.float32)
     units[[1, 3]] = at_angles(0, 60)
-    activation = ClueActivation(view_of(units), at_angles(0), 0.0, 1.0)
+    activation = ClueActivation(snapshot_of(units), at_angles(0), 0.0, 1.0)
     assert activation(edges(3, 1)).tolist() == pytest.approx([0.5, 1.0])
     assert activation.computed_count == 2
 
 
 def test_a_unit_is_computed_once() -> None:
     units = at_angles(0, 60)
-    activation = ClueActivation(view_of(units), at_angles(0), 0.0, 1.0)
+    activation = ClueActivation(snapshot_of(units), at_angles(0), 0.0, 1.0)
     first = activation(edges(0, 1)).copy()
     units[:] = 0
     assert activation(edges(1, 0)).tolist() == first[::-1].tolist()
 
 
 def test_values_by_hand() -> None:
-    activation = ClueActivation(view_of(at_angles(0, 60, 90, 180)), at_angles(0), 0.2, 2.0)
+    activation = ClueActivation(snapshot_of(at_angles(0, 60, 90, 180)), at_angles(0), 0.2, 2.0)
     # cosines 1, 0.5, 0, -1; (0.5 - 0.2) / 0.8 = 0.375
     assert activation(edges(0, 1, 2, 3)).tolist() == pytest.approx([1.0, 0.375**2, 0.0, 0.0])
 
 
 def test_any_clue_may_activate_a_unit_and_the_nearest_is_the_one_it_matched() -> None:
-    activation = ClueActivation(view_of(at_angles(0, 100, 40)), at_angles(0, 90), 0.0, 1.0)
+    activation = ClueActivation(snapshot_of(at_angles(0, 100, 40)), at_angles(0, 90), 0.0, 1.0)
     assert activation(edges(0, 1, 2)).tolist() == pytest.approx(np.cos(np.radians([0, 10, 40])).tolist())
     assert [activation.get_nearest_clue(edge) for edge in (0, 1, 2)] == [0, 1, 0]
 
 
 def test_asking_about_nothing_computes_nothing() -> None:
-    activation = ClueActivation(view_of(at_angles(0)), at_angles(0), 0.0, 1.0)
+    activation = ClueActivation(snapshot_of(at_angles(0)), at_angles(0), 0.0, 1.0)
     assert activation(edges()).tolist() == []
     assert activation.computed_count == 0

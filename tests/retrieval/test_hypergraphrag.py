@@ -114,7 +114,7 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
     opened.close()
 
 
-def view_of(store: SqliteStore) -> Snapshot:
+def snapshot_of(store: SqliteStore) -> Snapshot:
     """Its entities described by their names alone."""
     return SnapshotProvider(store, 3).get_with_entity_vectors(TableEmbedder(TABLE))
 
@@ -122,7 +122,7 @@ def view_of(store: SqliteStore) -> Snapshot:
 def retrieved(
     store: SqliteStore, k: int = 9, names: Sequence[str] = ("Ada",), embedder: str = "table", **settings: Any
 ) -> Evidence:
-    snapshot = view_of(store)
+    snapshot = snapshot_of(store)
     retriever = HyperGraphRAGRetriever(TableEmbedder(TABLE, embedder), Named(*names), HyperGraphRAGSettings(**settings))
     return retriever.retrieve(Query(QUESTION, k), snapshot)
 
@@ -308,7 +308,7 @@ def test_names_meet_the_entities_each_by_itself_or_together(store: SqliteStore) 
 
 
 def test_names_that_are_put_together_are_one_text(store: SqliteStore) -> None:
-    snapshot = view_of(store)
+    snapshot = snapshot_of(store)
     settings = HyperGraphRAGSettings(names="together", entity_threshold=40.0)
     evidence = HyperGraphRAGRetriever(TableEmbedder(TABLE), Named("Ada", "Cy"), settings).retrieve(
         Query(QUESTION, 5), snapshot

@@ -56,7 +56,7 @@ CHAIN = "On which river lies the village of the maker of the Bell of Tarn?"
 LINE = re.compile(r"^(\d+)\. (.*)$", re.MULTILINE)
 
 
-def view_of(store: SqliteStore) -> Snapshot:
+def snapshot_of(store: SqliteStore) -> Snapshot:
     return SnapshotProvider(store, EMBEDDER.dimension).get_current()
 
 
@@ -67,7 +67,7 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Snapshot]:
         counts = engine.index_documents(DOCUMENTS).counts
     assert (counts.hyperedges, counts.failures) == (8, ())
     store = SqliteStore.open(directory)
-    yield view_of(store)
+    yield snapshot_of(store)
     store.close()
 
 
@@ -295,7 +295,7 @@ def test_a_reply_that_cannot_be_used_is_asked_for_again_the_next_time(tmp_path: 
     unusable, usable = ScriptedLanguageModel(lambda _: "Perhaps."), Oracle(EDGES, ENTITIES)
     replies = SqliteValueFile(tmp_path / "replies.sqlite")
     first, second, third = (
-        retriever_of(view_of(store), CachedLanguageModel(model, replies, store.charge)).retrieve(CHAIN, 5)
+        retriever_of(snapshot_of(store), CachedLanguageModel(model, replies, store.charge)).retrieve(CHAIN, 5)
         for model in (unusable, usable, ScriptedLanguageModel([]))
     )
     store.close()
@@ -407,7 +407,7 @@ def test_the_title_stands_before_a_text_that_does_not_name_it(tmp_path: Path) ->
         engine.index_documents(documents)
     store = SqliteStore.open(tmp_path / "kb")
     model = Oracle()
-    retriever_of(view_of(store), model, depth=1).retrieve("Who was born in Aldby?", 1)
+    retriever_of(snapshot_of(store), model, depth=1).retrieve("Who was born in Aldby?", 1)
     store.close()
     texts = [text for _, text in LINE.findall(model.prompts[0].user)]
     assert "Lena Vogt: She was born in Aldby. 2. Ignore Aldby." in texts
@@ -429,7 +429,7 @@ def test_titles_dead_ends_and_own_knowledge_are_as_the_settings_say(tmp_path: Pa
         engine.index_documents(documents)
     store = SqliteStore.open(tmp_path / "kb")
     model = Oracle({"cast": 0.6, "rings": 0.4, "born": 1.0}, {"Ines Moreau": 1.0, "Aldby": 1.0})
-    evidence = retriever_of(view_of(store), model, depth=2, **changes).retrieve("Who cast the Bell of Tarn?", 3)
+    evidence = retriever_of(snapshot_of(store), model, depth=2, **changes).retrieve("Who cast the Bell of Tarn?", 3)
     store.close()
     edges, verdict = model.prompts[0].user, next(prompt for prompt in model.prompts if kind(prompt.user) == "verdict")
     assert ("Bronze: The Bell" in edges, "with what you know yourself" in verdict.system) == (
@@ -464,7 +464,7 @@ def test_a_verdict_is_told_what_is_known_of_the_entities_on_the_paths(tmp_path: 
         engine.index_documents(documents)
     store = SqliteStore.open(tmp_path / "kb")
     model = Oracle()
-    snapshot = view_of(store)
+    snapshot = snapshot_of(store)
     Over(snapshot, HyperMemoryRetriever(EMBEDDER, extractor, model, HyperMemorySettings(calls="paper"))).retrieve(
         "Where was Moreau born?", 2
     )
@@ -482,7 +482,7 @@ def test_an_empty_index_gives_no_evidence(tmp_path: Path) -> None:
     Engine.open(tmp_path / "kb", embedder=EMBEDDER).close()
     store = SqliteStore.open(tmp_path / "kb")
     model = ScriptedLanguageModel([])
-    evidence = retriever_of(view_of(store), model).retrieve(CHAIN, 5)
+    evidence = retriever_of(snapshot_of(store), model).retrieve(CHAIN, 5)
     store.close()
     assert (evidence.passages, evidence.hyperedges, model.prompts) == ((), (), [])
     assert evidence.notes == {"llm_calls": 0, "llm_requests": 0, "depth": 0}

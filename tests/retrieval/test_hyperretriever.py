@@ -29,7 +29,7 @@ from tests.retrieval.over import Over
 Spec = Mapping[str, Sequence[tuple[str, Sequence[str]]]]
 """Each passage by its title (which is also its document's id): the words of each hyperedge, and its members."""
 
-ViewOf = Callable[[Spec], Snapshot]
+SnapshotOf = Callable[[Spec], Snapshot]
 
 EMBEDDER = HashingEmbedder(32)
 
@@ -45,7 +45,7 @@ CAST, WEIGHS, BORN, GROW = range(4)
 
 
 @pytest.fixture
-def view_of(build_small_snapshot: Callable[[Spec, Embedder], Snapshot]) -> ViewOf:
+def snapshot_of(build_small_snapshot: Callable[[Spec, Embedder], Snapshot]) -> SnapshotOf:
     return lambda spec: build_small_snapshot(spec, EMBEDDER)
 
 
@@ -82,8 +82,8 @@ def reached(evidence: Evidence) -> dict[str, tuple[str, ...]]:
     return {step.hyperedge_id: (step.reached, *step.via) for step in evidence.trace}
 
 
-def test_plausible_tails_are_followed_hop_by_hop(view_of: ViewOf) -> None:
-    evidence = retriever(view_of(CHAIN)).retrieve("What about the Bell?", 4)
+def test_plausible_tails_are_followed_hop_by_hop(snapshot_of: SnapshotOf) -> None:
+    evidence = retriever(snapshot_of(CHAIN)).retrieve("What about the Bell?", 4)
     assert reached(evidence) == {
         "Bell#0000/000": ("hop 1", "Bell"),
         "Bell#0000/001": ("hop 1", "Bell"),
@@ -95,33 +95,33 @@ def test_plausible_tails_are_followed_hop_by_hop(view_of: ViewOf) -> None:
     assert next(hit.reason for hit in evidence.passages if hit.passage.title == "Bell") == "2 plausible hyperedges"
 
 
-def test_the_walk_ends_at_its_depth(view_of: ViewOf) -> None:
+def test_the_walk_ends_at_its_depth(snapshot_of: SnapshotOf) -> None:
     settings = HyperRetrieverSettings(reductions=0, depth=2)
-    evidence = retriever(view_of(CHAIN), settings=settings).retrieve("What about the Bell?", 4)
+    evidence = retriever(snapshot_of(CHAIN), settings=settings).retrieve("What about the Bell?", 4)
     assert set(reached(evidence)) == {"Bell#0000/000", "Bell#0000/001", "Moreau#0000/000"}
 
 
-def test_triples_that_are_not_plausible_are_neither_kept_nor_followed(view_of: ViewOf) -> None:
-    evidence = retriever(view_of(CHAIN), scorer(bias=-1, closeness=0)).retrieve("What about the Bell?", 4)
+def test_triples_that_are_not_plausible_are_neither_kept_nor_followed(snapshot_of: SnapshotOf) -> None:
+    evidence = retriever(snapshot_of(CHAIN), scorer(bias=-1, closeness=0)).retrieve("What about the Bell?", 4)
     assert not evidence.trace
     assert not evidence.hyperedges
     assert {hit.reason for hit in evidence.passages} == {"similar to the question, not reached"}
 
 
-def test_only_the_plausible_branch_is_followed(view_of: ViewOf) -> None:
+def test_only_the_plausible_branch_is_followed(snapshot_of: SnapshotOf) -> None:
     spec: Spec = {
         "Bell": [("cast by", ["bell", "moreau"]), ("hangs in", ["bell", "tower"])],
         "Moreau": [("cast by", ["moreau", "aldby"])],
         "Tower": [("cast by", ["tower", "granite"])],
     }
     weights = scorer(bias=-4.5, closeness=10)
-    evidence = retriever(view_of(spec), weights).retrieve("bell cast by moreau", 3)
+    evidence = retriever(snapshot_of(spec), weights).retrieve("bell cast by moreau", 3)
     assert "Tower#0000/000" not in reached(evidence)
     assert reached(evidence)["Moreau#0000/000"] == ("hop 1", "Moreau")
 
 
-def test_a_passage_counts_by_the_mean_of_its_best_hyperedges_and_its_similarity(view_of: ViewOf) -> None:
-    snapshot = view_of(CHAIN)
+def test_a_passage_counts_by_the_mean_of_its_best_hyperedges_and_its_similarity(snapshot_of: SnapshotOf) -> None:
+    snapshot = snapshot_of(CHAIN)
     weights = scorer(bias=-1, closeness=10)
     settings = HyperRetrieverSettings(dense_weight=0.25)
     evidence = retriever(snapshot, weights, settings).retrieve("Bell", 4)
@@ -134,8 +134,8 @@ def test_a_passage_counts_by_the_mean_of_its_best_hyperedges_and_its_similarity(
     assert score == pytest.approx(expected, abs=1e-5)
 
 
-def test_hyperedges_come_by_plausibility_then_by_their_connections_then_by_id(view_of: ViewOf) -> None:
-    snapshot = view_of(CHAIN)
+def test_hyperedges_come_by_plausibility_then_by_their_connections_then_by_id(snapshot_of: SnapshotOf) -> None:
+    snapshot = snapshot_of(CHAIN)
     by_triples_alone = HyperRetrieverSettings(reductions=0, depth=3, path_weight=0)
     equal = retriever(snapshot, settings=by_triples_alone).retrieve("What about the Bell?", 4)
     # CAST and BORN share members with two others each, GROW and WEIGHS with one.
@@ -147,8 +147,8 @@ def test_hyperedges_come_by_plausibility_then_by_their_connections_then_by_id(vi
     assert scores == sorted(scores, reverse=True)
 
 
-def test_hyperedges_of_passages_that_are_not_among_the_best_are_there_too(view_of: ViewOf) -> None:
-    snapshot = view_of(CHAIN)
+def test_hyperedges_of_passages_that_are_not_among_the_best_are_there_too(snapshot_of: SnapshotOf) -> None:
+    snapshot = snapshot_of(CHAIN)
     evidence = retriever(snapshot).retrieve("What about the Bell?", 1)
     assert titles(evidence) == ["Bell"]
     assert [hit.hyperedge.id for hit in evidence.hyperedges] == snapshot.ids("hyperedge", [CAST, WEIGHS, BORN, GROW])
@@ -156,20 +156,20 @@ def test_hyperedges_of_passages_that_are_not_among_the_best_are_there_too(view_o
 
 
 def test_so_many_hyperedges_of_other_passages_are_there_at_most_the_best_connected_of_equals(
-    view_of: ViewOf,
+    snapshot_of: SnapshotOf,
 ) -> None:
     lonely: Spec = {f"A{number:02}": [("leaf", ["bell", f"leaf{number:02}"])] for number in range(20)}
     joined: Spec = {f"B{number:02}": [("oak", ["bell", "oak", f"twig{number:02}"])] for number in range(20)}
     items: Spec = {"Own": [("bell bell bell", ["bell", f"ton{number}"]) for number in range(5)]}
     beyond: Spec = {"Oak": [("grows from", ["oak", "acorn"])]}
-    evidence = retriever(view_of({**lonely, **joined, **items, **beyond})).retrieve("bell", 1)
+    evidence = retriever(snapshot_of({**lonely, **joined, **items, **beyond})).retrieve("bell", 1)
     assert titles(evidence) == ["Own"]
     # Those that join the oak are connected to one more; its own hyperedge is connected to these alone.
     assert [hit.hyperedge.passage_id[0] for hit in evidence.hyperedges] == [*"B" * 20, *"A" * 10, *"O" * 3]
 
 
-def test_entities_come_with_the_plausibility_of_what_leads_to_them(view_of: ViewOf) -> None:
-    evidence = retriever(view_of(CHAIN)).retrieve("What about the Bell?", 4)
+def test_entities_come_with_the_plausibility_of_what_leads_to_them(snapshot_of: SnapshotOf) -> None:
+    evidence = retriever(snapshot_of(CHAIN)).retrieve("What about the Bell?", 4)
     scores = {hit.entity.key: hit.score for hit in evidence.entities}
     each = 1 / (1 + np.exp(-1))
     second = each * each**0.5
@@ -177,13 +177,13 @@ def test_entities_come_with_the_plausibility_of_what_leads_to_them(view_of: View
     assert scores == pytest.approx(expected)
 
 
-def test_what_a_triple_counts_for_is_less_the_less_plausible_the_way_to_it_is(view_of: ViewOf) -> None:
+def test_what_a_triple_counts_for_is_less_the_less_plausible_the_way_to_it_is(snapshot_of: SnapshotOf) -> None:
     spec: Spec = {
         "Bell": [("hangs in", ["bell", "tower"]), ("cast by", ["bell", "moreau"])],
         "Moreau": [("born in", ["moreau", "aldby"])],
         "Tower": [("made of", ["tower", "oak"])],
     }
-    snapshot = view_of(spec)
+    snapshot = snapshot_of(spec)
 
     def scores(path_weight: float) -> dict[str, float]:
         settings = HyperRetrieverSettings(reductions=0, threshold=0.01, path_weight=path_weight)
@@ -198,22 +198,22 @@ def test_what_a_triple_counts_for_is_less_the_less_plausible_the_way_to_it_is(vi
     assert alone["Bell#0000/000"] != alone["Bell#0000/001"]
 
 
-def test_a_question_that_names_nothing_starts_from_the_nearest_hyperedges(view_of: ViewOf) -> None:
-    evidence = retriever(view_of(CHAIN)).retrieve("who eat walnuts", 4)
+def test_a_question_that_names_nothing_starts_from_the_nearest_hyperedges(snapshot_of: SnapshotOf) -> None:
+    evidence = retriever(snapshot_of(CHAIN)).retrieve("who eat walnuts", 4)
     assert "Aldby#0000/000" in reached(evidence)
     assert reached(evidence)["Aldby#0000/000"][0] == "hop 1"
 
 
-def test_the_same_question_gets_the_same_evidence(view_of: ViewOf) -> None:
-    snapshot = view_of(CHAIN)
+def test_the_same_question_gets_the_same_evidence(snapshot_of: SnapshotOf) -> None:
+    snapshot = snapshot_of(CHAIN)
     first = retriever(snapshot, scorer()).retrieve("Bell and Otter", 4)
     assert retriever(snapshot, scorer()).retrieve("Bell and Otter", 4) == first
     assert all(one.score >= other.score for one, other in pairwise(first.passages))
 
 
-def test_equal_scores_are_sorted_by_id_whatever_was_indexed_first(view_of: ViewOf) -> None:
+def test_equal_scores_are_sorted_by_id_whatever_was_indexed_first(snapshot_of: SnapshotOf) -> None:
     evidence = [
-        retriever(view_of(spec)).retrieve("Otter and Bell", 4)
+        retriever(snapshot_of(spec)).retrieve("Otter and Bell", 4)
         for spec in (CHAIN, {title: CHAIN[title] for title in reversed(list(CHAIN))})
     ]
     keys = [[hit.entity.key for hit in each.entities] for each in evidence]
@@ -222,26 +222,26 @@ def test_equal_scores_are_sorted_by_id_whatever_was_indexed_first(view_of: ViewO
     assert [step.hyperedge_id for step in evidence[0].trace] == [step.hyperedge_id for step in evidence[1].trace]
 
 
-def test_an_empty_index_gives_no_evidence(view_of: ViewOf) -> None:
-    evidence = retriever(view_of({})).retrieve("Bell?", 3)
+def test_an_empty_index_gives_no_evidence(snapshot_of: SnapshotOf) -> None:
+    evidence = retriever(snapshot_of({})).retrieve("Bell?", 3)
     assert evidence == Evidence("Bell?", "hyperretriever")
 
 
-def test_an_index_without_hyperedges_is_searched_by_similarity(view_of: ViewOf) -> None:
-    evidence = retriever(view_of({"Bell": [], "Otter": []})).retrieve("Bell", 2)
+def test_an_index_without_hyperedges_is_searched_by_similarity(snapshot_of: SnapshotOf) -> None:
+    evidence = retriever(snapshot_of({"Bell": [], "Otter": []})).retrieve("Bell", 2)
     assert sorted(titles(evidence)) == ["Bell", "Otter"]
     assert not evidence.trace
 
 
-def test_the_signals_of_the_hyperedges_passage_can_decide(view_of: ViewOf) -> None:
+def test_the_signals_of_the_hyperedges_passage_can_decide(snapshot_of: SnapshotOf) -> None:
     settings = HyperRetrieverSettings(reductions=0, signals=True, dense_weight=0)
     weights = scorer(bias=-1, closeness=10, signal="about a name in the question")
-    evidence = retriever(view_of(CHAIN), weights, settings).retrieve("Bell", 4)
+    evidence = retriever(snapshot_of(CHAIN), weights, settings).retrieve("Bell", 4)
     assert set(reached(evidence)) == {"Bell#0000/000", "Bell#0000/001"}, "the others are about none of its entities"
 
 
-def test_a_scorer_of_another_embedder_or_variant_is_refused(view_of: ViewOf) -> None:
-    snapshot = view_of(CHAIN)
+def test_a_scorer_of_another_embedder_or_variant_is_refused(snapshot_of: SnapshotOf) -> None:
+    snapshot = snapshot_of(CHAIN)
     other = replace(scorer(), recipe=replace(scorer().recipe, embedder="other"))
     with pytest.raises(ConfigurationError, match="'other'"):
         retriever(snapshot, other)
@@ -266,8 +266,8 @@ def entity_vectors(snapshot: Snapshot) -> FloatArray:
     return snapshot.vectors("entity", np.arange(snapshot.row_count("entity")))
 
 
-def test_a_followed_hyperedge_is_not_met_again(view_of: ViewOf) -> None:
-    walk = walk_of(view_of(CHAIN), "Bell")
+def test_a_followed_hyperedge_is_not_met_again(snapshot_of: SnapshotOf) -> None:
+    walk = walk_of(snapshot_of(CHAIN), "Bell")
     first, _ = walk.enumerate_hop()
     assert first.edges.tolist() == [CAST, WEIGHS]
     walk.follow(first, np.array([0]))
@@ -278,8 +278,10 @@ def test_a_followed_hyperedge_is_not_met_again(view_of: ViewOf) -> None:
     assert third.edges.tolist() == [GROW]
 
 
-def test_a_walk_takes_the_vectors_of_what_it_reaches_alone(view_of: ViewOf, monkeypatch: pytest.MonkeyPatch) -> None:
-    snapshot = view_of(CHAIN)
+def test_a_walk_takes_the_vectors_of_what_it_reaches_alone(
+    snapshot_of: SnapshotOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    snapshot = snapshot_of(CHAIN)
     selection: dict[str, set[int]] = {"passage": set(), "entity": set(), "hyperedge": set()}
     vectors = type(snapshot).vectors
 
@@ -293,8 +295,8 @@ def test_a_walk_takes_the_vectors_of_what_it_reaches_alone(view_of: ViewOf, monk
     assert selection["hyperedge"] == {CAST, WEIGHS, BORN, GROW}
 
 
-def test_an_earlier_head_is_not_gone_on_from_again(view_of: ViewOf) -> None:
-    snapshot = view_of({"Bell": [("", ["bell", "moreau"]), ("", ["bell", "ton"])], "Moreau": [("", ["aldby"])]})
+def test_an_earlier_head_is_not_gone_on_from_again(snapshot_of: SnapshotOf) -> None:
+    snapshot = snapshot_of({"Bell": [("", ["bell", "moreau"]), ("", ["bell", "ton"])], "Moreau": [("", ["aldby"])]})
     bell, moreau = (snapshot.find_rows("entity", [key])[key] for key in ("bell", "moreau"))
     walk = walk_of(snapshot, "Bell and Moreau")
     first, _ = walk.enumerate_hop()
@@ -304,11 +306,11 @@ def test_an_earlier_head_is_not_gone_on_from_again(view_of: ViewOf) -> None:
     assert len(second) == 0, "not to the ton, which was met already"
 
 
-def test_a_hub_costs_its_nearest_hyperedges_only(view_of: ViewOf) -> None:
+def test_a_hub_costs_its_nearest_hyperedges_only(snapshot_of: SnapshotOf) -> None:
     spec: Spec = {
         "Hub": [(f"word{number} word{number}", ["hub", f"leaf{number}", f"twig{number}"]) for number in range(9)]
     }
-    snapshot = view_of(spec)
+    snapshot = snapshot_of(spec)
     question = "hub word4 leaf4 twig4"
     nearest = int(snapshot.nearest("hyperedge", EMBEDDER.encode([question], "query"), 1)[0][0][0])
     space = SearchSpace.from_snapshot(snapshot, binary=False)
@@ -330,9 +332,9 @@ def crowd(size: int) -> Spec:
     ("limit", "triples", "heads"), [(1, 1, 1), (38, 38, 1), (39, 39, 1), (80, 78, 2), (200, 195, 5)]
 )
 def test_a_fact_of_very_many_arguments_costs_its_nearest_entities_only(
-    view_of: ViewOf, limit: int, triples: int, heads: int
+    snapshot_of: SnapshotOf, limit: int, triples: int, heads: int
 ) -> None:
-    snapshot = view_of(crowd(40))
+    snapshot = snapshot_of(crowd(40))
     names = sorted(set(crowd(40)["Crowd"][0][1]))
     walk = walk_of(snapshot, " and ".join(names), limit=limit)
     actual, extras = walk.enumerate_hop()
@@ -344,8 +346,8 @@ def test_a_fact_of_very_many_arguments_costs_its_nearest_entities_only(
     assert min(closeness[selection]) >= max(closeness[others])
 
 
-def test_what_a_fact_of_very_many_arguments_leaves_out_are_the_farthest_tails(view_of: ViewOf) -> None:
-    snapshot = view_of(crowd(40))
+def test_what_a_fact_of_very_many_arguments_leaves_out_are_the_farthest_tails(snapshot_of: SnapshotOf) -> None:
+    snapshot = snapshot_of(crowd(40))
     walk = walk_of(snapshot, "name0003", limit=10)
     triples, _ = walk.enumerate_hop()
     closeness = compute_cosines(entity_vectors(snapshot), EMBEDDER.encode(["name0003"], "query")[0])
@@ -356,23 +358,23 @@ def test_what_a_fact_of_very_many_arguments_leaves_out_are_the_farthest_tails(vi
     assert min(closeness[triples.tails]) >= max(closeness[sorted(others)])
 
 
-def test_a_question_that_names_nothing_starts_from_so_many_entities_at_most(view_of: ViewOf) -> None:
-    snapshot = view_of(crowd(450))
+def test_a_question_that_names_nothing_starts_from_so_many_entities_at_most(snapshot_of: SnapshotOf) -> None:
+    snapshot = snapshot_of(crowd(450))
     reader = QuestionPreparer(snapshot, EMBEDDER, QuestionLinker(snapshot, RuleMentionExtractor()), signals=())
     assert len(reader.prepare("what did they all have in common").topics) == 200
 
 
 @pytest.mark.parametrize("starts", ["topics", "heads"])
-def test_distances_start_where_the_recipe_says(view_of: ViewOf, starts: Literal["topics", "heads"]) -> None:
-    walk = walk_of(view_of(CHAIN), "Bell", recipe=replace(scorer().recipe, starts=starts))
+def test_distances_start_where_the_recipe_says(snapshot_of: SnapshotOf, starts: Literal["topics", "heads"]) -> None:
+    walk = walk_of(snapshot_of(CHAIN), "Bell", recipe=replace(scorer().recipe, starts=starts))
     first, _ = walk.enumerate_hop()
     walk.follow(first, np.array([0]))
     _, extras = walk.enumerate_hop()
     assert extras[0, 0] == (starts == "heads"), "the head, Moreau, is none of the question's entities"
 
 
-def test_extras_are_distances_over_all_that_was_met_and_then_cosines(view_of: ViewOf) -> None:
-    snapshot = view_of(CHAIN)
+def test_extras_are_distances_over_all_that_was_met_and_then_cosines(snapshot_of: SnapshotOf) -> None:
+    snapshot = snapshot_of(CHAIN)
     walk = walk_of(snapshot, "Bell")
     first, _ = walk.enumerate_hop()
     walk.follow(first, np.arange(len(first)))
@@ -397,9 +399,9 @@ def test_extras_are_distances_over_all_that_was_met_and_then_cosines(view_of: Vi
     np.testing.assert_allclose(extras[0], expected, atol=1e-6)
 
 
-def test_pairs_lead_where_hyperedges_lead_and_point_back_to_them(view_of: ViewOf) -> None:
+def test_pairs_lead_where_hyperedges_lead_and_point_back_to_them(snapshot_of: SnapshotOf) -> None:
     spec: Spec = {"Bell": [("cast by", ["bell", "moreau", "corven"])], "Corven": [("is in", ["corven", "isk"])]}
-    snapshot = view_of(spec)
+    snapshot = snapshot_of(spec)
     whole, binary = (SearchSpace.from_snapshot(snapshot, binary=binary) for binary in (False, True))
     assert (whole.build_hypergraph().edge_count, binary.build_hypergraph().edge_count) == (2, 4)
     assert binary.density > whole.density
@@ -436,8 +438,8 @@ def test_density_decides_what_a_lowered_threshold_lets_in(
     assert [positions.tolist() for positions in numbers] == [remaining, followed]
 
 
-def test_without_a_depth_the_search_goes_on_while_triples_are_plausible(view_of: ViewOf) -> None:
-    snapshot = view_of({f"P{n}": [("leads to", [f"p{n}", f"p{n + 1}"])] for n in range(8)})
+def test_without_a_depth_the_search_goes_on_while_triples_are_plausible(snapshot_of: SnapshotOf) -> None:
+    snapshot = snapshot_of({f"P{n}": [("leads to", [f"p{n}", f"p{n + 1}"])] for n in range(8)})
     for settings in (
         HyperRetrieverSettings(depth=0, reductions=0),
         HyperRetrieverSettings(depth=0, minimum_over="question"),

@@ -45,7 +45,7 @@ Unit = tuple[Sequence[str], Vector]
 Spec = Mapping[str, tuple[Vector, Sequence[Unit]]]
 """Each passage by its title (which is also its document's id): its vector and its hyperedges."""
 
-ViewOf = Callable[[Spec, int], Snapshot]
+SnapshotOf = Callable[[Spec, int], Snapshot]
 
 
 class TableEmbedder:
@@ -83,7 +83,7 @@ def indexed(title: str, vector: Vector, units: Sequence[Unit]) -> IndexedDocumen
 
 
 @pytest.fixture
-def view_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Spec, int], Snapshot]:
+def snapshot_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Spec, int], Snapshot]:
     """Makes a snapshot of an index with the given contents, whose vectors have the given dimension."""
 
     def make(spec: Spec, dimension: int) -> Snapshot:
@@ -129,11 +129,13 @@ def retriever_of(
 
 
 @pytest.fixture
-def ask(view_of: ViewOf) -> Callable[..., Evidence]:
+def ask(snapshot_of: SnapshotOf) -> Callable[..., Evidence]:
     """Asks the question of the six facts."""
 
     def asking(selection: HyperSUSettings = SETTINGS, k: int = 6, spec: Spec = FACTS) -> Evidence:
-        return retriever_of(view_of(spec, 2), TableEmbedder({QUESTION: at(1.0)}, 2), selection).retrieve(QUESTION, k)
+        return retriever_of(snapshot_of(spec, 2), TableEmbedder({QUESTION: at(1.0)}, 2), selection).retrieve(
+            QUESTION, k
+        )
 
     return asking
 
@@ -253,9 +255,9 @@ def test_evidence_is_in_the_order_of_its_scores(ask: Callable[..., Evidence], we
     assert len(results) == 6
 
 
-def test_a_question_that_names_nothing_gets_what_is_similar(view_of: ViewOf) -> None:
+def test_a_question_that_names_nothing_gets_what_is_similar(snapshot_of: SnapshotOf) -> None:
     question = "why is that?"
-    retriever = retriever_of(view_of(FACTS, 2), TableEmbedder({question: at(1.0)}, 2))
+    retriever = retriever_of(snapshot_of(FACTS, 2), TableEmbedder({question: at(1.0)}, 2))
     evidence = retriever.retrieve(question, 3)
     assert [hit.passage.title for hit in evidence.passages] == ["Lima", "Alba", "Carla"]
     assert all(hit.score <= 0 for hit in evidence.passages)
@@ -268,9 +270,9 @@ def test_k_larger_than_the_corpus_gives_every_passage_once(ask: Callable[..., Ev
 
 
 def test_the_threshold_is_the_papers_unless_the_embedder_has_its_own(
-    view_of: ViewOf, monkeypatch: pytest.MonkeyPatch
+    snapshot_of: SnapshotOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    snapshot, embedder = view_of(FACTS, 2), TableEmbedder({QUESTION: at(1.0)}, 2)
+    snapshot, embedder = snapshot_of(FACTS, 2), TableEmbedder({QUESTION: at(1.0)}, 2)
     selection = plain(activation_threshold=None)
     assert scores(retriever_of(snapshot, embedder, selection).retrieve(QUESTION, 1))["Alba"] == pytest.approx(
         (0.8 - PAPER_VALUES.activation_threshold) / (1 - PAPER_VALUES.activation_threshold)
@@ -282,7 +284,7 @@ def test_the_threshold_is_the_papers_unless_the_embedder_has_its_own(
 # Clues
 
 
-def test_any_clue_may_lead_the_walk(view_of: ViewOf) -> None:
+def test_any_clue_may_lead_the_walk(snapshot_of: SnapshotOf) -> None:
     class TwoClues:
         def clues(self, question: LinkedQuestion) -> list[str]:
             return ["who directed it", "birthplace"]
@@ -290,13 +292,13 @@ def test_any_clue_may_lead_the_walk(view_of: ViewOf) -> None:
     # The question itself is like nothing; one clue is like Alba's unit, the other like Carla's.
     table = {QUESTION: (-1.0, 0.0), "who directed it": at(0.8), "birthplace": at(0.6)}
     retriever = retriever_of(
-        view_of(FACTS, 2), TableEmbedder(table, 2), plain(max_clues=3, backward_depth=0, anchors=10), TwoClues()
+        snapshot_of(FACTS, 2), TableEmbedder(table, 2), plain(max_clues=3, backward_depth=0, anchors=10), TwoClues()
     )
     evidence = retriever.retrieve(QUESTION, 6)
     assert scores(evidence)["Alba"] == pytest.approx(1.0)
     assert scores(evidence)["Carla"] == pytest.approx(0.5)
     assert {step.passage_id: step.matched for step in evidence.trace}["Carla#0000"] == "birthplace"
-    off = retriever_of(view_of(FACTS, 2), TableEmbedder(table, 2), plain(backward_depth=0, anchors=10), TwoClues())
+    off = retriever_of(snapshot_of(FACTS, 2), TableEmbedder(table, 2), plain(backward_depth=0, anchors=10), TwoClues())
     assert all(hit.score <= 0 for hit in off.retrieve(QUESTION, 6).passages)
 
 
@@ -392,9 +394,9 @@ ANY_SPEC = st.dictionaries(
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(spec=ANY_SPEC, depth=st.integers(0, 4), width=st.integers(1, 3), weight=st.sampled_from([0.0, 0.5]))
 def test_lazy_activation_gives_the_evidence_of_a_full_one(
-    view_of: ViewOf, spec: Spec, depth: int, width: int, weight: float
+    snapshot_of: SnapshotOf, spec: Spec, depth: int, width: int, weight: float
 ) -> None:
-    snapshot = view_of(spec, 3)
+    snapshot = snapshot_of(spec, 3)
     question = "What joins Alba and Bern?"
     remainder = "What joins and ?"
     embedder = TableEmbedder(
@@ -413,7 +415,7 @@ def test_lazy_activation_gives_the_evidence_of_a_full_one(
         assert retriever_of(snapshot, embedder, selection).retrieve(question, 4) == lazy
 
 
-def test_what_the_walk_does_not_touch_is_not_computed(view_of: ViewOf, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_walk_does_not_touch_is_not_computed(snapshot_of: SnapshotOf, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[ClueActivation] = []
 
     class RecordedActivation(ClueActivation):
@@ -422,7 +424,7 @@ def test_what_the_walk_does_not_touch_is_not_computed(view_of: ViewOf, monkeypat
             made.append(self)
 
     monkeypatch.setattr("polyad.retrieval.hypersu.retriever.ClueActivation", RecordedActivation)
-    snapshot = view_of(FACTS, 2)
+    snapshot = snapshot_of(FACTS, 2)
     retriever_of(
         snapshot, TableEmbedder({QUESTION: at(1.0)}, 2), plain(forward_depth=1, backward_depth=0, anchors=10)
     ).retrieve(QUESTION, 6)

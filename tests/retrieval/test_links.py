@@ -25,7 +25,7 @@ from polyad.retrieval.default.links import (
 )
 from tests.rows import get_document_ids
 
-ViewOf = Callable[[dict[str, list[tuple[str, list[str]]]], Embedder], Snapshot]
+SnapshotOf = Callable[[dict[str, list[tuple[str, list[str]]]], Embedder], Snapshot]
 
 
 DIRECTIONS = {"north": (1.0, 0.0), "half": (0.6, 0.8), "east": (0.0, 1.0)}
@@ -48,7 +48,7 @@ def north(snapshot: Snapshot) -> SimilarityScale:
 
 
 @pytest.fixture
-def snapshot(build_small_snapshot: ViewOf) -> Snapshot:
+def snapshot(build_small_snapshot: SnapshotOf) -> Snapshot:
     """Three passages: Isk is in two, so half as telling as could be; Marr is in one."""
     spec = {
         "a": [("east", ["isk"]), ("north", ["isk"])],

@@ -63,7 +63,7 @@ def test_lexical_passages_share_a_word_and_ties_go_by_id(engine: Engine) -> None
     assert engine.search("nothing like it", retriever="bm25").passages == ()
 
 
-def test_a_view_goes_on_showing_its_moment(engine: Engine) -> None:
+def test_a_snapshot_keeps_its_version_after_later_changes(engine: Engine) -> None:
     engine.index_documents(DOCUMENTS)
     retriever, query = retrievers["bm25"].make(engine.components), Query("Alba Lima", 5)
     held = engine.snapshot("bm25")

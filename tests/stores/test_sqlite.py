@@ -76,7 +76,7 @@ def changes_of(store: SqliteStore, since: int) -> Changes:
         return transaction.changes(since)
 
 
-def view_of(store: SqliteStore) -> MappedSnapshot:
+def snapshot_of(store: SqliteStore) -> MappedSnapshot:
     return SnapshotProvider(store, store.manifest.dimension).get_current()
 
 
@@ -183,7 +183,7 @@ def test_rows_that_are_not_as_they_were_written_say_that_the_file_is_damaged(tmp
                 get_all(store, record_type, ["a"])
             get_document_passages(store, ["a"])
             get_all(store, Passage, ["a#0"])
-            view_of(store)
+            snapshot_of(store)
             get_all(store, Hyperedge, ["a#0/0"])
             store.get_values(ENTITY_VECTORS, ["a"])
 
@@ -232,7 +232,7 @@ def test_a_row_that_is_another_than_was_written_is_no_answer(
             read_for_an_answer(store)
         if table != ENTITY_VECTORS and "document SET text" not in statement:  # snapshots show passages
             with pytest.raises(StoreError, match=message):
-                view_of(store)
+                snapshot_of(store)
         assert {(one.table, one.id) for one in store.verify() if one.invariant != "spans"} == {(table, id)}
 
 
@@ -251,7 +251,7 @@ def test_rows_that_got_lost_are_missed(tmp_path: Path, statement: str, table: st
     execute(tmp_path, statement)
     with closing(SqliteStore.open(tmp_path)) as store:
         with pytest.raises(StoreError, match=r"is damaged .* where \d were written"):
-            view_of(store)
+            snapshot_of(store)
         assert (table, id) in {(one.table, one.id) for one in store.verify()}
 
 
@@ -353,7 +353,7 @@ def test_an_index_that_may_not_be_written_can_be_read_and_keeps_nothing(
     monkeypatch.setattr("polyad.stores.sqlite.database.os.access", lambda path, mode: False)
     with closing(SqliteStore.open(tmp_path)) as store:
         assert list(get_digests(store)) == ["a"]
-        assert view_of(store).find_rows("entity", ["a", "b"]) == {"a": 0}
+        assert snapshot_of(store).find_rows("entity", ["a", "b"]) == {"a": 0}
         store.charge(Usage(1, 10, 10, 0.5))
         store.put_values(ENTITY_VECTORS, {"a": b"vector"}, is_optional=True)
         assert (get_statistics(store).cost, store.get_values(ENTITY_VECTORS, ["a"])) == (0, {})
@@ -398,7 +398,7 @@ def test_an_index_that_may_not_be_written_and_changes_between_readings_is_opened
     reader.close()
 
 
-def test_what_was_read_of_two_moments_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_read_that_spans_two_versions_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with closing(create(tmp_path)) as writer:
         writer.put(with_hyperedge("early"))
     monkeypatch.setattr("polyad.stores.sqlite.database.os.access", lambda path, mode: False)
@@ -443,7 +443,7 @@ def test_the_parts_of_a_code_count_together(tmp_path: Path) -> None:
         store.put(passage("a", "Line 17 ends at gate P of hall 17, gate P."))
         store.put(passage("b", "Gate and hall of pump P-17."))
         store.put(passage("c", "An otter."))
-        snapshot = view_of(store)
+        snapshot = snapshot_of(store)
         assert snapshot.ids("passage", snapshot.search_terms("Who saw P-17?", 2)[0]) == ["b#0", "a#0"]
         assert snapshot.ids("passage", snapshot.search_terms("Who saw P and 17?", 2)[0]) == ["a#0", "b#0"]
 
@@ -471,7 +471,7 @@ def test_an_index_that_many_make_in_the_same_moment_is_one_index_for_all(tmp_pat
             assert list(pool.map(make, [directory] * together.parties)) == ["e"] * together.parties
 
 
-def test_a_view_is_of_one_moment_although_others_write_while_it_is_read(
+def test_a_snapshot_has_one_version_although_others_write_while_it_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     writer = create(tmp_path)
@@ -488,7 +488,7 @@ def test_a_view_is_of_one_moment_although_others_write_while_it_is_read(
 
     writer.put(with_hyperedge("early"))
     monkeypatch.setattr("polyad.stores.sqlite.database.SqliteConnection", Interrupted)
-    snapshot = view_of(SqliteStore.open(tmp_path))
+    snapshot = snapshot_of(SqliteStore.open(tmp_path))
     assert len(interrupted) == 2
     assert (snapshot.document_ids(range(snapshot.row_count("passage"))), snapshot.row_count("hyperedge")) == (
         ["early"],
