@@ -16,7 +16,7 @@ import pytest
 
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import Engine
-from polyad.model import BoolArray, Document, Entity, IntArray, Passage
+from polyad.model import BoolArray, Document, Entity, IntArray, Origin, Passage
 from polyad.protocols.lookups import get_all, get_version
 from polyad.protocols.store import EntityIncidence
 from polyad.snapshot.columns import EntityKeys
@@ -27,6 +27,7 @@ from polyad.snapshot.parts import restrict
 from polyad.snapshot.provider import SnapshotProvider
 from polyad.stores.sqlite import SqliteStore
 from polyad.stores.sqlite.store import SqliteReadTransaction
+from polyad.text.filters import parse_filter
 
 EMBEDDER = HashingEmbedder(16)
 DOCUMENTS = [
@@ -297,3 +298,27 @@ def test_incidences_of_frequent_entities_are_saved(store: SqliteStore, monkeypat
     assert requested == [], "what came since was counted when the snapshot was kept again"
     monkeypatch.undo()
     assert [left] == get_all(store, Entity, ["aldby"])
+
+
+def test_fields_of_documents_are_not_read_again_after_a_snapshot_is_saved(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    get, ids_read = SqliteReadTransaction.get, []
+
+    def record(transaction: SqliteReadTransaction, record_type: type[Any], ids: Any = None) -> Any:
+        if record_type is Origin:
+            ids_read.extend(ids)
+        return get(transaction, record_type, ids)
+
+    monkeypatch.setattr(SqliteReadTransaction, "get", record)
+    where = parse_filter("title like 'Aldby*'")
+    with Engine.open(store.directory, embedder=EMBEDDER, create=False) as engine:
+        provider = SnapshotProvider(store, EMBEDDER.dimension, SnapshotFiles(store.directory))
+        provider.restrict(provider.get_current(), where, None)
+        saved_version = provider.get_current().saved.version
+        engine.index_documents([Document("isk", "Isk", "The Isk is a river.")])
+        provider.save(1000)
+        part = provider.restrict(provider.get_current(), where, None)
+    assert part.whole.saved.version > saved_version
+    assert part.selected.passage_count == 1
+    assert ids_read == ["bell", "moreau", "aldby", "isk"]

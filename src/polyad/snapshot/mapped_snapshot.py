@@ -191,6 +191,11 @@ class MappedSnapshot:
         pairs = ((new_passages, self.saved.passages), (new_entities, self.saved.entities))
         return any(new > max(extra_share * _EXTRA_NEW, (1 + extra_share) * _MAX_NEW * saved) for new, saved in pairs)
 
+    def extends(self, earlier: MappedSnapshot) -> bool:
+        """Return whether the first rows of passages and hyperedges are those of the snapshot ``earlier``."""
+        pairs = ((self.passages.pks, earlier.passages.pks), (self.hyperedges.pks, earlier.hyperedges.pks))
+        return all(np.array_equal(pks.to_array()[: len(before)], before.to_array()) for pks, before in pairs)
+
     @property
     def is_mostly_deleted(self) -> bool:
         """Whether so many rows are deleted that rebuilding the snapshot is cheaper than updating it."""

@@ -256,6 +256,8 @@ class SnapshotProvider:
             self._files.save(snapshot, token)
             with self._store.read_transaction() as transaction:
                 saved = self._files.load(self._store, transaction) or snapshot
+            if saved.extends(snapshot):
+                saved = replace(saved, fields=snapshot.fields)
             with self._advancing, self._store.read_transaction() as transaction:
                 self._snapshot = snapshot = self._read_version(transaction, saved)
             return snapshot
