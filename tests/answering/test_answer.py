@@ -149,7 +149,7 @@ def test_thoughts_come_beside_the_answer(reply: str | Reply, thoughts: str) -> N
         assert (answer.text, answer.thoughts) == ("Odoacer [2].", thoughts)
 
 
-def test_what_the_model_was_shown_comes_with_the_answer() -> None:
+def test_an_answer_contains_the_context_of_its_prompt() -> None:
     answer = answered("Zeno [4].", with_facts())
     assert [(number, scored.hyperedge.id) for number, scored in answer.context.hyperedges] == [(4, "zeno.md#3/0")]
     assert [entity.key for entity in answer.context.entities] == ["theoderic"], "of Zeno no more is known than a name"
@@ -160,7 +160,7 @@ def test_what_the_model_was_shown_comes_with_the_answer() -> None:
     assert (nobody.context.hyperedges, nobody.context.passages, nobody.thoughts) == ((), (), "")
 
 
-def test_what_is_streamed_is_the_answer() -> None:
+def test_streamed_pieces_form_the_answer() -> None:
     pieces: list[str] = []
     model = ScriptedLanguageModel(["<think>Who? [1]</think> Odoacer did [9], in [476] [1, 7]. Yes [2] "])
     answer = CitingAnswerer(model, AnswerSettings()).answer(evidence(), pieces.append)
@@ -189,7 +189,7 @@ def test_a_model_that_fails_is_an_error() -> None:
         answerer.answer(evidence(), lambda piece: None)
 
 
-def test_it_works_over_http() -> None:
+def test_answers_over_http_equal_streamed_answers() -> None:
     pieces: list[str] = []
     with ScriptedServer(cite_first_passage) as server:
         model = OpenAILanguageModel(LanguageModelSettings(model="m", base_url=server.base_url, prompt_price=1.0))

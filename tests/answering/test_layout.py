@@ -80,7 +80,7 @@ def test_text_without_spaces_is_cut_too() -> None:
     assert 150 < count_tokens(context.text) <= 200
 
 
-def test_what_is_too_long_to_be_cut_to_something_useful_is_left_out() -> None:
+def test_a_passage_too_long_to_be_cut_usefully_is_left_out() -> None:
     context = LaidOut([scored("Rome fell."), scored("word " * 500)], 9, words)
     assert [item.number for item in context.passages] == [1]
     assert LaidOut([scored("word " * 500)], 1, words).text == ""

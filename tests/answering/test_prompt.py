@@ -88,7 +88,7 @@ def test_entities_of_which_the_rules_only_say_how_they_are_written_are_not_liste
     assert "N (date): of the fall" in text_of(evidence(entities=[Entity("n", "N", "date", "of the fall")]))
 
 
-def test_what_several_passages_say_of_an_entity_is_told_apart() -> None:
+def test_descriptions_from_several_passages_are_separated() -> None:
     entity = Entity("zeno", "Zeno", "", "emperor in the East\nHe sent Theoderic.\nborn in Isauria")
     assert "Zeno: emperor in the East; He sent Theoderic. born in Isauria\n" in text_of(evidence(entities=[entity]))
 
@@ -125,7 +125,7 @@ def test_a_passage_keeps_its_rank_though_it_is_not_shown() -> None:
 
 
 @pytest.mark.parametrize("kind", [UNIT, TUPLE])
-def test_what_its_passage_says_word_for_word_is_listed_only_when_that_is_not_quoted(kind: HyperedgeKind) -> None:
+def test_a_literal_fact_is_listed_only_if_its_passage_is_not_quoted(kind: HyperedgeKind) -> None:
     result = evidence([passage()], [fact("Rome fell.", kind=kind), fact("It burned.", "fire#0", kind=kind)])
     assert "<facts>\n[2] It burned.\n</facts>" in text_of(result)
     assert text_of(result, AnswerSettings(hyperedge_share=0.7)) == "<facts>\n[1] Rome fell.\n[2] It burned.\n</facts>"
@@ -197,7 +197,7 @@ def test_shares_hold_each_section_to_its_part() -> None:
     assert context.passages[0].cut
 
 
-def test_what_a_section_leaves_over_goes_to_the_next() -> None:
+def test_unused_tokens_of_a_section_go_to_the_next() -> None:
     result = evidence([passage("word " * 500)], [fact("short")], [ODOACER])
     settings = AnswerSettings(max_context_tokens=200)
     assert words(text_of(result, settings, words)) == 200

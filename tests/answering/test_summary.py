@@ -24,7 +24,7 @@ def test_long_descriptions_are_summed_up_without_the_thoughts() -> None:
     assert "It was rung 59 times" in prompt.user
 
 
-def test_what_is_beyond_the_limit_is_left_out() -> None:
+def test_text_beyond_the_limit_is_left_out() -> None:
     model = ScriptedLanguageModel(["Much."])
     summarise(Entity("bell", "Bell", description="ding dong " * LONGEST), model)
     assert len(model.prompts[0].user) < LONGEST + 200

@@ -22,7 +22,7 @@ print(search(Target("words", str.split), 3, 3))
 """
 
 
-def test_what_takes_the_square_of_the_size_is_found_and_cut_down() -> None:
+def test_quadratic_cost_is_detected_and_its_input_shrunk() -> None:
     process = subprocess.run(
         [sys.executable, "-c", SOURCE], cwd=ROOT, capture_output=True, text=True, timeout=240, check=True
     )

@@ -209,7 +209,7 @@ def test_a_data_set_with_one_wrong_value_is_measured_or_refused_by_name(sound: P
 
 @pytest.mark.parametrize("target", ["/dev/zero", "pipe", "folder"])
 @pytest.mark.parametrize("name", [*(f"run/{name}" for name in RUN_FILES), *(f"tarn/{name}" for name in DATA_FILES)])
-def test_what_is_no_file_is_refused_by_name(
+def test_run_files_that_are_no_files_are_refused_by_name(
     name: str, target: str, sound: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = Path(shutil.copytree(sound, tmp_path / "files"))

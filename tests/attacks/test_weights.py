@@ -88,7 +88,7 @@ def test_damaged_linear_weights_are_rejected(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("retriever", ["default", "hyperretriever"])
 @pytest.mark.parametrize("target", ["/dev/zero", "pipe", "folder", "nowhere", "nul"])
-def test_what_is_no_file_of_weights_is_rejected(retriever: str, target: str, tmp_path: Path) -> None:
+def test_weights_that_are_no_file_are_rejected(retriever: str, target: str, tmp_path: Path) -> None:
     path = tmp_path / "w"
     if target == "pipe":
         os.mkfifo(path)

@@ -46,7 +46,7 @@ def test_within_one_piece_the_score_of_the_retriever_decides_and_then_the_key() 
     assert rank_entities(evidence, {}, "Who?") == ["d", "b", "a", "c"]
 
 
-def test_what_the_question_names_is_no_answer_but_a_part_of_a_word_of_it_may_be() -> None:
+def test_entities_named_in_the_question_are_no_answers() -> None:
     evidence = Evidence("q", "scripted", hyperedges=(edge("e", "ines moreau", "ines", "bell", "bel", "aldby"),))
     assert rank_entities(evidence, {}, "Where was Ines Moreau, of the Bell, born?") == ["aldby", "bel"]
 

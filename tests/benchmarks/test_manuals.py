@@ -46,7 +46,7 @@ def test_each_piece_of_evidence_is_from_a_file_that_is_fetched() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS[1:])
-def test_what_has_no_answer_names_words_that_are_absent(kind: str) -> None:
+def test_unanswerable_questions_state_words_that_are_absent(kind: str) -> None:
     for record in records(kind):
         assert not record.get("evidence")
         absent = record["metadata"]["absent"]

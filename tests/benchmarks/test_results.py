@@ -107,7 +107,7 @@ def test_the_pictures_are_drawn_from_the_summaries(
         assert drawn == remaining
 
 
-def test_what_was_measured_before_on_other_benchmarks_stays() -> None:
+def test_earlier_results_of_other_benchmarks_are_retained() -> None:
     def summary(commit: str, *data: str) -> dict[str, Any]:
         groups = [{"name": name, "systems": commit} for name in data]
         return {"measured": [{"commit": commit}], "data": dict.fromkeys(data, commit), "groups": groups}

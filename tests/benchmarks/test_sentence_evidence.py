@@ -28,7 +28,7 @@ TEXTS = ["The pump is red. It stands", "in the cellar, near\nthe well-known door
         ("Use THE\tSwitch", "use the  switch"),
     ],
 )
-def test_what_readers_write_differently_is_the_same_words(written: str, read: str) -> None:
+def test_spellings_of_different_readers_have_equal_words(written: str, read: str) -> None:
     assert tokenize(written) == tokenize(read)
 
 
@@ -56,7 +56,7 @@ def test_a_sentence_is_not_found_inside_longer_words() -> None:
     assert not contains_sentence("he pump", normalize_texts(TEXTS))
 
 
-def test_what_has_no_words_is_never_found() -> None:
+def test_a_sentence_without_words_is_never_found() -> None:
     assert not contains_sentence("--", normalize_texts(TEXTS))
     assert not contains_sentence("", normalize_texts([]))
 

@@ -262,7 +262,9 @@ def relevant(monkeypatch: pytest.MonkeyPatch, *values: float) -> None:
     monkeypatch.setattr(DefaultRetriever, "rank", rank_with_values)
 
 
-def test_what_is_not_relevant_is_not_shown(run: Run, small_index_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hits_below_the_relevance_limit_are_omitted(
+    run: Run, small_index_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     relevant(monkeypatch, 0.9, 0.4)
     arguments = ("search", QUESTION, "--store", small_index_dir)
     hits = result_of(run(*arguments, "--min-relevance", "0.3", "--json"))["hits"]
@@ -355,9 +357,7 @@ def test_every_retriever_that_needs_no_model_can_be_named(run: Run, small_index_
         (["x", "--retriever", "bm52"], "retriever is 'bm52'; expected one of default"),
     ],
 )
-def test_what_cannot_be_searched_is_one_line(
-    run: Run, small_index_dir: Path, arguments: list[str], message: str
-) -> None:
+def test_an_invalid_search_prints_one_line(run: Run, small_index_dir: Path, arguments: list[str], message: str) -> None:
     assert message in error_of(run("search", *arguments, "--store", small_index_dir))
 
 
@@ -636,7 +636,7 @@ def test_show_prints_each_kind_of_thing(run: Run, small_index_dir: Path) -> None
     assert "name: Ines Moreau" in text
 
 
-def test_what_is_not_there_cannot_be_shown(run: Run, small_index_dir: Path) -> None:
+def test_showing_a_missing_record_is_an_error(run: Run, small_index_dir: Path) -> None:
     for kind in ("document", "passage", "entity", "hyperedge"):
         assert f"no {kind} 'zzz'" in error_of(run("show", kind, "zzz", "--store", small_index_dir))
 
@@ -843,7 +843,7 @@ def test_a_misspelt_variable_is_a_warning(run: Run, small_index_dir: Path) -> No
 
 
 @pytest.mark.parametrize(("error", "code"), [(StoreError("disk full"), 2), (EmbedderError("no vector"), 1)])
-def test_what_polyad_raises_becomes_a_line_and_a_code(
+def test_errors_become_a_line_and_an_exit_code(
     run: Run, small_index_dir: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, code: int
 ) -> None:
     def fail(*_: object, **__: object) -> None:

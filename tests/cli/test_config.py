@@ -95,7 +95,7 @@ def test_a_key_of_the_users_own_file_goes_to_no_endpoint_that_a_found_file_names
         (["-vv"], "error", logging.DEBUG),
     ],
 )
-def test_how_much_is_said(run: Run, flags: list[str], variable: str, level: int) -> None:
+def test_verbosity_flags_set_the_log_level(run: Run, flags: list[str], variable: str, level: int) -> None:
     result = run(*flags, "config", POLYAD_LOG=variable)
     assert (result.exit_code, result.stderr) == (0, "")
     assert logging.getLogger("polyad").level == level

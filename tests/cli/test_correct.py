@@ -88,7 +88,7 @@ def test_aliases_are_added_from_a_file_suggested_and_removed() -> None:
         (["disable", "nothing.md"], "no document 'nothing.md' in this index"),
     ],
 )
-def test_what_cannot_be_done_is_explained(arguments: list[str], message: str) -> None:
+def test_impossible_corrections_are_explained(arguments: list[str], message: str) -> None:
     assert message in run(*arguments, code=2)["error"]["message"]
 
 

@@ -384,7 +384,7 @@ def test_refusal_needs_gold_documents_and_others(run: Run, dataset: Path) -> Non
     assert "--refusal takes gold documents out of the index" in error_of(run(*command))
 
 
-def test_who_judges_may_be_another_model_and_stays_the_same(run: Run, dataset: Path, tmp_path: Path) -> None:
+def test_the_judge_may_be_another_model_and_stays_the_same(run: Run, dataset: Path, tmp_path: Path) -> None:
     with ScriptedServer(answer_and_judge) as server:
         environment = {"OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "none"}
         command = ["eval", "tarn", "--retriever", "bm25", "--embedder", "hashing:64", "--out", "kept", "--answers"]

@@ -105,7 +105,7 @@ def run_at(store: str, *arguments: str) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("command", [("search", "Who was mayor of Tarn?"), ("facts", "--role", "town=Tarn")])
-def test_what_no_longer_holds_is_printed_with_its_dates(store: str, command: Sequence[str]) -> None:
+def test_expired_facts_are_printed_with_their_dates(store: str, command: Sequence[str]) -> None:
     past, _ = run_at(store, *command, "--as-of", "2015")
     assert "held from 2012-01-01 until 2019-07-01" in past
     present, _ = run_at(store, *command)

@@ -242,7 +242,7 @@ def test_the_fit_of_a_scorer_is_a_setting(run: Run, bells: Path, tmp_path: Path)
         ("polyad.cli.train.evaluate_held_out", True),
     ],
 )
-def test_what_is_left_when_training_is_interrupted_is_said(
+def test_interrupted_training_states_what_remains(
     run: Run, bells: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, interrupted: str, written: bool
 ) -> None:
     def interrupt(*_: object) -> None:
@@ -269,9 +269,7 @@ def test_two_benchmarks_of_one_name_are_refused_before_anything_is_indexed(
 
 
 @pytest.mark.parametrize("scorer", ["default", "hyperretriever"])
-def test_what_failed_to_index_is_said_and_is_the_exit_code_though_training_goes_on(
-    run: Run, bells: Path, scorer: str
-) -> None:
+def test_failed_documents_set_the_exit_code_of_training(run: Run, bells: Path, scorer: str) -> None:
     with (bells / "corpus.jsonl").open("a", encoding="utf-8") as corpus:
         corpus.write("\nnot JSON\n")
     result = run(*FEW_EPOCHS, "bench", "train", scorer, bells, "--to", "weights", "--json")

@@ -54,7 +54,7 @@ def embedder(made: tuple[Embedder, Row]) -> Embedder:
     return made[0]
 
 
-def test_it_fits_the_protocol_and_has_a_name(embedder: Embedder) -> None:
+def test_an_embedder_fits_the_protocol_and_has_a_name(embedder: Embedder) -> None:
     assert isinstance(embedder, Embedder)
     assert embedder.name
     assert embedder.dimension > 0

@@ -261,7 +261,7 @@ def test_incidences_are_read_up_to_a_large_primary_key(store: Store) -> None:
         )
 
 
-def test_what_was_put_can_be_read(store: Store) -> None:
+def test_stored_documents_can_be_read(store: Store) -> None:
     document = indexed("a", "Anna left.", "She came back.")
     store.put(document)
     assert get_all(store, Document, ["a"]) == [document.document]
@@ -495,7 +495,7 @@ class Mirror:
 @settings(max_examples=20, deadline=None)
 @given(actions=st.lists(ACTIONS, max_size=4))
 @pytest.mark.parametrize("open_other", STORES.values(), ids=STORES)
-def test_what_is_advanced_by_changes_is_what_is_read_anew(open_other: StoreOpener, actions: list[Actions]) -> None:
+def test_advancing_by_changes_equals_reading_everything(open_other: StoreOpener, actions: list[Actions]) -> None:
     with tempfile.TemporaryDirectory() as directory, closing(open_other(directory, MANIFEST)) as store:
         mirror = Mirror(store)
         documents: set[int] = set()

@@ -25,7 +25,7 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
 
 
-def test_it_has_at_most_150_lines() -> None:
+def test_the_readme_has_at_most_150_lines() -> None:
     assert len(README.splitlines()) <= 150
 
 
@@ -54,7 +54,7 @@ def test_its_commands_and_flags_exist() -> None:
         assert set(re.findall(r" (--[a-z-]+)", line)) <= flags, line
 
 
-def test_it_names_every_retriever_and_method() -> None:
+def test_the_readme_names_every_retriever_and_method() -> None:
     assert all(f"| `{name}` |" in README for name in RETRIEVERS)
     assert all(f"`{name}`" in README or f"--method {name}" in README for name in METHODS)
 

@@ -21,7 +21,7 @@ class Slow(HashingEmbedder):
         return super().encode(texts, kind)
 
 
-def test_it_passes_everything_on() -> None:
+def test_a_metered_embedder_returns_the_vectors_of_the_inner_one() -> None:
     inner = HashingEmbedder(8)
     metered = MeteredEmbedder(inner)
     assert (metered.name, metered.dimension) == (inner.name, 8)

@@ -47,7 +47,7 @@ def test_an_answer_reports_all_calls_those_for_names_and_clues_too(tmp_path: Pat
             assert engine.ask(f"{QUESTION} ({retriever})", retriever=retriever).usage.calls == 0, "all recalled"
 
 
-def test_what_nothing_recalled_would_cost_is_known_beside_what_was_spent(tmp_path: Path) -> None:
+def test_the_cost_without_the_cache_is_stated_beside_the_actual_cost(tmp_path: Path) -> None:
     with ScriptedServer(reply) as server, engine_at(tmp_path / "kb", server) as engine:
         engine.index_documents(DOCUMENTS)
         engine.ask(QUESTION, retriever="hypergraphrag")

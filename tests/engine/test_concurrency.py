@@ -90,7 +90,7 @@ def test_a_search_beside_a_writer_gives_sound_evidence(engine: Engine, name: str
         assert all(all(future.result(timeout=60)) for future in searches)
 
 
-def test_what_was_counted_before_everything_was_replaced_is_counted_anew(engine: Engine) -> None:
+def test_statistics_are_recomputed_after_all_documents_were_replaced(engine: Engine) -> None:
     for edition in range(4):
         engine.index_documents(document(number, edition) for number in range(20))
         evidence = engine.search(QUESTION, retriever="default")

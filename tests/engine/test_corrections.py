@@ -219,7 +219,7 @@ def test_selectors_that_do_not_fit_are_explained(engine: Engine, selectors: dict
         engine.corrections.restore(**selectors)  # type: ignore[arg-type]
 
 
-def test_what_does_not_exist_cannot_be_corrected(engine: Engine) -> None:
+def test_correcting_missing_records_is_an_error(engine: Engine) -> None:
     corrections = engine.corrections
     attempts: list[Callable[[], object]] = [
         lambda: corrections.retract(hyperedge="bell#0000/999", reason="wrong"),

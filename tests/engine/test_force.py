@@ -169,7 +169,7 @@ def test_each_document_of_a_mixed_index_keeps_its_method_and_its_reader(mixed: P
         assert engine.catalogue.statistics().kinds == KINDS
 
 
-def test_what_changes_in_a_mixed_index_is_built_by_its_own_method(mixed: Path, folder: Path) -> None:
+def test_changed_documents_of_a_mixed_index_keep_their_method(mixed: Path, folder: Path) -> None:
     (folder / "b.txt").write_text("Another text of b.", encoding="utf-8")
     (folder / "given.csv").write_text(f"{FACTS_CSV}Isk,Otter,1711\n", encoding="utf-8")
     (folder / "new.txt").write_text("A text that is new.", encoding="utf-8")
@@ -340,7 +340,7 @@ def test_indexing_again_that_was_stopped_goes_on_and_then_begins_anew(
         assert not file.execute("SELECT 1 FROM sqlite_master WHERE name = 'redone'").fetchall()
 
 
-def test_what_another_model_has_built_anew_is_built_by_this_one_too(tmp_path: Path, folder: Path) -> None:
+def test_force_rebuilds_documents_of_another_model(tmp_path: Path, folder: Path) -> None:
     def stopping(name: str, at: int) -> ScriptedLanguageModel:
         def reply(_: Prompt) -> str:
             if len(model.prompts) == at:

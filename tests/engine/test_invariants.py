@@ -236,7 +236,7 @@ def test_a_document_that_lost_what_corrections_withdrew_is_indexed_again(folder:
     assert run()[0] == 0
 
 
-def test_what_users_stated_is_never_deleted(folder: Path) -> None:
+def test_a_repair_never_deletes_corrections(folder: Path) -> None:
     change("UPDATE value SET value = x'00' WHERE namespace = 'retractions'")
     for _ in range(2):
         code, report = run("--repair")

@@ -40,7 +40,7 @@ def steps(directory: Path) -> int:
     return selection[0]
 
 
-def test_what_is_asked_before_and_after_takes_no_longer_in_a_larger_index(tmp_path: Path) -> None:
+def test_queries_around_indexing_do_not_grow_with_the_index(tmp_path: Path) -> None:
     few, many = (steps(index_of(tmp_path / str(documents), documents)) for documents in (10, 200))
     assert 0 < many < 1.5 * few
 

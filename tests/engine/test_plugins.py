@@ -159,7 +159,7 @@ def test_a_reader_that_breaks_the_contract_is_named(site: Path, body: str, reaso
     assert reason in " ".join(indexed.stderr.split())
 
 
-def test_what_packages_add_is_listed_with_its_package_and_version(site: Path) -> None:
+def test_plugins_are_listed_with_package_and_version(site: Path) -> None:
     listed = json.loads(polyad(site, "plugins", "--json").stdout)["plugins"]
     assert {(row["table"], row["name"]) for row in listed} == {
         ("retrievers", "longest"),

@@ -10,7 +10,7 @@ from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.hyperretriever.triple_walk import SearchSpace
 
 
-def test_what_hyperretriever_makes_once_is_made_before_the_first_search(
+def test_preparing_builds_the_search_space_before_the_first_search(
     small_engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = 0

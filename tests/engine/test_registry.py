@@ -203,7 +203,7 @@ def test_the_default_embedder_needs_no_sentence_transformers(monkeypatch: pytest
     assert isinstance(load_embedder("all-MiniLM-L6-v2", EncoderSettings(backend="numpy")), MiniLMEmbedder)
 
 
-def test_what_computes_is_chosen_by_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_settings_select_the_backend(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ConfigurationError, match=r"'numpy' supports 'all-MiniLM-L6-v2' only, not 'some/model'"):
         load_embedder("some/model", EncoderSettings(backend="numpy"))
     with pytest.raises(ConfigurationError, match="backend is 'jax'; expected auto, torch or numpy"):

@@ -60,7 +60,7 @@ def manual(tmp_path: Path, embedder: SentenceTransformerEmbedder) -> Engine:
 
 
 @pytest.mark.parametrize("value", [3, DenseRetriever])
-def test_what_is_no_retriever_is_refused_by_name(small_engine: Engine, value: Any) -> None:
+def test_a_value_that_is_no_retriever_is_refused(small_engine: Engine, value: Any) -> None:
     with pytest.raises(ConfigurationError, match=r"the retriever is .*; expected a name, one of default"):
         small_engine.search("otters", retriever=value)
     with pytest.raises(ConfigurationError, match="the retriever is "):
@@ -68,7 +68,7 @@ def test_what_is_no_retriever_is_refused_by_name(small_engine: Engine, value: An
 
 
 @pytest.mark.parametrize("method", ["", "semantic-units"])
-def test_what_is_no_document_is_refused_by_its_place(tmp_path: Path, method: str) -> None:
+def test_a_value_that_is_no_document_is_refused_by_its_position(tmp_path: Path, method: str) -> None:
     values: Any = [Document("bell", "Bell", "The bell hangs in the tower."), 1]
     with Engine.open(tmp_path / "kb", embedder="hashing:16") as engine:
         with pytest.raises(ConfigurationError, match=r"documents\[1\] is 1; expected a polyad\.Document"):
@@ -130,7 +130,7 @@ def test_a_search_embeds_its_question_once_and_asks_for_one_snapshot(
     assert (encoded.count(QUESTION), len(snapshots)) == (1, 1)
 
 
-def test_what_a_search_took_counts_that_it_saw_what_was_new(manual: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_timings_include_advancing_the_snapshot(manual: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     manual.prepare("bm25")
     current = SnapshotProvider.get_current
 

@@ -117,7 +117,7 @@ def test_a_stream_that_is_closed_asks_for_no_more(engine: Engine, model: Speakin
     assert len(model.messages) == 2, "the second piece told it that nobody reads on"
 
 
-def test_what_the_model_fails_with_is_raised_where_the_pieces_are_read(tmp_path: Path) -> None:
+def test_an_error_of_the_model_is_raised_while_streaming(tmp_path: Path) -> None:
     model = Speaking(fails=True)
     with Engine.open(tmp_path / "kb", embedder="hashing:8", language_model=model) as engine:
         engine.index_documents(SIX_DOCUMENTS)

@@ -67,7 +67,7 @@ def test_the_second_run_is_compared_with_the_first(tmp_path: Path) -> None:
     }
 
 
-def test_what_is_compared_with_what(tmp_path: Path) -> None:
+def test_the_first_system_is_compared_with_the_others(tmp_path: Path) -> None:
     one = write_run(tmp_path / "a", {"bm25": MIXED, "default": WELL, "dense": BADLY})
     two = write_run(tmp_path / "b", {"default": MIXED, "bm25": WELL})
 

@@ -38,7 +38,7 @@ def test_questions_with_a_gold_document_are_read_in_the_order_of_the_file(tmp_pa
     )
 
 
-def test_what_is_judged_and_is_not_there_is_known(tmp_path: Path) -> None:
+def test_gold_documents_missing_from_the_corpus_are_listed(tmp_path: Path) -> None:
     dataset = load_beir(write(tmp_path))
     assert dataset.unknown == ("q9",)
     assert dataset.find_missing_gold({"a"}) == ['"quoted', "b"]

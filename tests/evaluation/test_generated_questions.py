@@ -57,7 +57,7 @@ def test_a_seed_gives_the_same_questions_and_another_one_others(engine: Engine) 
     assert [question.kind for question in first.questions] == [KNOWN_ITEM, KNOWN_ITEM, TWO_HOP, TWO_HOP]
 
 
-def test_what_is_written_is_a_benchmark(engine: Engine, tmp_path: Path) -> None:
+def test_a_written_question_set_is_a_benchmark(engine: Engine, tmp_path: Path) -> None:
     made = generate_questions(engine, 10)
     write_question_set(made, tmp_path / "own")
     dataset = load_beir(tmp_path / "own")

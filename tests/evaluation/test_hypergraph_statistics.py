@@ -55,7 +55,7 @@ def test_a_hypergraph_is_counted(engine: Engine) -> None:
     assert hypergraph_statistics.words == sum(len(text.split()) for text in WITH_ENTITIES.values())
 
 
-def test_what_is_drawn_is_an_entity_with_all_around_it(engine: Engine) -> None:
+def test_the_drawn_neighbourhood_belongs_to_one_entity(engine: Engine) -> None:
     near = compute_statistics(engine.catalogue).neighbourhood
     assert near is not None
     assert near.entity == "Ines Moreau"
@@ -75,7 +75,7 @@ def test_an_empty_index_has_nothing_to_draw(tmp_path: Path) -> None:
     assert hypergraph_statistics == HypergraphStatistics({}, {}, {}, 0, None)
 
 
-def test_it_is_read_as_it_was_written(engine: Engine) -> None:
+def test_statistics_survive_json(engine: Engine) -> None:
     hypergraph_statistics = compute_statistics(engine.catalogue)
     assert (
         parse_value(json.loads(json.dumps(asdict(hypergraph_statistics))), HypergraphStatistics)

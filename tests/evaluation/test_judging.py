@@ -79,7 +79,7 @@ def test_a_second_reply_may_do() -> None:
     assert [judgement.reply for judgement in remaining] == ["?", '{"correct": true}', '{"correct": false}']
 
 
-def test_what_an_endpoint_failed_on_is_asked_for_again_by_the_next_run(tmp_path: Path) -> None:
+def test_failed_requests_are_repeated_by_the_next_run(tmp_path: Path) -> None:
     def judging(model: ScriptedLanguageModel) -> JudgementLog:
         with open_judgements(tmp_path / JUDGEMENTS) as log:
             judge_answers(build_judging_tasks(JUDGES["gpt_acc"], QUERIES, BY_KEY, {}), model, log)
@@ -173,7 +173,7 @@ STATED = {
 TEXTS = {("bm25", "q1"): "She cast it.", ("bm25", "q2"): ""}
 
 
-def test_what_was_found_is_judged_where_there_is_something_to_judge_it_by() -> None:
+def test_retrieval_is_judged_where_the_question_states_evidence() -> None:
     judges = get_judges(["context_recall", "context_relevance", "evidence_recall", "faithfulness", "coverage"])
     judging_tasks = build_judging_tasks(judges, STATED, {}, TEXTS)
     assert [case.key[1:] for case in judging_tasks] == [

@@ -97,7 +97,7 @@ def test_of_several_novels_that_of_a_question_is_its_gold(tmp_path: Path) -> Non
         (["Who?"], ONE, r"line 2: 'Who\?'; expected an object"),
     ],
 )
-def test_what_is_wrong_in_graphrag_bench_is_named_with_its_line(
+def test_errors_in_graphrag_bench_name_the_line(
     tmp_path: Path, questions: object, corpus: object, message: str
 ) -> None:
     with pytest.raises(ConfigurationError, match=message):
@@ -154,7 +154,7 @@ def test_wikitopics_may_have_its_corpus_as_facts(tmp_path: Path) -> None:
         ({"easy": None, "hard": None}, "answers_easy.json' is missing"),
     ],
 )
-def test_what_is_wrong_in_wikitopics_is_named(tmp_path: Path, answers: dict[str, Any], message: str) -> None:
+def test_errors_in_wikitopics_are_named(tmp_path: Path, answers: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
         load_dataset(topics(tmp_path / "art", **answers))
 

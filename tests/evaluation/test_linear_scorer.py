@@ -58,7 +58,7 @@ def test_each_dataset_counts_the_same_however_many_questions_it_has() -> None:
     assert few.weights["telling"] < alone.weights["telling"] / 2
 
 
-def test_what_tells_evidence_where_names_lead_nowhere_has_weights_of_its_own() -> None:
+def test_unlinkable_questions_have_separate_weights() -> None:
     weights = train_linear_scorer([examples(1), with_telling_last(examples(2), linkability=0.0)], NAMES).weights
     assert weights["telling"] > 5 * weights["misleading"]
     assert weights[f"misleading, {UNLINKABLE}"] > 5 * weights[f"telling, {UNLINKABLE}"]

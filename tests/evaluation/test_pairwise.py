@@ -56,7 +56,9 @@ def test_a_verdict_counts_that_is_the_same_in_both_orders(pair: tuple[System, Sy
     assert (swapped.wins, swapped.losses, swapped.ties) == (0, 3, 2), "the same duels, the other way round"
 
 
-def test_who_always_prefers_the_first_disagrees_with_himself(pair: tuple[System, System], tmp_path: Path) -> None:
+def test_a_judge_that_prefers_the_first_answer_disagrees_with_itself(
+    pair: tuple[System, System], tmp_path: Path
+) -> None:
     outcome, _ = judged(pair, tmp_path / "out", lambda _: '{"better": "first"}')
     assert (outcome.wins, outcome.ties, outcome.disagreements) == (1, 1, 3)
     assert outcome.format_row()["depends on the order"] == "60.0"
@@ -73,7 +75,7 @@ def test_verdicts_that_are_missing_are_told(pair: tuple[System, System], tmp_pat
     assert outcome.format_row()["judged"] == "4 / 5"
 
 
-def test_who_is_stopped_goes_on_from_there(pair: tuple[System, System], tmp_path: Path) -> None:
+def test_an_interrupted_comparison_continues(pair: tuple[System, System], tmp_path: Path) -> None:
     replies: list[str | LanguageModelError] = ['{"better": "first"}', '{"better": "second"}']
     replies.append(NoMoreRepliesError("no key"))
     with pytest.raises(NoMoreRepliesError):
@@ -88,9 +90,7 @@ def test_who_is_stopped_goes_on_from_there(pair: tuple[System, System], tmp_path
         compare_answers([pair], model, tmp_path / "out")
 
 
-def test_what_an_endpoint_failed_on_is_asked_for_again_by_the_next_run(
-    pair: tuple[System, System], tmp_path: Path
-) -> None:
+def test_failed_requests_are_repeated_by_the_next_run(pair: tuple[System, System], tmp_path: Path) -> None:
     def failing(prompt: Prompt) -> str | LanguageModelError:
         return LanguageModelError("busy") if "Question 0" in prompt.user else by_merit(prompt)
 
@@ -121,9 +121,7 @@ def test_only_what_was_asked_for_is_a_verdict(reply: str, value: int | None) -> 
     assert build_pairwise_judge().read_score(reply, JudgeInput("Who?")) == value
 
 
-def test_what_a_judge_of_pairs_is_told_may_be_replaced_and_is_asked_anew(
-    pair: tuple[System, System], tmp_path: Path
-) -> None:
+def test_a_replaced_prompt_of_the_pair_judge_is_asked_again(pair: tuple[System, System], tmp_path: Path) -> None:
     assert judged(pair, tmp_path / "out", by_merit)[1] == 5
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "judge_pairwise.md").write_text('Which sings? {"better": "first"}', encoding="utf-8")

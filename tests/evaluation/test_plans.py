@@ -88,7 +88,7 @@ def test_a_plan_of_benchmarks_alone_measures_everything_as_it_is_set(tmp_path: P
         ("benchmarks = [", "is not TOML"),
     ],
 )
-def test_what_is_wrong_in_a_plan_is_named_with_its_line(tmp_path: Path, text: str, message: str) -> None:
+def test_errors_in_a_plan_name_the_line(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
         plan_of(tmp_path, text)
 
@@ -112,7 +112,7 @@ def test_values_to_sweep_are_read_as_toml_or_words(text: str, expected: object) 
 @pytest.mark.parametrize(
     "text", ["hypersu.decay", "hypersu.decay=", "hypersu.decay=0.3,,1", "decay=1", "x.y=1", "seed=a", "method=b"]
 )
-def test_what_sweeps_nothing_is_refused(text: str) -> None:
+def test_a_sweep_without_values_is_refused(text: str) -> None:
     with pytest.raises(ConfigurationError, match=r"sweeps nothing|is no setting|(seed|method) is '[ab]'; expected"):
         parse_sweep(text)
 

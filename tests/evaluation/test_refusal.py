@@ -30,7 +30,7 @@ def by_key(records: list[QuestionRecord]) -> dict[tuple[str, str], QuestionRecor
     return {one.key: one for one in records}
 
 
-def test_what_is_refused_is_below_what_one_in_twenty_of_the_others_is_below() -> None:
+def test_the_refusal_limit_is_the_fifth_percentile_of_answered_questions() -> None:
     answered = [record(0, 0.1, 0.05), *(record(number, 0.2, 0.5) for number in range(1, 20))]
     others = [record(number, 0.05 * number) for number in range(20)]
     refusal = measure_refusal(answered, by_key(others))
@@ -48,7 +48,7 @@ def test_scores_are_compared_where_a_record_knows_no_relevance() -> None:
     assert (refusal.refused, refusal.criterion) == (0.05, "score")
 
 
-def test_who_finds_nothing_refuses() -> None:
+def test_questions_without_hits_count_as_refused() -> None:
     refusal = measure_refusal([record(0, 0.0)], by_key([record(0)]))
     assert refusal is not None
     assert (refusal.refused, refusal.roc_auc) == (1.0, 1.0)

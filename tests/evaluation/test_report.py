@@ -125,7 +125,7 @@ def test_settings_that_differ_are_drawn(
     assert "| one: _bm25 |" in (tmp_path / "report" / "tables.md").read_text()
 
 
-def test_what_is_known_of_the_index_is_drawn_and_tabulated(tmp_path: Path) -> None:
+def test_statistics_of_the_index_are_drawn_and_tabulated(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run")
     construction = {
         "arity": {"2": 3},

@@ -63,7 +63,7 @@ def test_only_the_first_k_documents_count_for_recall() -> None:
     assert (result.recall, result.all_recall) == (0.5, 0.0)
 
 
-def test_what_counts_are_documents_however_many_passages_of_one_come_first() -> None:
+def test_recall_counts_documents_not_passages() -> None:
     actual = evidence("first", "x", "x", "x", "a", "b")
     result = evaluate_retriever("scripted", lambda *_: actual, QUERIES[:1], 2, silent)
     assert (result.recall, result.all_recall, result.mrr) == (0.5, 0.0, 0.5)

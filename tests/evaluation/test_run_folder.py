@@ -77,7 +77,7 @@ def test_a_run_is_read_as_it_was_measured(tmp_path: Path, manifest: dict[str, An
     assert json.loads((tmp_path / "run" / "cost.json").read_text())["search"]["scripted"]["questions"] == 3
 
 
-def test_what_is_derived_is_made_again_byte_for_byte(tmp_path: Path, manifest: dict[str, Any]) -> None:
+def test_derived_files_are_rewritten_identically(tmp_path: Path, manifest: dict[str, Any]) -> None:
     folder = measured(tmp_path / "run", manifest).folder
     remaining = {name: (folder / name).read_bytes() for name in (TREC, RESULTS, "cost.json")}
     for name in (TREC, RESULTS):
@@ -198,7 +198,7 @@ def test_passages_count_within_a_budget_of_words_until_one_does_not_fit() -> Non
     ]
 
 
-def test_what_is_read_ends_where_one_more_document_begins() -> None:
+def test_counted_words_end_before_the_next_document() -> None:
     results = (("a", 40), ("b", 70), ("a", 5), ("c", 10), ("b", 3))
     record = QuestionRecord(
         "scripted", QUERIES[0], tuple(RankedPassage(f"{id}#{words}", id, 1.0, words) for id, words in results)

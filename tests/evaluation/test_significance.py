@@ -37,7 +37,7 @@ def test_randomising_comes_near_to_trying_all_signs() -> None:
     assert randomisation_test(differences, seed=0) == pytest.approx(exact, abs=0.01)
 
 
-def test_what_does_not_differ_is_no_finding_and_no_value_is_zero() -> None:
+def test_equal_results_are_not_significant_and_no_p_value_is_zero() -> None:
     assert randomisation_test([0.0, 0.0], seed=0) == 1.0
     assert randomisation_test([1.0] * 50, seed=0) == 1 / 10_001
     assert bootstrap_interval([0.5], seed=0) == (0.5, 0.5)

@@ -53,7 +53,7 @@ def test_a_statement_is_covered_by_three_sentences_in_a_row_and_not_by_four() ->
     assert not is_covered(weights, [])
 
 
-def test_what_is_read_is_cut_at_the_budget_and_each_text_stands_alone(recall: StatementRecall) -> None:
+def test_texts_are_cut_at_the_budget_and_compared_separately(recall: StatementRecall) -> None:
     statement = "A bell of bronze was cast in 1702"
     first, second = DOCUMENTS[1].text.split(". ")
     assert recall.measure([statement], [DOCUMENTS[1].text]) == StatementCoverage(1, 1, {4: 0, 100: 1})
@@ -68,7 +68,7 @@ def test_the_ceiling_is_what_any_passage_covers(recall: StatementRecall) -> None
     assert statement_coverage == StatementCoverage(3, 2, {4: 0, 100: 1})
 
 
-def test_it_is_measured_by_the_part_of_each_questions_statements(engine: Engine, recall: StatementRecall) -> None:
+def test_statement_recall_is_the_share_of_covered_statements(engine: Engine, recall: StatementRecall) -> None:
     questions = [
         Question("q1", "Who dives?", frozenset(), evidence=("The otter dives.", "Nobody knows a submarine.")),
         Question("q2", "Where is the bell?", frozenset(), evidence=("The bell hangs in the tower.",)),

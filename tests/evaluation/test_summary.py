@@ -115,7 +115,7 @@ def test_p_values_are_corrected_for_all_others() -> None:
     assert together.p == pytest.approx(2 * alone.p, abs=1e-6)
 
 
-def test_what_was_run_several_times_is_compared_with_its_own_first_run() -> None:
+def test_repeated_systems_are_compared_with_their_first_run() -> None:
     systems = {
         f"{folder}: {name}": system(name, results, folder=folder)
         for folder, name, results in (("as set", "a", 1), ("as set", "b", 4), ("without", "a", 2), ("without", "b", 3))

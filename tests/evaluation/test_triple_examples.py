@@ -98,7 +98,7 @@ def test_the_path_to_the_answer_inside_gold_passages_is_right_and_all_else_of_it
     assert set(facts(snapshot, examples, right=False)) == wrong, "of no head but those on the path; none goes on"
 
 
-def test_where_gold_passages_do_not_connect_the_shortest_path_of_all_is_right(snapshot_of: SnapshotOf) -> None:
+def test_without_connected_gold_passages_the_shortest_path_is_positive(snapshot_of: SnapshotOf) -> None:
     snapshot = snapshot_of(CHAIN)
     examples = collected(snapshot, Question("q", "Who made the Bell?", frozenset({"Moreau"}), ("Aldby",)))
     assert facts(snapshot, examples, right=True) == [("bell", SHORT, "aldby")]
@@ -119,7 +119,7 @@ def test_gold_passages_without_a_subject_have_all_their_entities_serve(snapshot_
     assert facts(snapshot, examples, right=True) == [("bell", SHORT, "aldby")]
 
 
-def test_as_evidence_every_triple_of_a_gold_passage_is_right(snapshot_of: SnapshotOf) -> None:
+def test_with_evidence_positives_all_triples_of_gold_passages_are_positive(snapshot_of: SnapshotOf) -> None:
     snapshot = snapshot_of(CHAIN)
     query = Question("q", "Who made the Bell?", frozenset({"Bell", "Moreau"}), ("Aldby",))
     examples = collected(snapshot, query, positives="evidence")

@@ -89,9 +89,7 @@ def test_the_same_seed_leads_to_the_same_questions_and_another_to_others(engine:
 
 
 @pytest.mark.parametrize("stopped_after", [1, 4, 9])
-def test_who_is_stopped_ends_with_the_same_questions_and_asks_for_none_twice(
-    engine: Engine, tmp_path: Path, stopped_after: int
-) -> None:
+def test_interrupted_question_writing_repeats_no_request(engine: Engine, tmp_path: Path, stopped_after: int) -> None:
     model = ScriptedLanguageModel(asking)
     whole = write_questions(engine, model, tmp_path / "whole", (3, 2, 1))
     replies: list[str | LanguageModelError] = [asking(prompt) for prompt in model.prompts[:stopped_after]]
@@ -107,7 +105,7 @@ def test_who_is_stopped_ends_with_the_same_questions_and_asks_for_none_twice(
     assert write_questions(engine, ScriptedLanguageModel([]), tmp_path / "out", (3, 2, 1)).questions == whole.questions
 
 
-def test_what_is_no_question_comes_again_or_gives_itself_away_is_not_taken(engine: Engine, tmp_path: Path) -> None:
+def test_invalid_and_repeated_and_revealing_questions_are_dropped(engine: Engine, tmp_path: Path) -> None:
     first = iter(
         [
             "Which?",
@@ -147,7 +145,7 @@ def test_facts_that_join_nothing_are_asked_about_by_nobody(tmp_path: Path) -> No
             made(engine, tmp_path / "out")
 
 
-def test_what_the_writer_is_told_may_be_replaced(tmp_path: Path) -> None:
+def test_the_prompt_of_question_writing_can_be_replaced(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "question.md").write_text("Make a riddle. {needed}", encoding="utf-8")
     model = ScriptedLanguageModel(asking)

@@ -64,7 +64,7 @@ def test_without_a_limit_everything_passes_and_is_counted() -> None:
     assert budget.spent == Usage(50, 5000, 2500, 10_000.0)
 
 
-def test_what_is_under_way_counts() -> None:
+def test_pending_requests_count_toward_the_budget() -> None:
     budget = Budget(Priced(), max_tokens=1100)
     assert passed(budget, [prompt(number) for number in range(20)]) == 4, "each is expected to take 275 tokens"
     assert budget.spent == Usage()
@@ -161,7 +161,7 @@ def test_many_threads_together_do_not_overshoot() -> None:
     assert 20_000 - 300 < total <= 20_000
 
 
-def test_it_is_a_gate_that_a_model_can_be_given() -> None:
+def test_a_budget_limits_the_requests_of_a_model() -> None:
     model = ScriptedLanguageModel(lambda prompt: "yes")
     outcomes = model.complete([prompt(number) for number in range(5)], check_budget=Budget(model, max_tokens=600))
     assert [type(outcome) for outcome in outcomes] == [Reply, Reply, *[NoMoreRepliesError] * 3]

@@ -88,7 +88,7 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
     store.close()
 
 
-def test_what_was_embedded_before_a_failure_is_not_embedded_again(store: SqliteStore) -> None:
+def test_texts_embedded_before_a_failure_are_not_embedded_again(store: SqliteStore) -> None:
     assert SAVE_SECONDS == 2
     failing, second, numbers = Failing(5), Remembering(), list[int]()
     with pytest.raises(EmbedderError):
@@ -101,7 +101,7 @@ def test_what_was_embedded_before_a_failure_is_not_embedded_again(store: SqliteS
     assert numbers[-1] == len(TEXTS)
 
 
-def test_what_is_embedded_at_once_is_not_kept(store: SqliteStore) -> None:
+def test_vectors_of_fast_batches_are_not_saved(store: SqliteStore) -> None:
     embed_texts(Remembering(), TEXTS, lambda done: None, PendingVectors(store, clock=lambda: 0.0))
     assert PendingVectors(store).load(TEXTS) == {}
 

@@ -143,7 +143,7 @@ def test_a_passage_without_any_subject_has_facts_without_members() -> None:
     assert notes[TOO_FEW_ENTITIES] == 1
 
 
-def test_what_is_said_of_an_entity_is_on_its_incidence() -> None:
+def test_descriptions_of_entities_are_stored_with_incidences() -> None:
     table = ["Charles Babbage | person | Inventor. | 85"]
     (met,), _ = facts_of(reply_of(MET, table=table))
     assert met.incidences[2] == Incidence(
@@ -215,7 +215,7 @@ def test_passages_in_which_no_reply_finds_a_fact_are_counted() -> None:
     assert [built.notes[NO_FACTS] for built in results] == [1, 0, 0, 0, 1]
 
 
-def test_what_a_style_repaired_is_in_the_notes() -> None:
+def test_repairs_of_replies_are_noted() -> None:
     _, notes = facts_of(reply_of(MET)[:-1] + ",")
     assert notes["JSON broken or cut off"] == 1
     assert notes["name missing from the table"] == 3
@@ -274,7 +274,7 @@ def test_a_passage_that_failed_otherwise_is_not_asked_about_again() -> None:
     assert len(model.prompts) == 1
 
 
-def test_what_could_not_be_read_is_named_in_the_next_request() -> None:
+def test_an_unreadable_reply_is_named_in_the_next_request() -> None:
     model = ScriptedLanguageModel([REFUSAL, "<|COMPLETE|", reply_of(MET)])
     (result,) = builder_of(model, attempts=3).build([passage()])
     assert (len(result.hyperedges), result.failure) == (1, None)
@@ -403,7 +403,7 @@ def test_gleaning_sends_all_replies_so_far_and_joins_what_they_say() -> None:
     assert result.notes["fact given twice"] == 1
 
 
-def test_what_was_found_stays_when_a_gleaning_reply_is_unreadable() -> None:
+def test_facts_are_retained_if_a_gleaning_reply_is_unreadable() -> None:
     model = ScriptedLanguageModel([reply_of(MET), REFUSAL, reply_of(BRASS)])
     (result,) = builder_of(model, gleaning=2).build([passage()])
     assert [draft.hyperedge.text for draft in result.hyperedges] == [MET[0], BRASS[0]]
@@ -411,7 +411,7 @@ def test_what_was_found_stays_when_a_gleaning_reply_is_unreadable() -> None:
     assert result.notes["gleaning rounds without a usable reply"] == 1
 
 
-def test_what_was_found_stays_when_a_gleaning_request_fails_and_the_passage_is_tried_again() -> None:
+def test_facts_are_retained_if_a_gleaning_request_fails() -> None:
     model = ScriptedLanguageModel([reply_of(MET), LanguageModelError("busy")])
     (result,) = builder_of(model, gleaning=2).build([passage()])
     assert [draft.hyperedge.text for draft in result.hyperedges] == [MET[0]]
@@ -495,7 +495,7 @@ def test_an_estimate_with_gleaning_counts_every_round() -> None:
     assert estimate.completion_tokens == pytest.approx(12 * count_tokens(first) + 24 * count_tokens(later), rel=0.1)
 
 
-def test_what_is_known_is_not_estimated() -> None:
+def test_cached_replies_are_not_estimated() -> None:
     builder = builder_of(ScriptedLanguageModel([]))
     assert builder.estimate(PASSAGES, lambda prompts: ["", None, None] * (len(prompts) // 3)).calls == 8
     assert builder.estimate(PASSAGES, lambda prompts: [""] * len(prompts)) == Usage()

@@ -381,7 +381,7 @@ def test_each_passage_is_one_call_and_equal_ones_are_one_together(tmp_path: Path
     assert (more.usage, more.counts.added, more.counts.hyperedges) == (Usage(), 1, 2)
 
 
-def test_what_is_unchanged_costs_nothing_and_what_changed_costs_its_own_passage(tmp_path: Path) -> None:
+def test_an_unchanged_document_costs_nothing_and_a_change_costs_one_passage(tmp_path: Path) -> None:
     with ScriptedServer(healthy) as server:
         run(tmp_path, server)
         again = run(tmp_path, server)
@@ -408,7 +408,7 @@ def test_another_style_is_another_question(tmp_path: Path) -> None:
         assert (back.counts.updated, server.requests) == (2, []), "the first replies are still there"
 
 
-def test_what_one_model_said_stays_when_another_goes_on(tmp_path: Path) -> None:
+def test_facts_of_one_model_stay_when_another_continues(tmp_path: Path) -> None:
     with ScriptedServer(healthy) as server:
         run(tmp_path, server, TOWNS[:3])
         other = OpenAILanguageModel(LanguageModelSettings(model="other", base_url=server.base_url))

@@ -29,7 +29,7 @@ def test_names_without_a_text_are_a_vocabulary_where_the_longest_wins(tmp_path: 
     assert names(other_extractor, "Ada left Rome for New Rome.") == [("Ada", 0), ("Rome", 9), ("New Rome", 18)]
 
 
-def test_what_a_file_says_of_a_name_drives_no_terminal(tmp_path: Path) -> None:
+def test_control_characters_in_a_mention_file_are_removed(tmp_path: Path) -> None:
     entity = {"name": "Ada", "type": "per\x1bson", "description": "Wrote\u202e notes \ud800."}
     (mention,) = extractor(tmp_path, {"entities": [entity]}).extract(["Ada wrote."])[0]
     assert (mention.type, mention.description) == ("per son", "Wrote notes \ufffd.")

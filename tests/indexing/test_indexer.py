@@ -705,7 +705,7 @@ def test_facts_that_are_there_are_not_lost_when_they_cannot_be_extracted_anew() 
     assert set(before) <= set(hyperedge_ids(store))
 
 
-def test_what_is_not_written_is_not_noted() -> None:
+def test_notes_of_failed_documents_are_not_counted() -> None:
     store = make_store()
     bad = Document("bad", "", f"An unlucky {LONG[5]}")
     counts = index(fact_indexer_of(store, ScriptedLanguageModel(extracted), Fussy(), ONE_EACH), FOUR, bad)
@@ -772,7 +772,7 @@ def test_a_run_that_is_stopped_asks_for_no_other_document_even_where_the_embedde
     assert len(model.prompts) == 1 + 5 + 1, "one for each, and one more for the first of those that are left"
 
 
-def test_what_is_paid_for_is_not_asked_again_for_a_document_the_embedder_refused() -> None:
+def test_replies_are_reused_after_an_embedder_error() -> None:
     store, replies, model = make_store(), make_replies(), ScriptedLanguageModel(extracted)
     counts = index(fact_indexer_of(store, model, Fussy(), replies=replies), BAD, GOOD)
     assert [failure.id for failure in counts.failures] == ["bad"]
@@ -845,7 +845,7 @@ def _kept_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("_kept_at_once")
 @pytest.mark.parametrize("error", [EmbedderError("no answer"), KeyboardInterrupt()])
-def test_what_was_embedded_of_a_document_that_failed_is_not_embedded_again(error: BaseException) -> None:
+def test_vectors_of_a_failed_document_are_reused(error: BaseException) -> None:
     store, first, second, whole = make_store(), Interrupted(error), CountingEmbedder(), CountingEmbedder()
     with pytest.raises(KeyboardInterrupt) if isinstance(error, KeyboardInterrupt) else nullcontext():
         assert index(indexer_of(store, first), LARGE).failures == (Failure("large", "no answer"),)
@@ -857,7 +857,7 @@ def test_what_was_embedded_of_a_document_that_failed_is_not_embedded_again(error
 
 
 @pytest.mark.usefixtures("_kept_at_once")
-def test_what_waits_for_a_document_that_is_not_met_again_is_dropped() -> None:
+def test_pending_vectors_of_absent_documents_are_dropped() -> None:
     store, first = make_store(), Interrupted(KeyboardInterrupt())
     with pytest.raises(KeyboardInterrupt):
         index(indexer_of(store, first), LARGE)

@@ -127,7 +127,7 @@ def test_invented_names_are_dropped_and_counted() -> None:
         '{"name": "reply", "arguments": {"entities": [{"name": "Babbage"}]}}',
     ],
 )
-def test_what_models_make_of_the_format_is_understood(reply: str) -> None:
+def test_deviations_of_models_from_the_format_are_parsed(reply: str) -> None:
     assert spans(reply) == [(17, "Babbage"), (26, "Babbage")]
 
 

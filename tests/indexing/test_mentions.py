@@ -29,7 +29,7 @@ def of_type(rule: str, text: str) -> list[str]:
     return [mention.name for mention in find_mentions(text) if mention.type == rule]
 
 
-def test_it_is_a_mention_extractor() -> None:
+def test_the_rules_are_a_mention_extractor() -> None:
     extractor: MentionExtractor = RuleMentionExtractor()
     assert extractor.name == "rules"
 

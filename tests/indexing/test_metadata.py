@@ -50,7 +50,7 @@ def test_a_list_of_strings_becomes_a_tuple_and_half_a_character_the_sign_for_non
     }
 
 
-def test_what_is_known_of_a_document_drives_no_terminal_and_its_text_is_left_alone() -> None:
+def test_control_characters_are_removed_from_metadata_but_not_from_the_text() -> None:
     hostile = "a\x1b[2Jb\u202ec\x9d\ud800"
     other_document = Document(
         "d",
@@ -86,16 +86,14 @@ def test_what_is_known_of_a_document_drives_no_terminal_and_its_text_is_left_alo
         ({str(number): number for number in range(65)}, "its metadata has 65 keys; expected at most 64"),
     ],
 )
-def test_what_cannot_be_kept_is_a_failure_that_names_key_value_and_what_was_expected(
-    metadata: Any, reason: str
-) -> None:
+def test_invalid_metadata_is_a_failure_that_names_key_and_value(metadata: Any, reason: str) -> None:
     result = validate_document(document(metadata))
     assert isinstance(result, Failure)
     assert result.id == "d"
     assert result.reason.startswith(reason)
 
 
-def test_as_many_keys_as_are_allowed_are_kept() -> None:
+def test_the_maximum_number_of_metadata_keys_is_stored() -> None:
     assert len(index_metadata({str(number): number for number in range(METADATA_KEYS)})) == METADATA_KEYS
 
 

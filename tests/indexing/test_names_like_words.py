@@ -55,7 +55,7 @@ def test_words_stay_words(tmp_path: Path) -> None:
             assert "word#0000/000" not in engine.catalogue.entity(name)[1]
 
 
-def test_what_a_model_calls_a_film_or_a_series_is_a_name_and_what_it_calls_a_number_or_a_person_is_not(
+def test_common_words_typed_as_works_are_names_but_not_as_numbers_or_persons(
     tmp_path: Path,
 ) -> None:
     table = ["Us | film | x | 80", "24 | number | x | 10", "Her | person | x | 50", "it | thing | x | 5"]

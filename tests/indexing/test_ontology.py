@@ -110,7 +110,7 @@ def list_facts(engine: Engine) -> list[tuple[str, list[tuple[str, str]]]]:
 
 
 @STYLES
-def test_what_does_not_fit_the_ontology_is_dropped_and_counted(open_engine: OpenEngine, style: str, reply: str) -> None:
+def test_facts_outside_the_ontology_are_dropped_and_counted(open_engine: OpenEngine, style: str, reply: str) -> None:
     model = ScriptedLanguageModel([reply])
     with open_engine(model, style=style) as engine:
         report = engine.index_documents([Document("d", "", TEXT)], method="facts")
@@ -128,7 +128,7 @@ def test_what_does_not_fit_the_ontology_is_dropped_and_counted(open_engine: Open
 
 
 @STYLES
-def test_what_does_not_fit_is_retained_and_counted_if_the_ontology_is_not_strict(
+def test_facts_outside_a_lenient_ontology_are_retained_and_counted(
     open_engine: OpenEngine, style: str, reply: str
 ) -> None:
     with open_engine(ScriptedLanguageModel([reply]), style=style, strict=False) as engine:

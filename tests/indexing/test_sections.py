@@ -68,7 +68,7 @@ def test_a_section_that_holds_nothing_is_passed_over() -> None:
     assert titles("", "Old.", sections=(Section("Seals", 30, 3), Section("Pumps", 9, 9))) == [""]
 
 
-def test_what_began_in_an_earlier_passage_is_half_as_sure_a_subject_of_the_next() -> None:
+def test_sections_of_earlier_passages_have_half_the_subject_strength() -> None:
     document = Document("d", "Works", TEXT, sections=(PUMPS, SEALS, VALVES))
     assert strengths(document, "# Pumps\nOld.\n", "## Seals\nWorn.", "# Valves") == [
         {"Works": 1.0, "Pumps": 1.0},

@@ -396,7 +396,7 @@ def test_sizes_that_are_not_given_suit_the_method_or_the_size_that_is(
     assert SentenceSplitter(other_settings, usual).name == SentenceSplitter(settings).name
 
 
-def test_where_each_passage_is_a_call_they_are_longer() -> None:
+def test_passages_for_a_language_model_are_longer() -> None:
     text = "He left the house by the river. " * 100
     assert len(SentenceSplitter(default_sizes=LONG_PASSAGES).passages(text)) == 1
     assert len(SentenceSplitter().passages(text)) > 3

@@ -61,7 +61,7 @@ def test_without_a_title_it_is_what_the_first_sentence_defines_or_begins_with(te
     assert subject_of(text) == key
 
 
-def test_what_stands_under_headings_is_about_them_and_not_about_others() -> None:
+def test_text_below_a_heading_has_that_heading_as_subject() -> None:
     text = "## Isk\n\nIt is long.\n\n## Aldby\n\nIt is old."
     isk, aldby = Section("Isk", 0, text.index("## Aldby")), Section("Aldby", text.index("## Aldby"), len(text))
     subjects = subjects_of("Places", text, Section("Places", 0, len(text)), isk, aldby)
@@ -77,7 +77,7 @@ def test_pronouns_and_phrases_are_no_subject(text: str) -> None:
     assert subject_of(text) == ""
 
 
-def test_what_is_defined_keeps_its_place_in_the_text() -> None:
+def test_definitions_have_their_position_in_the_text() -> None:
     text = "They met. The Isk is a river."
     ((key, mention, _),) = subjects_of("", text).definitions
     assert (key, text[mention.start : mention.end]) == ("isk", "The Isk")
@@ -136,7 +136,7 @@ def test_a_section_is_as_sure_a_subject_as_it_says_and_one_of_no_strength_is_non
         ("Piet Adler dived for it.", 0.5, 0.25),
     ],
 )
-def test_what_a_text_is_about_is_surer_at_the_beginning_of_a_paragraph(text: str, start: float, inside: float) -> None:
+def test_subjects_are_stronger_at_the_beginning_of_a_paragraph(text: str, start: float, inside: float) -> None:
     assert strength_of(subjects_of("", text)) == start
     assert strength_of(subjects_of("", text, start=900, begins_paragraph=False)) == inside
 

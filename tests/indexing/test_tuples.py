@@ -146,7 +146,7 @@ def test_prose_among_facts_is_reported_and_the_facts_are_indexed(store: SqliteSt
     assert [failure.id for failure in counts.failures] == ["notes"]
 
 
-def test_who_got_what_is_kept_where_pairs_would_lose_it(tmp_path: Path) -> None:
+def test_a_hyperedge_retains_roles_that_pairs_lose(tmp_path: Path) -> None:
     results = []
     for name, documents in (("one", BOOK_FOR_BOB), ("other", PEN_FOR_BOB)):
         store = SqliteStore.open(tmp_path / name, Manifest("hashing:16", 16, "none"))

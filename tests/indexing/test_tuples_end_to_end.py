@@ -71,7 +71,7 @@ def test_no_argument_is_lost_and_each_is_kept_word_for_word(trials: list[Trial],
     assert relations == {trial.id: trial.relation for trial in trials}
 
 
-def test_what_takes_a_role_is_found_exactly(trials: list[Trial], engine: Engine) -> None:
+def test_role_queries_return_exactly_the_matching_facts(trials: list[Trial], engine: Engine) -> None:
     chance = Random(11)
     questions = [(trial, chance.choice(trial.arguments)) for trial in chance.choices(trials, k=QUERIES)]
     assert len({role for _, (role, _) in questions}) == ROLES

@@ -110,7 +110,7 @@ def test_an_index_is_opened_when_the_component_is_warmed_up(tmp_path: Path) -> N
     assert not (tmp_path / "missing").exists()
 
 
-def test_what_cannot_be_saved_is_an_error(tarn_engine: Engine) -> None:
+def test_components_that_cannot_be_serialised_are_errors(tarn_engine: Engine) -> None:
     with pytest.raises(ConfigurationError):
         PolyadRetriever(tarn_engine).to_dict()
     with pytest.raises(ConfigurationError):
@@ -127,7 +127,7 @@ def test_what_cannot_be_saved_is_an_error(tarn_engine: Engine) -> None:
         {"operator": "AND", "conditions": []},
     ],
 )
-def test_what_is_no_filter_is_an_error(filters: dict[str, Any]) -> None:
+def test_an_invalid_filter_is_an_error(filters: dict[str, Any]) -> None:
     with pytest.raises(FilterError):
         parse_filters(filters)
 

@@ -77,7 +77,7 @@ def test_half_a_character_in_a_stream_too_and_halves_that_meet_are_one() -> None
         RawResponseFault(200, '"\\ud800"'),
     ],
 )
-def test_what_a_server_says_of_a_failure_can_be_printed(fault: Fault | Mapping[str, Any]) -> None:
+def test_error_texts_of_servers_can_be_printed(fault: Fault | Mapping[str, Any]) -> None:
     with ScriptedServer([fault]) as server:
         assert failure(model(server.base_url)).encode()
 
@@ -212,7 +212,7 @@ def test_another_key_goes_without_the_account_of_the_environment(monkeypatch: py
     assert not re.search("0123456789abcdef'|gateway|organization|project|sk-of", sent)
 
 
-def test_what_a_server_says_of_the_account_is_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_account_details_in_error_texts_are_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in ACCOUNT.items():
         monkeypatch.setenv(name, value)
     with ScriptedServer([RejectionFault(400, f"no more for {' '.join(ACCOUNT.values())}")]) as server:

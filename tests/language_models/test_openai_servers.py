@@ -97,7 +97,7 @@ def has_system(request: Request) -> bool:
     ],
     ids=lambda value: getattr(value, "__name__", str(value)),
 )
-def test_what_a_server_refuses_is_done_without(
+def test_parameters_that_a_server_refuses_are_left_out(
     is_refused: Callable[[Request], bool], refusal: RawResponseFault
 ) -> None:
     seen: list[Request] = []

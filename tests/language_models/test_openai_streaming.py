@@ -69,7 +69,7 @@ def test_thoughts_are_never_streamed() -> None:
     assert "".join(pieces) == "Rome it is < 3"
 
 
-def test_what_was_streamed_is_the_reply_wherever_its_thoughts_stand() -> None:
+def test_streamed_pieces_equal_the_reply_without_thoughts() -> None:
     with ScriptedServer([ScriptedReply(text="", pieces=["Rome [1]", " <think>or Paris?</think>", "it is."])]) as server:
         reply, pieces = stream(server)
     assert reply.text == "".join(pieces) == "Rome [1] it is."

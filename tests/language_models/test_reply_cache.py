@@ -91,7 +91,7 @@ def test_on_outcome_hears_every_reply_once(replies: SqliteValueFile) -> None:
     assert sorted(heard) == [(0, "A"), (1, "B"), (2, "A")]
 
 
-def test_what_was_paid_for_before_a_crash_is_kept(replies: SqliteValueFile) -> None:
+def test_replies_received_before_a_crash_are_stored(replies: SqliteValueFile) -> None:
     class Crashing:
         name = "scripted"
 
@@ -150,7 +150,7 @@ def test_concurrent_replies_reach_the_store_in_the_calling_thread(
     assert writers == [threading.current_thread()] * 19
 
 
-def test_what_failures_cost_is_on_the_account(replies: SqliteValueFile) -> None:
+def test_the_cost_of_failed_requests_is_recorded(replies: SqliteValueFile) -> None:
     spent = Usage(3, 30, 60, 0.03)
     inner = ScriptedLanguageModel([LanguageModelError("only thoughts", spent), "fine"])
     account: list[Usage] = []

@@ -115,7 +115,7 @@ def test_the_model_in_process_streams_what_it_is_computed_to_say() -> None:
     assert reply.text == "You said hi"
 
 
-def test_it_runs_from_a_shell() -> None:
+def test_the_server_runs_from_a_shell() -> None:
     command = [sys.executable, "-m", "polyad.language_models.scripted", "--port", "0"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None

@@ -141,7 +141,7 @@ def test_a_request_without_messages_is_answered(extractor: ScriptedExtractor) ->
     assert "no passage" in extractor({})
 
 
-def test_it_serves_the_protocol(extractor: ScriptedExtractor) -> None:
+def test_the_scripted_extractor_serves_the_protocol(extractor: ScriptedExtractor) -> None:
     style = ExtractionStyle()
     with ScriptedServer(extractor) as server:
         model = OpenAILanguageModel(LanguageModelSettings(model="m", base_url=server.base_url))
@@ -167,7 +167,7 @@ def test_files_that_cannot_be_read_are_one_line(
     assert message in errors
 
 
-def test_it_runs_from_a_shell(files: tuple[Path, Path]) -> None:
+def test_the_server_runs_from_a_shell(files: tuple[Path, Path]) -> None:
     command = [
         sys.executable,
         str(Path(__file__).parents[2] / "benchmarks" / "scripted_extractor.py"),

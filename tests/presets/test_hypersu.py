@@ -138,9 +138,7 @@ def test_units_are_embedded_without_a_title_and_passages_with_it(engine: Engine,
         assert snapshot.cosines("passage", np.array([row]), expected)[0] == pytest.approx(1, abs=1e-3)
 
 
-def test_what_a_unit_joins_and_is_embedded_under_is_part_of_how_documents_were_indexed(
-    tmp_path: Path, embedder: Embedder
-) -> None:
+def test_settings_of_units_are_part_of_the_index_method(tmp_path: Path, embedder: Embedder) -> None:
     with Engine.open(tmp_path / "kb", embedder=embedder) as engine:
         engine.index_documents(DOCUMENTS)
         assert engine.index_documents(DOCUMENTS).counts.unchanged == len(DOCUMENTS)
@@ -206,7 +204,7 @@ def test_passages_are_ranked_as_the_published_formulas_say(engine: Engine, embed
 
 
 @pytest.mark.parametrize("delta", [0.0, 0.2])
-def test_so_they_are_with_another_delta(tmp_path: Path, embedder: Embedder, delta: float) -> None:
+def test_units_equal_the_published_ones_with_another_delta(tmp_path: Path, embedder: Embedder, delta: float) -> None:
     selection = build_preset_settings("hypersu", {"hypersu.activation_threshold": delta})
     with Engine.open(tmp_path / "kb", embedder=embedder, settings=selection) as engine:
         engine.index_documents(DOCUMENTS)

@@ -124,7 +124,7 @@ def test_an_experiment_measures_presets_beside_the_defaults(tmp_path: Path) -> N
         read_plan(file)
 
 
-def test_what_hyperretrievers_scorer_reads_by_preset_is_equation_9() -> None:
+def test_the_inputs_of_the_triple_scorer_by_preset_are_equation_9() -> None:
     settings = build_preset_settings("hyperretriever")
     recipe = build_recipe(settings.hyperretriever, HashingEmbedder(64), settings.hyperretriever_training)
     encodings = 2 * (1 + 2 + 4 + 8)  # of head and tail, three rounds in mixed directions: the public code

@@ -20,7 +20,7 @@ def read(build: Callable[[Any], object]) -> Content:
     return read_docx(file.getvalue())
 
 
-def test_what_is_set_in_the_style_title_is_the_title() -> None:
+def test_text_in_the_style_title_is_the_title() -> None:
     def build(document: Any) -> None:
         document.add_heading("Revision history", 1)
         document.add_paragraph("Handbook  of\tPumps", style="Title")

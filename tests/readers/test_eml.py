@@ -44,7 +44,7 @@ def test_html_is_read_where_there_is_no_plain_text() -> None:
     assert content.sections == (Section("Pumps", 0, len(content.text)),)
 
 
-def test_what_is_attached_is_named_and_not_read() -> None:
+def test_attachments_are_named_and_not_read() -> None:
     made = message()
     made.add_attachment(b"\x00\x01", maintype="image", subtype="png", filename="pump.png")
     made.add_attachment("Secret.", filename="notes.txt")
@@ -61,7 +61,7 @@ def test_a_text_in_another_encoding_than_it_declares_is_read(charset: str) -> No
 
 
 @pytest.mark.parametrize("data", [b"", b"no headers at all\n\nat all", b"\x00\x01"])
-def test_what_is_no_message_is_reported(data: bytes) -> None:
+def test_files_that_are_no_message_are_reported(data: bytes) -> None:
     with pytest.raises(ReadError, match="not an e-mail"):
         read_eml(data)
 

@@ -613,7 +613,7 @@ def archive(**parts: str) -> bytes:
         (word_document(lambda document: document.add_paragraph("x"))[:2000], "not a Word document, or damaged"),
     ],
 )
-def test_what_is_no_readable_word_document_is_reported(data: bytes, reason: str) -> None:
+def test_unreadable_word_documents_are_reported(data: bytes, reason: str) -> None:
     write("a.docx", data)
     assert failure_of("a.docx").startswith(reason)
 
@@ -887,7 +887,7 @@ def test_a_row_without_a_text_column_has_its_own_id_and_title() -> None:
     assert records("a.csv") == [Document("x", "Pump", "flow: 3", source="a.csv:2", metadata={"flow": "3"})]
 
 
-def test_what_a_header_declares_for_facts_is_no_part_of_a_columns_name() -> None:
+def test_type_declarations_are_not_part_of_column_names() -> None:
     header = "drug,dose:number[mg],note:string,at:date,ratio:1,plain:unit[x]"
     write("a.csv", f"{header}\nTarnol,50,so: so,2019,2,3\nCorvenin,5 g,,2020,,\n,few,,,,\n")
     first, second, third = records("a.csv")

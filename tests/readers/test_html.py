@@ -43,7 +43,7 @@ SURROUNDINGS = [
 
 
 @pytest.mark.parametrize("surrounding", SURROUNDINGS)
-def test_what_surrounds_a_text_is_dropped_when_there_is_a_text(surrounding: str) -> None:
+def test_navigation_around_a_text_is_omitted(surrounding: str) -> None:
     assert text(f"<body>{surrounding}<h1>Pumps</h1><p>Old.</p>{surrounding}") == "Pumps\n\nOld."
 
 
@@ -62,7 +62,7 @@ def test_a_main_content_with_hardly_any_text_is_not_believed() -> None:
     assert "Old" in text(f"<main>Skip</main><p>{'Old pumps. ' * 20}</p>")
 
 
-def test_what_holds_the_main_content_or_the_first_heading_is_never_clutter() -> None:
+def test_elements_with_main_content_or_the_first_heading_are_never_clutter() -> None:
     assert text('<div class="toc"><main>Pumps are old.</main></div>') == "Pumps are old."
     assert text('<div class="navigation"><h1>Pumps</h1><p>Old.</p></div>') == "Pumps\n\nOld."
     assert text('<div class="header"><h2>Pumps</h2></div><p>Old.</p>') == "Pumps\n\nOld."
@@ -195,7 +195,7 @@ def test_the_name_of_the_site_is_no_heading_of_the_page() -> None:
     assert sections(page) == {"Seals": "Seals\n\nWorn."}
 
 
-def test_what_a_page_says_of_itself_is_metadata_and_its_canonical_link_its_address() -> None:
+def test_meta_elements_are_metadata_and_the_canonical_link_is_the_url() -> None:
     head = (
         '<link rel="canonical" href="https://pumps.example/a"><link rel="author" href="about.html">'
         '<meta name="Author" content="Ines Moreau"><meta name="keywords" content="pump, seal,">'

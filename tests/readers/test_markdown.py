@@ -82,7 +82,7 @@ def test_front_matter_that_would_unfold_to_gigabytes_is_kept_as_lines() -> None:
         ("## Overview\n\n## Seals", "## Overview\n\n## Seals"),
     ],
 )
-def test_what_a_reader_never_sees_is_left_out(text: str, remaining: str) -> None:
+def test_invisible_markup_is_left_out(text: str, remaining: str) -> None:
     assert read(text).text == remaining
 
 

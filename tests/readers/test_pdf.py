@@ -182,7 +182,7 @@ def test_a_table_of_contents_is_left_out_and_prose_on_its_page_stays() -> None:
     assert content.text.count(WORDS) == 16
 
 
-def test_what_is_all_that_a_pdf_holds_is_kept() -> None:
+def test_repeated_text_is_retained_if_a_pdf_has_no_other() -> None:
     assert read_pages([["Pumps are old."]] * 5).text.count("Pumps are old.") == 5
 
 
@@ -449,7 +449,7 @@ def test_a_page_of_more_lines_than_any_real_one_is_refused(monkeypatch: pytest.M
         read_pages([["Pump."] * 3, ["Valve."] * 4])
 
 
-def test_it_is_told_which_page_was_read() -> None:
+def test_progress_states_the_page() -> None:
     messages: list[tuple[int, int]] = []
 
     def draw(canvas: Canvas) -> None:

@@ -357,7 +357,7 @@ def test_documents_are_the_same_as_those_read_in_this_process_and_come_in_order(
         assert here.metadata.items() <= item.metadata.items()
 
 
-def test_what_a_document_says_of_itself_is_the_same_on_the_way_to_another_process() -> None:
+def test_content_survives_the_transfer_between_processes() -> None:
     content = Content(
         "A \u2028 title",
         "text \ud800\n",

@@ -152,7 +152,7 @@ def test_rounded_scores_are_no_error() -> None:
     assert parse_candidate_scores("Score: 0.33, 0.33, 0.33", 3).repairs == frozenset()
 
 
-def test_what_was_not_chosen_is_not_missing() -> None:
+def test_candidates_that_were_not_selected_are_not_missing() -> None:
     assert parse_candidate_scores(scored((2, 1.0)), 3, is_selection=True).repairs == frozenset()
 
 
@@ -249,7 +249,7 @@ def test_a_no_is_read_in_whatever_form_it_comes(reply: str) -> None:
 
 
 @pytest.mark.parametrize("reply", ["", "Perhaps.", '{"reason": "?"}', "[]", "The river is yet unknown."])
-def test_what_is_neither_yes_nor_no_is_neither(reply: str) -> None:
+def test_a_reply_without_yes_or_no_has_no_verdict(reply: str) -> None:
     assert parse_verdict(reply) is None
 
 

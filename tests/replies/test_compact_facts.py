@@ -130,7 +130,7 @@ FACTS_WITH_OBJECTS = [FACTS[0] | {"entities": OBJECTS}, FACTS[1] | {"entities": 
         pytest.param(REPLY.replace("Ada Lovelace", "Ada\\u0020Lovelace"), id="escapes"),
     ],
 )
-def test_what_models_make_of_the_format_is_understood(reply: str) -> None:
+def test_deviations_of_models_from_the_format_are_parsed(reply: str) -> None:
     assert parse(reply) == Extraction((MET, WROTE), {})
 
 
@@ -164,7 +164,7 @@ def test_slips_in_the_json_are_put_right_and_noted(reply: str, note: str) -> Non
 
 
 @pytest.mark.parametrize("name", ['Ada "Countess" Lovelace', '"Ada"', r"Ada \alpha", r"Ada [\u12", 'Ada {"A" [B]}'])
-def test_what_should_have_been_escaped_in_a_string_is_kept_and_noted(name: str) -> None:
+def test_unescaped_quotes_are_retained_and_noted(name: str) -> None:
     extraction = parse(REPLY.replace("Ada Lovelace", name))
     assert [fact.text for fact in extraction.facts] == [f.text.replace("Ada Lovelace", name) for f in (MET, WROTE)]
     assert extraction.facts[1].entities == (ExtractedEntity(name, "person", "Met Babbage.", 90.0),)

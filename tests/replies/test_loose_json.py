@@ -54,7 +54,7 @@ def test_a_list_is_found_wherever_a_model_put_it(reply: str) -> None:
         "{'a" * 100_000,
     ],
 )
-def test_what_is_no_list_is_none(reply: str) -> None:
+def test_a_reply_without_a_list_is_none(reply: str) -> None:
     assert find_list(reply, "entities") is None
 
 

@@ -112,7 +112,7 @@ def test_entities_belong_to_the_nearest_fact_before_them() -> None:
         pytest.param(REPLY.replace("9)", "Score: 9)").replace("<|>90)", '<|>"90")'), id="scores in words"),
     ],
 )
-def test_what_models_make_of_the_format_is_understood(reply: str) -> None:
+def test_deviations_of_models_from_the_format_are_parsed(reply: str) -> None:
     assert parse(reply) == Extraction((MET, WROTE), {})
 
 

@@ -85,7 +85,7 @@ def test_a_score_of_zero_is_low_and_in_range() -> None:
     assert +notes == {"score given as a share": 1}
 
 
-def test_what_is_missing_is_as_usual_there_or_in_the_middle() -> None:
+def test_a_missing_score_is_the_median_or_the_default() -> None:
     assert ENTITY_SCORES.compute_default([90.0, None, 20.0, 30.0]) == 30.0
     assert (ENTITY_SCORES.compute_default([None]), FACT_SCORES.compute_default([])) == (50.0, 5.0)
 

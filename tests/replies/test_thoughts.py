@@ -86,7 +86,7 @@ def test_tags_within_data_are_kept_and_thoughts_in_front_of_it_are_not(before: s
         '("a</think>\nb")',
     ],
 )
-def test_what_may_be_data_is_never_dropped(reply: str) -> None:
+def test_tags_that_may_be_data_are_never_removed(reply: str) -> None:
     assert remove_leading_thoughts(reply) == reply
 
 

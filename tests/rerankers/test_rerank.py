@@ -53,7 +53,7 @@ def test_half_a_character_is_sent_as_a_replacement_character() -> None:
 
 
 @pytest.mark.parametrize("fault", [ServerErrorFault(), CutConnectionFault(), HangFault(0.6), RateLimitFault(0.01)])
-def test_what_may_pass_is_tried_again(fault: Fault) -> None:
+def test_temporary_errors_are_retried(fault: Fault) -> None:
     with ScriptedServer(rankings=[fault, [1.0, 3.0, 2.0]]) as server:
         assert reranker(server).scores("q", PASSAGES).tolist() == [1.0, 3.0, 2.0]
         assert len(server.requests) == 2
@@ -80,7 +80,7 @@ def results(*pairs: tuple[object, object]) -> Mapping[str, object]:
         (results((0, 1.0), (1, 10**400), (2, 1.0)), "a relevance_score is not a finite number"),
     ],
 )
-def test_what_is_no_ranking_is_an_error_that_says_why(outcome: Fault | Mapping[str, Any], message: str) -> None:
+def test_invalid_rankings_are_errors_with_a_reason(outcome: Fault | Mapping[str, Any], message: str) -> None:
     with (
         ScriptedServer(rankings=[outcome]) as server,
         pytest.raises(RerankerError, match=message),

@@ -23,7 +23,7 @@ def asking(*script: ScriptedOutcome) -> tuple[Callable[[], int | None], Scripted
     return lambda: prompter.ask(Prompt(user="How many?"), number, "a number"), model
 
 
-def test_what_a_reply_says_is_the_advice(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_reply_of_the_model_is_returned(caplog: pytest.LogCaptureFixture) -> None:
     assert asking("42")[0]() == 42
     assert asking("0")[0]() == 0
     assert not caplog.records

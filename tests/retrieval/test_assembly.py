@@ -131,7 +131,7 @@ def test_a_retriever_that_finds_nothing_but_copies_is_not_asked_for_ever() -> No
     assert len(evidence.passages[0].copies) == 31
 
 
-def test_where_nothing_is_merged_the_retriever_is_asked_once() -> None:
+def test_without_merged_hits_the_retriever_runs_once() -> None:
     others = [cut(f"Text number {number}, about thing {number}.", f"o{number}")[0] for number in range(9)]
     requested: list[int] = []
     evidence = assemble_hits(ranking(others, requested), SearchOptions(k=5), nowhere)
@@ -218,7 +218,7 @@ def test_a_long_passage_is_shown_by_its_nearest_parts_in_their_order() -> None:
     assert other.passage.text == "Otters eat fish."
 
 
-def test_where_words_are_left_more_is_shown_of_long_passages() -> None:
+def test_unused_words_extend_long_passages() -> None:
     sentences = [" ".join([f"n{place}", *(f"w{place}x{word}" for word in range(98)), "end."]) for place in range(9)]
     (long,) = cut(" ".join(sentences), size=9999)
     (hit,) = assemble_hits(ranking([long]), SearchOptions(max_words=700), by_sentence("n7", "n3")).passages
@@ -290,7 +290,7 @@ def test_hyperedges_go_with_the_hit_that_shows_them() -> None:
     assert [(step.hyperedge_id, step.passage_id) for step in result.trace] == [("e1", "d#0000"), ("e3", "d#0000")]
 
 
-def test_what_is_not_relevant_enough_is_left_out() -> None:
+def test_hits_below_the_minimum_relevance_are_left_out() -> None:
     hits = [replace(cut(f"Text {name}.", name)[0], relevance=value) for name, value in (("a", 0.9), ("b", 0.2))]
     evidence = assemble_hits(ranking(hits), SearchOptions(min_relevance=0.5), nowhere)
     assert [hit.passage.document_id for hit in evidence.passages] == ["a"]
@@ -315,6 +315,6 @@ def test_a_least_relevance_needs_a_retriever_that_measures_it() -> None:
 @pytest.mark.parametrize(
     "expected", [{"k": 0}, {"max_words": 0}, {"min_relevance": 1.5}, {"min_relevance": float("nan")}]
 )
-def test_what_cannot_be_wanted_is_an_error(expected: dict[str, float]) -> None:
+def test_invalid_search_options_are_errors(expected: dict[str, float]) -> None:
     with pytest.raises(SettingError, match=next(iter(expected))):
         SearchOptions(**expected)  # type: ignore[arg-type]

@@ -196,7 +196,7 @@ def test_k_bounds_entities_hyperedges_and_passages(store: SqliteStore) -> None:
     assert [id for id, _ in passages(retrieved(store, k=2))] == ["p1", "p2"]
 
 
-def test_what_entities_bring_in_stays_when_the_retrieved_hyperedges_are_as_many_as_may_be(store: SqliteStore) -> None:
+def test_hyperedges_of_entities_are_not_limited_by_the_hyperedge_count(store: SqliteStore) -> None:
     assert len(edges(retrieved(store, top_k_hyperedges=1))) > 1
     assert edges(retrieved(store, max_listed_hyperedges=2)) == edges(retrieved(store))[:2]
 
@@ -342,7 +342,7 @@ def test_an_entity_that_many_passages_mention_says_less_of_each(tmp_path: Path) 
     store.close()
 
 
-def test_what_many_passages_are_about_says_less_of_each(tmp_path: Path) -> None:
+def test_the_subject_of_many_passages_counts_less(tmp_path: Path) -> None:
     store = SqliteStore.open(tmp_path, Manifest("table", 3, "rules"))
     put(store, "a", X, (Y, 10.0, {"Ada": (1.0, ""), "Bob": (1.0, "")}))
     for number in range(4):
@@ -380,7 +380,7 @@ def random_store(directory: Path, random: np.random.Generator) -> SqliteStore:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_what_is_retrieved_is_what_the_definition_says(tmp_path: Path, seed: int) -> None:
+def test_retrieval_equals_the_definition_of_the_paper(tmp_path: Path, seed: int) -> None:
     random = np.random.default_rng(seed)
     store = random_store(tmp_path, random)
     k_v, k_h, tau_v, tau_h = 2, 5, 20.0, 1.5

@@ -203,7 +203,7 @@ def test_the_prompts_of_a_depth_go_out_together(snapshot: Snapshot) -> None:
     assert model.batches == [["edges", "edges"], ["entities", "entities"], ["verdict"]]
 
 
-def test_what_was_visited_is_not_offered_again(snapshot: Snapshot) -> None:
+def test_visited_entities_are_not_offered_again(snapshot: Snapshot) -> None:
     model = Oracle(dict.fromkeys(["born", "repaired", "gift"], 0.3), dict.fromkeys(["Hale", "Oder"], 0.5))
     retriever_of(snapshot, model).retrieve("Did Ines Moreau know Aldby?", 3)
     offered = [LINE.findall(prompt.user) for prompt in model.prompts if kind(prompt.user) == "entities"]
@@ -338,7 +338,7 @@ def test_bad_scores_are_repaired_and_counted(snapshot: Snapshot) -> None:
     assert evidence.notes["missing_scores"] >= 1
 
 
-def test_where_the_model_gives_no_reply_similarity_decides(snapshot: Snapshot) -> None:
+def test_without_a_reply_similarity_decides(snapshot: Snapshot) -> None:
     question = "Who had Ines Moreau make a gift for Aldby?"
     model = ScriptedLanguageModel(lambda prompt: LanguageModelError("the prompt was refused"))
     evidence = retriever_of(snapshot, model, depth=1).retrieve(question, 3)

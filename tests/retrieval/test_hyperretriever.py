@@ -155,7 +155,7 @@ def test_hyperedges_of_passages_that_are_not_among_the_best_are_there_too(snapsh
     assert [step.hyperedge_id for step in evidence.trace] == [hit.hyperedge.id for hit in evidence.hyperedges]
 
 
-def test_so_many_hyperedges_of_other_passages_are_there_at_most_the_best_connected_of_equals(
+def test_hyperedges_of_other_passages_are_limited_to_the_best_connected(
     snapshot_of: SnapshotOf,
 ) -> None:
     lonely: Spec = {f"A{number:02}": [("leaf", ["bell", f"leaf{number:02}"])] for number in range(20)}
@@ -177,7 +177,7 @@ def test_entities_come_with_the_plausibility_of_what_leads_to_them(snapshot_of: 
     assert scores == pytest.approx(expected)
 
 
-def test_what_a_triple_counts_for_is_less_the_less_plausible_the_way_to_it_is(snapshot_of: SnapshotOf) -> None:
+def test_the_score_of_a_triple_depends_on_its_path(snapshot_of: SnapshotOf) -> None:
     spec: Spec = {
         "Bell": [("hangs in", ["bell", "tower"]), ("cast by", ["bell", "moreau"])],
         "Moreau": [("born in", ["moreau", "aldby"])],
@@ -346,7 +346,7 @@ def test_a_fact_of_very_many_arguments_costs_its_nearest_entities_only(
     assert min(closeness[selection]) >= max(closeness[others])
 
 
-def test_what_a_fact_of_very_many_arguments_leaves_out_are_the_farthest_tails(snapshot_of: SnapshotOf) -> None:
+def test_a_large_fact_keeps_the_tails_nearest_to_the_question(snapshot_of: SnapshotOf) -> None:
     snapshot = snapshot_of(crowd(40))
     walk = walk_of(snapshot, "name0003", limit=10)
     triples, _ = walk.enumerate_hop()

@@ -415,7 +415,7 @@ def test_lazy_activation_gives_the_evidence_of_a_full_one(
         assert retriever_of(snapshot, embedder, selection).retrieve(question, 4) == lazy
 
 
-def test_what_the_walk_does_not_touch_is_not_computed(snapshot_of: SnapshotOf, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_hyperedges_on_the_walk_are_activated(snapshot_of: SnapshotOf, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[ClueActivation] = []
 
     class RecordedActivation(ClueActivation):

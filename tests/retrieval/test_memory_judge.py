@@ -155,7 +155,9 @@ def test_only_where_all_are_to_be_scored_is_one_missing() -> None:
         (LanguageModelError("refused"), False, {"llm_calls": 1, "llm_requests": 1, "failed_replies": 1}),
     ],
 )
-def test_what_is_no_clear_yes_is_not_sufficient(reply: ScriptedOutcome, verdict: bool, notes: dict[str, int]) -> None:
+def test_a_reply_without_a_clear_yes_is_not_sufficient(
+    reply: ScriptedOutcome, verdict: bool, notes: dict[str, int]
+) -> None:
     judge = judge_of(ScriptedLanguageModel([reply]))
     assert judge.is_sufficient("Texts:\n1. a") is verdict
     assert judge.build_notes() == notes

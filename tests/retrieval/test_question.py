@@ -97,7 +97,7 @@ def test_a_name_short_for_a_subject_is_linked_to_it(tmp_path: Path) -> None:
     assert linked_question.remainder == "Where did live?"
 
 
-def test_where_only_found_names_count_nothing_else_is_linked(snapshot: Snapshot, tmp_path: Path) -> None:
+def test_with_extracted_names_only_no_other_words_are_linked(snapshot: Snapshot, tmp_path: Path) -> None:
     linked_question = QuestionLinker(snapshot, RuleMentionExtractor(), names="found").link("is carla diaz from Lima?")
     assert linked(snapshot, linked_question) == {"lima": "Lima"}
     with Engine.open(tmp_path / "lent", embedder=HashingEmbedder(8)) as engine:
@@ -139,7 +139,7 @@ def test_names_the_index_does_not_know_are_kept_apart(link: Link, snapshot: Snap
     assert "Zacharias Quux" in linked_question.remainder
 
 
-def test_what_the_extractor_finds_is_linked_by_its_key(snapshot: Snapshot) -> None:
+def test_extracted_names_are_linked_by_their_key(snapshot: Snapshot) -> None:
     question = "Who is Carla's C. Diaz of LIMA?"
     extractor = FixedExtractor(Mention("The LIMA", question.index("LIMA"), question.index("LIMA") + 4))
     linked_question = QuestionLinker(snapshot, extractor).link(question)

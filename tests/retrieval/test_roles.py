@@ -63,7 +63,7 @@ def test_entities_that_meet_only_in_different_facts_are_not_joined(store: Sqlite
     assert find_ids(store, {"recipient": "Bob", "gift": "Pen"}) == []
 
 
-def test_what_was_given_is_matched_as_it_was_given_and_by_no_other_spelling(store: SqliteStore) -> None:
+def test_role_values_match_in_their_exact_spelling_only(store: SqliteStore) -> None:
     (binding,) = answer_roles(store, {"giver": "Bob", "gift": " The  Pen"})
     assert binding.roles == {"gift": ("The Pen",), "giver": ("Bob",), "recipient": ("Alice",)}
     assert find_ids(store, {"giver": "BOB"}) == []

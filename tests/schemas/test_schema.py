@@ -54,7 +54,7 @@ def fits(command: str, shape: Mapping[str, object]) -> None:
     assert set(again) <= set(COMMANDS[command].__annotations__)
 
 
-def test_what_is_made_fits_the_schema(engine: Engine) -> None:
+def test_printed_json_fits_the_schema(engine: Engine) -> None:
     report = engine.index_documents(SIX_DOCUMENTS)
     fits("index", index_json(report))
     fits("index --dry-run", {"estimate": usage_json(report.usage)})

@@ -98,7 +98,7 @@ def fact(id: str, relation: str, arguments: Sequence[Argument]) -> IndexedDocume
 
 @settings(max_examples=60, deadline=None)
 @given(facts=FACTS, conditions=st.lists(CONDITION, min_size=1, max_size=3), relation=st.sampled_from(["", "r"]))
-def test_what_is_found_is_what_meets_the_conditions(
+def test_find_tuples_returns_the_facts_that_satisfy_the_conditions(
     facts: list[tuple[str, list[Argument]]], conditions: list[Condition], relation: str
 ) -> None:
     with (
@@ -118,7 +118,7 @@ def test_what_is_found_is_what_meets_the_conditions(
 
 @settings(max_examples=30, deadline=None)
 @given(facts=FACTS)
-def test_what_was_given_is_read_as_it_was_written(facts: list[tuple[str, list[Argument]]]) -> None:
+def test_arguments_are_read_as_they_were_written(facts: list[tuple[str, list[Argument]]]) -> None:
     with (
         tempfile.TemporaryDirectory() as folder,
         closing(SqliteStore.open(folder, MANIFEST)) as store,
@@ -144,7 +144,7 @@ def test_what_was_given_is_read_as_it_was_written(facts: list[tuple[str, list[Ar
         ("DELETE FROM tuple", "hyperedge"),
     ],
 )
-def test_what_got_lost_or_changed_is_damage(tmp_path: Path, damage: str, table: str) -> None:
+def test_changed_or_missing_arguments_are_damage(tmp_path: Path, damage: str, table: str) -> None:
     with closing(SqliteStore.open(tmp_path, MANIFEST)) as store:
         store.put(fact("f", "give", [Argument("giver", "Ada"), Argument("gift", "Pen")]))
     with closing(Database(tmp_path / FILE_NAME)) as database, database.writing() as connection:

@@ -67,7 +67,7 @@ def test_replies_that_may_not_be_written_are_read_and_none_are_kept(
         assert list(replies.get_values(REPLIES)) == ["a"]
 
 
-def test_where_no_file_may_be_made_nothing_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_write_permission_nothing_is_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("polyad.stores.sqlite.database.os.access", lambda path, mode: False)
     replies = SqliteValueFile(tmp_path / "replies", is_required=False)
     replies.put_values(REPLIES, {"a": b"text"})

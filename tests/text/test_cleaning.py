@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from polyad.text.words import replace_surrogates, sanitize, sanitize_line
 
 
-def test_what_drives_a_terminal_or_turns_letters_around_is_gone() -> None:
+def test_control_and_direction_characters_are_removed() -> None:
     assert sanitize("a\x1b[2Jb\x9bc\td\r\n\x7f") == "a [2Jb c\td\n "
     assert sanitize("pay \u202eeno\u2066 now\u2069") == "pay eno now"
 

@@ -15,7 +15,7 @@ def test_a_file_is_written_in_place_of_the_earlier_one(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [tmp_path / "a"]
 
 
-def test_what_is_stopped_leaves_the_earlier_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_write_leaves_the_earlier_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_atomically(tmp_path / "a", "earlier")
 
     def stopped(descriptor: int) -> None:

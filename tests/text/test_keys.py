@@ -48,7 +48,7 @@ def test_invisible_characters_do_not_matter() -> None:
 @pytest.mark.parametrize(
     "name", ["", " ", "the", "The", "which", "He", "us", "x", "x's", "7", "42", "…", "😀", "$", "§ 1"]
 )
-def test_what_names_nothing_has_no_key(name: str) -> None:
+def test_text_without_a_name_has_no_key(name: str) -> None:
     assert build_entity_key(name) == ""
 
 

@@ -92,7 +92,7 @@ _WORDS = st.sampled_from(
 
 
 @given(st.lists(_WORDS).map(" ".join) | st.text(), st.sets(st.lists(_WORDS, max_size=3).map(" ".join)))
-def test_what_is_found_is_known_and_disjoint(text: str, entities: set[str]) -> None:
+def test_matched_names_are_known_and_disjoint(text: str, entities: set[str]) -> None:
     keys = {key for entity in entities if (key := build_entity_key(entity))}
     mentions = EntityNameMatcher(keys.intersection).find(text)
     assert all(text[mention.start : mention.end] == mention.name for mention in mentions)

@@ -98,7 +98,7 @@ def test_kana_keep_their_voicing_marks() -> None:
 
 
 @given(st.text(st.characters(codec="utf-8"), max_size=30))
-def test_what_is_no_ideograph_stays_as_it_is(text: str) -> None:
+def test_other_characters_than_ideographs_are_unchanged(text: str) -> None:
     if not re.search("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af]", text):
         assert split_ideographs(text) == text
 

@@ -94,7 +94,7 @@ def test_a_vector_is_that_of_sentence_transformers(
     np.testing.assert_allclose(result / np.linalg.norm(result), expected, atol=2e-6)
 
 
-def test_it_is_as_wide_as_the_model(network: Network) -> None:
+def test_vectors_have_the_dimension_of_the_model(network: Network) -> None:
     assert network.dimension == network.encode_windows([[101, 102]]).shape[1] == 384
 
 
