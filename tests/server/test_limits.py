@@ -13,6 +13,8 @@ import pytest
 pytest.importorskip("fastapi")
 
 from polyad.config import LanguageModelSettings, ServerSettings
+from polyad.engine import Engine
+from polyad.errors import StoreUnavailableError
 from polyad.language_models.openai.language_model import OpenAILanguageModel
 from polyad.language_models.scripted import ScriptedLanguageModel
 from polyad.protocols.components import Prompt
@@ -183,3 +185,24 @@ def test_clients_are_not_told_where_the_language_model_is(
         assert "model 'gpt' cannot be reached" in reply.text
         assert "127.0.0.1" not in reply.text
     assert "127.0.0.1:9" in caplog.text
+
+
+def test_clients_are_not_told_where_the_database_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise StoreUnavailableError("the connection to postgresql://db.internal/kb failed; check the server")
+
+    monkeypatch.setattr(Engine, "search", fail)
+    workspaces = Workspaces(open_index(), [build_index(tmp_path / "kb")])
+    with run_app(create_app(workspaces, ServerSettings())) as server:
+        chat = {"model": "kb", "messages": [{"role": "user", "content": "Who cast the bell?"}]}
+        replies = [
+            server.client.post("/api/v1/search", json={"question": "Who cast the bell?"}),
+            server.client.post("/v1/chat/completions", json=chat),
+        ]
+    for reply in replies:
+        assert reply.status_code == 503
+        assert "the index is not available" in reply.text
+        assert "db.internal" not in reply.text
+    assert "db.internal" in caplog.text

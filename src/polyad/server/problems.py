@@ -67,13 +67,15 @@ def get_kind(error: PolyadError) -> str:
 
 
 def describe_error(error: Exception) -> str:
-    """Return the message of an error for a client, and log the error of a model.
+    """Return the message of an error for a client, and log the error of a model or store.
 
-    The message has no address of a model's endpoint, which concerns the operator alone.
+    The message has no address of a model or database, which concerns the operator alone.
     """
-    if not isinstance(error, EmbedderError | LanguageModelError | RerankerError):
+    if not isinstance(error, EmbedderError | LanguageModelError | RerankerError | StoreError):
         return str(error)
     _LOG.warning("%s", error)
+    if isinstance(error, StoreError):
+        return "the index is not available; try again later (the log of the server has the cause)"
     return _ENDPOINT.sub("", str(error))
 
 
