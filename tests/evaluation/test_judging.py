@@ -9,7 +9,7 @@ from polyad.embedders.hashing import HashingEmbedder
 from polyad.errors import ConfigurationError, LanguageModelError, NoMoreRepliesError
 from polyad.evaluation.answers.averages import Average, average_answers
 from polyad.evaluation.answers.judges import JUDGES, get_judges
-from polyad.evaluation.answers.judging import build_judging_tasks, compare_vectors, judge_answers
+from polyad.evaluation.answers.judging import add_cosine_scores, build_judging_tasks, judge_answers
 from polyad.evaluation.answers.records import (
     JUDGEMENTS,
     MAX_ATTEMPTS,
@@ -152,7 +152,7 @@ def test_graphrag_bench_and_g_e_need_all_their_parts() -> None:
     assert results["g_e"].value == pytest.approx((0.8 + 1.0) / 2)
     assert (results["g_e"].counted, results["g_e"].total) == (1, 2), "of one answer a dimension is missing"
     pairs = {one.key: (one.text, QUERIES[one.query_id].answers) for one in ANSWERS}
-    compare_vectors(pairs, "cosine", HashingEmbedder(64), judgements)
+    add_cosine_scores(pairs, "cosine", HashingEmbedder(64), judgements)
     assert judgements.values["bm25", "q1", "cosine"] == pytest.approx(1.0), "of the nearest accepted answer"
     assert average_answers("bm25", QUERIES.values(), BY_KEY, judgements)["graphrag_bench"].counted == 2
 
@@ -160,9 +160,9 @@ def test_graphrag_bench_and_g_e_need_all_their_parts() -> None:
 def test_nothing_retrieved_is_similar_to_no_gold_text() -> None:
     log = JudgementLog()
     pairs = {("bm25", "q1"): ("", ["The bell was cast."]), ("bm25", "q2"): ("The bell.", ["The bell."])}
-    compare_vectors(pairs, "r_s", HashingEmbedder(64), log)
+    add_cosine_scores(pairs, "r_s", HashingEmbedder(64), log)
     assert log.values == {("bm25", "q1", "r_s"): 0.0, ("bm25", "q2", "r_s"): pytest.approx(1.0)}
-    compare_vectors(pairs, "cosine", HashingEmbedder(64), log)
+    add_cosine_scores(pairs, "cosine", HashingEmbedder(64), log)
     assert ("bm25", "q1", "cosine") not in log.values, "an answer that is missing is not compared"
 
 

@@ -75,8 +75,8 @@ def test_unseen_are_those_that_no_weights_were_trained_on() -> None:
 def test_a_split_without_questions_is_refused() -> None:
     one = QUERIES[:1]
     with pytest.raises(ConfigurationError, match="'x' are 1 for train, 0 for validation, 1 for test"):
-        Splits(one, (), one).require_all("x")
-    Splits(one, one, one).require_all("x")
+        Splits(one, (), one).require_nonempty("x")
+    Splits(one, one, one).require_nonempty("x")
     with pytest.raises(ConfigurationError, match="tiny has 1 question, and none of them in 'test'"):
         select_questions(Dataset("tiny", Path("corpus.jsonl"), one), "test")
 

@@ -56,13 +56,13 @@ def test_a_statement_is_covered_by_three_sentences_in_a_row_and_not_by_four() ->
 def test_texts_are_cut_at_the_budget_and_compared_separately(recall: StatementRecall) -> None:
     statement = "A bell of bronze was cast in 1702"
     first, second = DOCUMENTS[1].text.split(". ")
-    assert recall.measure([statement], [DOCUMENTS[1].text]) == StatementCoverage(1, 1, {4: 0, 100: 1})
-    assert recall.measure([statement], [first, second]).at_words == {4: 0, 100: 0}
-    assert recall.measure(["The otter"], ["The otter closes its ears."]).at_words == {4: 1, 100: 1}
+    assert recall.measure_coverage([statement], [DOCUMENTS[1].text]) == StatementCoverage(1, 1, {4: 0, 100: 1})
+    assert recall.measure_coverage([statement], [first, second]).at_words == {4: 0, 100: 0}
+    assert recall.measure_coverage(["The otter"], ["The otter closes its ears."]).at_words == {4: 1, 100: 1}
 
 
 def test_the_ceiling_is_what_any_passage_covers(recall: StatementRecall) -> None:
-    statement_coverage = recall.measure(
+    statement_coverage = recall.measure_coverage(
         ["The bell is of bronze.", "A submarine dives.", "Otters sleep."], [DOCUMENTS[2].text]
     )
     assert statement_coverage == StatementCoverage(3, 2, {4: 0, 100: 1})
@@ -82,7 +82,7 @@ def test_statement_recall_is_the_share_of_covered_statements(engine: Engine, rec
             questions,
             5,
             measure_coverage=lambda question, evidence: (
-                recall.measure(question.evidence, [hit.passage.text for hit in evidence.passages])
+                recall.measure_coverage(question.evidence, [hit.passage.text for hit in evidence.passages])
                 if question.evidence
                 else None
             ),

@@ -182,7 +182,7 @@ def test_features_are_question_head_hyperedge_tail_and_extras(snapshot_of: Snaps
             examples.extras[place],
         ]
     )
-    np.testing.assert_allclose(examples.features(np.array([place]))[0], expected, atol=1e-6)
+    np.testing.assert_allclose(examples.get_features(np.array([place]))[0], expected, atol=1e-6)
     assert examples.recipe == build_recipe(HyperRetrieverSettings(), EMBEDDER)
 
 

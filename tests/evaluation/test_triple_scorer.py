@@ -50,7 +50,7 @@ def test_training_finds_what_makes_a_triple_right() -> None:
     unseen = examples(3)
     every = np.arange(len(unseen))
     trained, untrained = (
-        float(np.mean((one.predict(unseen.features(every)) >= 0.5) == unseen.labels))
+        float(np.mean((one.predict(unseen.get_features(every)) >= 0.5) == unseen.labels))
         for one in (scorer, TripleScorer.create_untrained(unseen.recipe, 0, 16))
     )
     assert trained > 0.85
@@ -75,7 +75,7 @@ def test_training_stops_when_validation_no_longer_gains_and_keeps_the_best() -> 
     scorer, report = train_triple_scorer({"one": (examples(1), noise)}, settings)
     assert len(report.epochs) == report.best + 1 + settings.patience < 40
     assert report.best_epoch.validation_loss == min(epoch.validation_loss for epoch in report.epochs)
-    scores = scorer.predict(noise.features(np.arange(len(noise)))).astype(np.float64)
+    scores = scorer.predict(noise.get_features(np.arange(len(noise)))).astype(np.float64)
     loss = -np.log(np.where(noise.labels, scores, 1 - scores)).mean()
     assert loss == pytest.approx(report.best_epoch.validation_loss)
 
@@ -84,8 +84,8 @@ def test_several_data_sets_are_trained_on_as_one() -> None:
     first, second = examples(1), examples(2, count=200, entities=9)
     both = merge_examples([first, second])
     np.testing.assert_array_equal(
-        both.features(np.arange(800)),
-        np.concatenate([first.features(np.arange(600)), second.features(np.arange(200))]),
+        both.get_features(np.arange(800)),
+        np.concatenate([first.get_features(np.arange(600)), second.get_features(np.arange(200))]),
     )
     _, report = train_triple_scorer(
         {"one": (first, examples(3)), "two": (second, examples(4))}, replace(FAST, epochs=1)
@@ -110,7 +110,7 @@ def test_weights_report_and_picture_are_written(tmp_path: Path) -> None:
     scorer, report = train_triple_scorer({"one": (examples(1), examples(2))}, replace(FAST, epochs=2))
     path = save_triple_scorer(scorer, report, tmp_path / "new")
     assert path.name == "hyperretriever.safetensors"
-    features = examples(3).features(np.arange(50))
+    features = examples(3).get_features(np.arange(50))
     np.testing.assert_allclose(TripleScorer.load(path).predict(features), scorer.predict(features), atol=5e-3)
     written = json.loads(path.with_suffix(".json").read_text("utf-8"))
     assert written["datasets"] == ["one"]

@@ -29,9 +29,9 @@ from polyad.evaluation.answers.judging import (
     ANSWER_SIMILARITY,
     RETRIEVAL_SIMILARITY,
     JudgingTask,
+    add_cosine_scores,
+    add_token_shares,
     build_judging_tasks,
-    compare_tokens,
-    compare_vectors,
 )
 from polyad.evaluation.answers.records import (
     ANSWERS,
@@ -399,7 +399,7 @@ def _build_coverage_measure(engine: Engine, queries: Sequence[Question], setting
 
     def measure_coverage(query: Question, evidence: Evidence) -> StatementCoverage | None:
         texts = [hit.passage.text for hit in evidence.passages]
-        return recall.measure(query.evidence, texts) if query.evidence else None
+        return recall.measure_coverage(query.evidence, texts) if query.evidence else None
 
     return measure_coverage
 
@@ -431,15 +431,15 @@ def judge(folder: Path, measures: Sequence[str], dataset: Dataset, settings: Con
             answer_judging.judge_answers(tasks, model, log, progress)
         if settings.command.tokenizer:
             name, split = load_tokenizer(Path(settings.command.tokenizer))
-            compare_tokens(answers.values(), queries, split, name, log)
+            add_token_shares(answers.values(), queries, split, name, log)
         if not {"graphrag_bench", RETRIEVAL_SIMILARITY} & {*measures}:
             return
         embedder = loaders.load_embedder(run.index.get("embedder", loaders.DEFAULT_EMBEDDER), settings.stages.encoder)
         if "graphrag_bench" in measures:
             pairs = {key: (answer.measured_text, queries[answer.query_id].answers) for key, answer in answers.items()}
-            compare_vectors(pairs, ANSWER_SIMILARITY, embedder, log)
+            add_cosine_scores(pairs, ANSWER_SIMILARITY, embedder, log)
         if RETRIEVAL_SIMILARITY in measures:
-            compare_vectors(_pair_with_gold(run, answers, dataset), RETRIEVAL_SIMILARITY, embedder, log)
+            add_cosine_scores(_pair_with_gold(run, answers, dataset), RETRIEVAL_SIMILARITY, embedder, log)
 
 
 def _build_hyperedge_tasks(judges: Sequence[Judge], queries: Mapping[str, Question], folder: Path) -> list[JudgingTask]:

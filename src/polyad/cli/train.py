@@ -90,7 +90,7 @@ def train(
     splits = {name: split_dataset(dataset, limit) for name, dataset in benchmarks.items()}
     if scorer == "hyperretriever":
         for name, split in splits.items():
-            split.require_all(name)
+            split.require_nonempty(name)
     _require_writable(to)
     linear_scorer.import_minimize()
     with options.directory_for(store) as directory, ExitStack() as stack:

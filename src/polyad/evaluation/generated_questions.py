@@ -108,8 +108,8 @@ class _Sentence:
 
 
 @dataclass(frozen=True, slots=True)
-class _Names:
-    """The entity names in each passage, and for each entity the passages that are about the entity.
+class _EntityNames:
+    """The entity names in each passage of an index, and the passages that are about each entity.
 
     Attributes:
         by_passage: Entity name by passage id and entity key.
@@ -124,8 +124,8 @@ class _Names:
         return [passage for passage, strength in self.passages_about.get(entity_key, {}).items() if strength == STRONG]
 
 
-def _read_index(engine: Engine, progress: Progress) -> tuple[list[Passage], _Names]:
-    """Return all passages of an index, sorted by id, and the entity names that occur in each passage."""
+def _read_index(engine: Engine, progress: Progress) -> tuple[list[Passage], _EntityNames]:
+    """Return all passages of an index, sorted by id, and which entities each passage names and is about."""
     by_passage: dict[str, dict[str, str]] = defaultdict(dict)
     passages_about: dict[str, dict[str, float]] = defaultdict(dict)
     hyperedges = engine.catalogue.hyperedges()
@@ -138,7 +138,7 @@ def _read_index(engine: Engine, progress: Progress) -> tuple[list[Passage], _Nam
                 strengths[id] = max(incidence.strength, strengths.get(id, 0.0))
         progress(number, len(hyperedges), "hyperedges")
     ids = sorted({hyperedge.passage_id for hyperedge in hyperedges})
-    return [engine.catalogue.passage(id) for id in ids], _Names(dict(by_passage), dict(passages_about))
+    return [engine.catalogue.passage(id) for id in ids], _EntityNames(dict(by_passage), dict(passages_about))
 
 
 def _find_unique_sentences(passages: Sequence[Passage], splitter: Splitter) -> list[_Sentence]:
@@ -177,7 +177,7 @@ def _generate_known_items(sentences: Sequence[_Sentence], generator: random.Rand
 
 
 def _generate_two_hop(
-    sentences: Sequence[_Sentence], names: _Names, generator: random.Random
+    sentences: Sequence[_Sentence], names: _EntityNames, generator: random.Random
 ) -> Iterator[GeneratedQuestion]:
     for sentence in generator.sample(sentences, len(sentences)):
         candidates = sorted(names.by_passage[sentence.passage.id].items())
@@ -191,8 +191,8 @@ def _generate_two_hop(
                 break
 
 
-def _is_bridge(entity_key: str, sentence: _Sentence, names: _Names) -> bool:
-    """Return whether an entity in ``sentence`` can link two passages: exactly one other passage is about the entity.
+def _is_bridge(entity_key: str, sentence: _Sentence, names: _EntityNames) -> bool:
+    """Return whether an entity in ``sentence`` leads to a second passage: exactly one other passage is about it.
 
     A two-hop question leaves out the name of such an entity. The sentence's own passage and its title must not be about
     the entity.
@@ -206,12 +206,12 @@ def _is_bridge(entity_key: str, sentence: _Sentence, names: _Names) -> bool:
 
 
 def _find_content_words(text: str) -> list[re.Match[str]]:
-    """Return a regex match for each word in a text that is not a stop word."""
+    """Return a regular-expression match for each word in a text that is not a stop word."""
     return [match for match in _WORD.finditer(text) if build_entity_key(match[0])]
 
 
 def _insert_gaps(text: str, spans: Iterable[tuple[int, int]]) -> str:
-    """Return the text with ``___`` in place of each character span in ``gap_spans``; adjacent gaps become one."""
+    """Return the text with ``___`` in place of each character span in ``spans``; adjacent gaps become one."""
     parts, end = [], 0
     for start, stop in spans:
         parts += [text[end:start], _GAP]

@@ -187,8 +187,8 @@ class Judge:
     lists: Mapping[str, Judge] = field(default_factory=dict)
 
     @property
-    def sources(self) -> frozenset[str]:
-        """The XML tags of the texts that the judge needs as input, such as ``question`` and ``given_answer``."""
+    def input_tags(self) -> frozenset[str]:
+        """The XML tags of the texts that the judge reads, such as ``question`` and ``given_answer``."""
         of_lists = (tag for judge in self.lists.values() for tag in judge.sections)
         return frozenset({*self.sections, *of_lists}) - self.lists.keys()
 
@@ -278,7 +278,7 @@ def _compute_supported_share(reply: Mapping[str, Any], judge_input: JudgeInput) 
 
 
 def _create_integer_reader(low: int, high: int) -> ScoreReply:
-    """Return a function that converts the integer from ``low`` to ``high`` in a judge's reply to a score in [0, 1].
+    """Return a function that reads an integer from ``low`` to ``high`` in a judge's reply as a score in [0, 1].
 
     The score is the integer divided by ``high``. The function raises ValueError if the integer is out of range.
     """
@@ -345,15 +345,15 @@ def graphrag_bench_accuracy(statement_f1: float, cosine: float) -> float:
     return 0.75 * statement_f1 + 0.25 * (cosine + 1) / 2
 
 
-def generation_evaluation(dimensions: Sequence[float], token_f1: float) -> float:
-    """Return HyperGraphRAG's G-E: the mean of ``token_f1`` and the average of ``dimensions``, seven LLM-judged scores.
+def generation_evaluation(judge_scores: Sequence[float], token_f1: float) -> float:
+    """Return HyperGraphRAG's measure G-E of an answer: the mean of its F1 and the average score of seven LLM judges.
 
     Source: HyperGraphRAG v2, appendix E.
 
     >>> generation_evaluation([1.0] * 7, 0.5)
     0.75
     """
-    return (sum(dimensions) / len(dimensions) + token_f1) / 2
+    return (sum(judge_scores) / len(judge_scores) + token_f1) / 2
 
 
 def get_judges(

@@ -74,7 +74,7 @@ def build_judging_tasks(
         tasks += [
             JudgingTask(retriever, id, judge, judge_input)
             for judge in judges
-            if all(sections[name].strip() for name in judge.sources - OPTIONAL)
+            if all(sections[name].strip() for name in judge.input_tags - OPTIONAL)
         ]
     return tasks
 
@@ -129,7 +129,7 @@ def judge_answers(
 
 
 def _insert_statements(task: JudgingTask, judgements: JudgementLog) -> JudgingTask | None:
-    """Return a copy of the task with the statements that a judge listed in earlier replies; None if they are missing.
+    """Return a copy of the task whose prompt contains the statements that a judge listed in earlier replies.
 
     Return None if the statements of a section are missing.
     """
@@ -142,13 +142,13 @@ def _insert_statements(task: JudgingTask, judgements: JudgementLog) -> JudgingTa
     return replace(task, judge_input=replace(task.judge_input, listed=listed))
 
 
-def compare_vectors(
+def add_cosine_scores(
     pairs: Mapping[tuple[str, str], tuple[str, Sequence[str]]],
     measure: str,
     embedder: Embedder,
     judgements: JudgementLog,
 ) -> None:
-    """Add the highest cosine of each text with its reference texts to ``judgements`` as the score ``measure``.
+    """Add to ``judgements`` the highest cosine similarity of each text to its reference texts, as score ``measure``.
 
     For :data:`RETRIEVAL_SIMILARITY` an empty text counts as 0: to retrieve nothing must not raise the mean.
 
@@ -168,16 +168,16 @@ def compare_vectors(
             judgements.add(Judgement(retriever, query_id, measure, "", "", cosine))
 
 
-def compare_tokens(
+def add_token_shares(
     answers: Iterable[AnswerRecord],
     queries: Mapping[str, Question],
     split: Split,
     tokenizer: str,
     log: JudgementLog,
 ) -> None:
-    """Add to ``log`` the share of tokens of accepted answers (C-Rec) and of the question (A-Rel) in each answer.
+    """Add to ``log`` two scores of each answer: the shares of the tokens of accepted answers and of the question in it.
 
-    Both measures are HyperGraphRAG's. Answers whose values are in ``log`` are skipped.
+    These are HyperGraphRAG's measures C-Rec and A-Rel. Answers whose values are in ``log`` are skipped.
 
     Args:
         answers: Answers.

@@ -80,7 +80,7 @@ class PairwiseResult:
 
 
 def build_pairwise_judge(prompts: Prompts = DEFAULT_PROMPTS, subject: Subject = "answers") -> Judge:
-    """Return an LLM judge of two answers or two sets of hyperedges; its score is 1 if the first is better.
+    """Return an LLM judge that compares two answers or two sets of hyperedges; the score 1 means: the first is better.
 
     The score is -1 if the second is better, and 0 if neither is better.
     """
@@ -129,7 +129,7 @@ def compare_answers(
             for group in groups
             for judge_input in group
             if all(map(str.strip, judge_input.pair))
-            for task in _build_order_tasks(judge, judge_input)
+            for task in _build_tasks_in_both_orders(judge, judge_input)
         ]
         judge_answers(list({task.key: task for task in tasks}.values()), model, log, progress)
         return [
@@ -139,7 +139,7 @@ def compare_answers(
 
 
 def _build_inputs(first: System, second: System, subject: Subject) -> list[JudgeInput]:
-    texts, others = _read_texts(first, subject), _read_texts(second, subject)
+    texts, others = _read_compared_texts(first, subject), _read_compared_texts(second, subject)
     inputs = [
         JudgeInput(record.query.text, text=passage, pair=(text, other))
         for record in first.records
@@ -159,10 +159,11 @@ def _build_inputs(first: System, second: System, subject: Subject) -> list[Judge
     return inputs
 
 
-def _read_texts(system: System, subject: Subject) -> dict[str, tuple[str, str]]:
-    """Return, by question id, a pair: the source passage, and the system's text that a judge compares.
+def _read_compared_texts(system: System, subject: Subject) -> dict[str, tuple[str, str]]:
+    """Return the text of a system that a judge compares with another system's text, by question id, with its passage.
 
-    The text is a list of the hyperedges of the source passage, or an answer, which has no source passage ("").
+    Each value is a pair: the source passage, and the text. The text is a list of the hyperedges of that passage, or an
+    answer, which has no source passage ("").
     """
     if subject == "hyperedges":
         return {id: (each.passage, each.format()) for id, each in read_hyperedge_sets(system.run.folder).items()}
@@ -170,8 +171,8 @@ def _read_texts(system: System, subject: Subject) -> dict[str, tuple[str, str]]:
     return {id: ("", answer.text) for (retriever, id), answer in answers.items() if retriever == system.retriever}
 
 
-def _build_order_tasks(judge: Judge, judge_input: JudgeInput) -> list[JudgingTask]:
-    """Return two judging tasks for a pair of texts: in the original order, and in swapped order.
+def _build_tasks_in_both_orders(judge: Judge, judge_input: JudgeInput) -> list[JudgingTask]:
+    """Return two tasks for an LLM judge of a pair of texts: in the original order, and in swapped order.
 
     The keys of the tasks are hashes of the prompts, so that equal comparisons share a verdict.
     """
@@ -192,7 +193,7 @@ def _get_verdicts(judge: Judge, judge_input: JudgeInput, judgements: JudgementLo
     first, second = (bool(text.strip()) for text in judge_input.pair)
     if not (first and second):
         return first - second, first - second
-    straight, swapped = (judgements.values.get(task.key) for task in _build_order_tasks(judge, judge_input))
+    straight, swapped = (judgements.values.get(task.key) for task in _build_tasks_in_both_orders(judge, judge_input))
     return straight, None if swapped is None else -swapped
 
 

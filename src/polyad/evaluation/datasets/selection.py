@@ -70,7 +70,7 @@ class TrainingQuestions:
 
     @property
     def is_unknown(self) -> bool:
-        """Whether the weights were trained on unknown questions, because an old weight file lists no hashes."""
+        """Whether a retriever has weights whose training questions are unknown: old files of weights list none."""
         return bool(self.data_sets) and not self.digests
 
     def find_trained(self, questions: Sequence[Question]) -> list[Question]:
@@ -113,13 +113,13 @@ class Splits:
     validation: tuple[Question, ...]
     test: tuple[Question, ...]
 
-    def require_all(self, benchmark: str) -> None:
-        """Raise ConfigurationError if the training, validation or test set of the data set ``benchmark`` is empty."""
+    def require_nonempty(self, dataset_name: str) -> None:
+        """Raise ConfigurationError if the training, validation or test set of the data set is empty."""
         counts = {"train": len(self.train), "validation": len(self.validation), "test": len(self.test)}
         if not all(counts.values()):
             listed = ", ".join(f"{count} for {name}" for name, count in counts.items())
             raise ConfigurationError(
-                f"the questions of {benchmark!r} are {listed}; expected at least one for each; give a benchmark of "
+                f"the questions of {dataset_name!r} are {listed}; expected at least one for each; give a benchmark of "
                 "more questions, or a higher --limit"
             )
 

@@ -59,7 +59,7 @@ class StatementCoverage:
 
 
 def is_covered(word_weights: Mapping[str, float], sentences: Sequence[frozenset[str]]) -> bool:
-    """Return whether any three consecutive sentences contain an evidence statement's words, by weight of the words.
+    """Return whether three consecutive sentences of a text contain most words of a statement, by weight of the words.
 
     The weights of the words that occur in three consecutive sentences must reach 0.8 of the total weight. This measure
     is polyad's own; GraphRAG-Bench's evidence recall asks a language model.
@@ -106,10 +106,10 @@ class StatementRecall:
             for word, count in zip(words, map(float, counts), strict=True)
         }
 
-    def measure(self, statements: Sequence[str], texts: Sequence[str]) -> StatementCoverage:
-        """Return the number of ``statements`` that the retrieved ``texts`` contain, for each word budget.
+    def measure_coverage(self, statements: Sequence[str], texts: Sequence[str]) -> StatementCoverage:
+        """Return how many evidence ``statements`` of a question the first words of retrieved ``texts`` contain.
 
-        One text must cover a statement alone.
+        One text must cover a statement alone. The number is counted for each budget of words, such as 500.
         """
         key = tuple(statements)
         if key not in self._cache:
@@ -124,7 +124,7 @@ class StatementRecall:
         return sum(any(is_covered(statement, text) for text in sentences) for statement in weights)
 
     def _is_coverable(self, word_weights: Mapping[str, float]) -> bool:
-        """Return whether any passage of the index contains (covers) an evidence statement with these word weights."""
+        """Return whether any passage of the index contains the evidence statement whose words have these weights."""
         words, values = list(word_weights), np.array(list(word_weights.values()), dtype=np.float64)
         for start in range(0, self._snapshot.passage_count, _BATCH):
             rows = np.arange(start, min(start + _BATCH, self._snapshot.passage_count), dtype=np.int64)
@@ -147,7 +147,7 @@ def truncate_texts(texts: Iterable[str], max_words: int) -> list[str]:
 
 
 def _limit_texts(texts: Sequence[str], max_words: int) -> list[str]:
-    """Return the first texts, together at most ``max_words`` words; the last text is cut to fit."""
+    """Return the texts from the first on that have ``max_words`` words together; the last text is cut to fit."""
     limited: list[str] = []
     for text in texts:
         count = len(text.split())

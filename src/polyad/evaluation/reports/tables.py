@@ -313,7 +313,7 @@ def build_protocol_table(systems: Systems) -> Table:
             requests = 1 + sum(other.startswith(f"{judge}.") for other in measured)
             notes |= {judge: f"{requests} requests for each answer"} if judge in measured else {}
         if RETRIEVAL_SIMILARITY in measured:
-            notes[RETRIEVAL_SIMILARITY] = _describe_gold(system, log)
+            notes[RETRIEVAL_SIMILARITY] = _format_reference_counts(system, log)
         for note in notes.items():
             names.setdefault(note, []).append(name)
     return [
@@ -322,8 +322,8 @@ def build_protocol_table(systems: Systems) -> Table:
     ]
 
 
-def _describe_gold(system: System, judgements: JudgementLog) -> str:
-    """Return as text how many questions were compared with evidence statements, and how many with gold documents."""
+def _format_reference_counts(system: System, judgements: JudgementLog) -> str:
+    """Return text such as "stated evidence of 5 questions": the references with which retrieved texts were compared."""
     compared = [
         record.query
         for record in system.records

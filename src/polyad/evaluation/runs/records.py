@@ -110,9 +110,9 @@ class QuestionRecord:
         return [passage.passage_id for passage in self.passages[:k]]
 
     def count_words_to_read(self, k: int) -> int:
-        """Return how many words of the ranked passages come before the (``k`` + 1)-th different document.
+        """Return the number of words that a user reads in the ranked passages until ``k`` documents are seen in full.
 
-        If the ranking has at most ``k`` documents, all words count.
+        These are the words before the (``k`` + 1)-th document; with at most ``k`` documents, all words count.
         """
         documents: set[str] = set()
         words = 0

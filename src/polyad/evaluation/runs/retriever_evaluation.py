@@ -115,7 +115,7 @@ def ask_questions(
     earlier_questions: int = 0,
     measure_coverage: MeasureCoverage | None = None,
 ) -> Iterator[tuple[QuestionRecord, Evidence]]:
-    """Search for each question, and yield a record of the result (ranking, times, tokens) with the evidence.
+    """Search for one question at a time with a retriever; yield a record (ranking, times, tokens) and the evidence.
 
     The pair is yielded before the next question is asked. There is no warm-up: the first question counts.
 
@@ -223,7 +223,9 @@ FALSE_REFUSALS = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """How often a retriever refuses, because no passage reaches a threshold, after relevant documents were removed.
+    """How often a retriever returns nothing to questions whose relevant documents are not in the index.
+
+    It returns nothing if the score of no passage reaches a threshold.
 
     Attributes:
         flags: Whether each question without its gold documents is refused.
@@ -282,7 +284,7 @@ def require_gold_documents(dataset: Dataset) -> None:
 def measure_refusal(
     records_with_gold: Sequence[QuestionRecord], records_without_gold: Mapping[tuple[str, str], QuestionRecord]
 ) -> Refusal | None:
-    """Return how often a retriever refuses questions after their relevant documents were removed from the index.
+    """Return how often one retriever returns nothing to questions whose relevant documents are not in the index.
 
     A question is refused if its best passage scores below a threshold. At most 5 per cent of the questions with gold
     documents are below the threshold. This is the measure of ``benchmarks/manuals.py``. Return None if refusal was not
@@ -312,7 +314,7 @@ def measure_refusal(
 
 
 def find_refusal_threshold(best_scores: Sequence[float]) -> float:
-    """Return the threshold below which at most 5 per cent of the questions' best scores lie.
+    """Return the score threshold below which at most 5 per cent of ``best_scores`` (one per question) lie.
 
     >>> find_refusal_threshold([0.1, *[0.5] * 19]), find_refusal_threshold([0.1, 0.5])
     (0.5, 0.1)

@@ -80,7 +80,7 @@ class RunWriter(ExitStack):
             self.push(files.pop_all())
 
     def _has_replies(self) -> bool:
-        """Return whether any result in the run folder depends on replies of a language model."""
+        """Return whether any stored result of the run depends on replies of a language model."""
         answers, judgements = read_answers(self.folder)
         index = read_index_cost(self.folder / COST) if (self.folder / COST).exists() else {}
         has_spent = any(record.llm_tokens_uncached for record in self._records.by_key.values())
@@ -99,7 +99,7 @@ class RunWriter(ExitStack):
             _write_json(self.folder / COST, {"index": dict(index)})
 
     def write_statistics(self, compute_statistics: Callable[[], HypergraphStatistics]) -> None:
-        """Write the statistics that ``compute_statistics`` returns to ``hypergraph.json``, unless the file exists."""
+        """Write the result of ``compute_statistics`` to ``hypergraph.json``; do not call it if the file exists."""
         if not (self.folder / STATISTICS).exists():
             _write_json(self.folder / STATISTICS, format_value(compute_statistics()))
 
@@ -179,7 +179,7 @@ class Run:
         return by_type
 
     def measure_refusals(self) -> dict[str, retriever_evaluation.Refusal]:
-        """Return for each retriever how often questions are refused after relevant documents were removed."""
+        """Return for each retriever how often it finds nothing after the relevant documents were removed."""
         without_gold = retriever_evaluation.read_records_without_gold(self.folder)
         refusals = {
             name: retriever_evaluation.measure_refusal(records, without_gold) for name, records in self.records.items()
@@ -308,7 +308,7 @@ def _require_same_run(folder: Path, earlier: Json, current: Json, *, has_model_r
 
     The language model may differ as long as no result depends on a reply (``has_model_replies`` is false).
     """
-    earlier, current = (_remove_free_settings(manifest, has_model_replies) for manifest in (earlier, current))
+    earlier, current = (_remove_changeable_settings(manifest, has_model_replies) for manifest in (earlier, current))
     for name in sorted((earlier.keys() | current.keys()) - {"retrievers"}):
         if earlier.get(name) != current.get(name):
             key, before, after = _find_difference(name, earlier.get(name), current.get(name))
@@ -318,8 +318,8 @@ def _require_same_run(folder: Path, earlier: Json, current: Json, *, has_model_r
             )
 
 
-def _remove_free_settings(manifest: Json, has_model_replies: bool) -> Json:
-    """Return the manifest without the language-model settings that may differ when a run is continued.
+def _remove_changeable_settings(manifest: Json, has_model_replies: bool) -> Json:
+    """Return a run's manifest without the language-model settings that the user may change before continuing the run.
 
     These are all settings of the model if no model has replied (``has_model_replies`` is false), otherwise the settings
     that change no reply.

@@ -173,7 +173,7 @@ def minimize_listwise_loss(
 
 
 def import_minimize() -> Callable[..., OptimizeResult]:
-    """Return ``scipy.optimize.minimize``, imported before the training so that a missing scipy is noticed at once.
+    """Return the function ``scipy.optimize.minimize``; raise MissingExtraError if scipy is not installed.
 
     Raises:
         MissingExtraError: scipy is not installed.

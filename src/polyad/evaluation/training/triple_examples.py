@@ -71,7 +71,7 @@ class TripleExamples:
     def __len__(self) -> int:
         return len(self.labels)
 
-    def features(self, rows: IntArray) -> FloatArray:
+    def get_features(self, rows: IntArray) -> FloatArray:
         """Return the feature vectors of the triples at the row numbers ``rows``; float32 ``[rows, width]``.
 
         These are the features of HyperRAG, equation 9.
@@ -188,7 +188,7 @@ def _create_empty_columns(recipe: Recipe) -> tuple[IntArray, IntArray, IntArray,
 def build_recipe(
     settings: HyperRetrieverSettings, embedder: Embedder, training_settings: HyperRetrieverTraining = DEFAULT_TRAINING
 ) -> Recipe:
-    """Return the description (``Recipe``) of the input features that a triple scorer has with these settings."""
+    """Return a description of the input features of HyperRetriever's triple scorer, which is saved with its weights."""
     return Recipe(
         embedder=embedder.name,
         dimension=embedder.dimension,
@@ -236,9 +236,9 @@ def _build_labeller(
     settings: HyperRetrieverSettings,
     training_settings: HyperRetrieverTraining,
 ) -> LabelTriples:
-    """Return a function that labels each triple of one question as positive (a step towards the evidence) or negative.
+    """Return a function that labels the triples of one question's walk: positive if they lead to the evidence.
 
-    See :func:`collect_triples`.
+    See :func:`collect_triples` for the two definitions of a positive triple.
 
     Args:
         snapshot: The index.
@@ -253,7 +253,7 @@ def _build_labeller(
     in_gold = np.isin(edge_passages, gold_passages)
     if training_settings.positives == "evidence":
         return lambda triples: in_gold[triples.edges]
-    targets = _find_targets(snapshot, query, gold_passages, topics)
+    targets = _find_target_entities(snapshot, query, gold_passages, topics)
     depth = settings.depth or graph.node_count
     inside = _build_path_labeller(graph, topics, targets, in_gold, depth)
     return inside or _build_path_labeller(graph, topics, targets, np.ones_like(in_gold), depth) or _label_negative
@@ -290,8 +290,8 @@ def _build_path_labeller(
     return is_positive if paths else None
 
 
-def _find_targets(snapshot: Snapshot, query: Question, gold_passages: IntArray, topics: IntArray) -> IntArray:
-    """Return the rows of a question's target entities: its accepted answers, else entities of its gold passages.
+def _find_target_entities(snapshot: Snapshot, query: Question, gold_passages: IntArray, topics: IntArray) -> IntArray:
+    """Return the rows of the entities that a question's walk should reach: answers, else entities of gold passages.
 
     Entities of gold passages are their subjects (entities that the passages are about), else all entities. Topic
     entities, at which the walk starts, are left out.

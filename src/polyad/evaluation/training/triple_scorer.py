@@ -133,10 +133,9 @@ def train_triple_scorer(
 
 
 def _join_examples(sets: Sequence[TripleExamples], purpose: str) -> TripleExamples:
-    """Return the triples of all data sets as one set; ``purpose`` names the set in the error message.
+    """Return the labelled triples of all data sets as one set; raise ConfigurationError if all have the same label.
 
-    Raises:
-        ConfigurationError: all triples are positive, or all are negative.
+    ``purpose`` names the set in the message: training or validation.
     """
     examples = merge_examples(sets)
     if examples.labels.all() or not examples.labels.any():
@@ -197,7 +196,7 @@ class _Trainer:
         total = 0.0
         for start in range(0, len(order), _BLOCK):
             rows = order[start : start + _BLOCK]
-            features = torch.from_numpy(examples.features(rows)).to(self._device)
+            features = torch.from_numpy(examples.get_features(rows)).to(self._device)
             labels = torch.from_numpy(examples.labels[rows].astype(np.float32)).to(self._device)
             for first in range(0, len(rows), self._settings.batch):
                 batch = slice(first, first + self._settings.batch)
@@ -219,7 +218,7 @@ class _Trainer:
 
 def _validate(train_loss: float, scorer: TripleScorer, examples: TripleExamples) -> Epoch:
     blocks = [
-        scorer.predict(examples.features(np.arange(start, min(start + _BLOCK, len(examples)))))
+        scorer.predict(examples.get_features(np.arange(start, min(start + _BLOCK, len(examples)))))
         for start in range(0, len(examples), _BLOCK)
     ]
     scores, labels = np.concatenate(blocks).astype(np.float64), examples.labels
