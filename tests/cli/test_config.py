@@ -76,9 +76,9 @@ def test_a_key_of_the_users_own_file_goes_to_no_endpoint_that_a_found_file_names
     write(tmp_path / "own" / "polyad" / "polyad.toml", "[language_model]\napi_key = 'secret'\n")
     write(Path("polyad.toml"), "[language_model]\nmodel = 'm'\nbase_url = 'https://elsewhere.example/v1'\n")
     assert settings_of(run("config", "--json"))["language_model", "api_key"] == ("(set)", "")
-    from polyad.cli.settings import load
+    from polyad.cli.settings import merge_settings
 
-    configuration = load({}, {}, Path("polyad.toml"), user_file=tmp_path / "own" / "polyad" / "polyad.toml")
+    configuration = merge_settings({}, {}, Path("polyad.toml"), user_file=tmp_path / "own" / "polyad" / "polyad.toml")
     assert configuration.language_model is not None
     assert (configuration.language_model.api_key, configuration.keyless) == (
         "no-key",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from polyad.cli.settings import Configuration, load
+from polyad.cli.settings import Configuration, merge_settings
 from polyad.engine.changes import change_settings, parse_setting
 from polyad.engine.settings import Settings
 from polyad.errors import ConfigurationError
@@ -17,7 +17,7 @@ def settings(folder: Path, toml: str = "", environment: dict[str, str] | None = 
     file = folder / "polyad.toml"
     if toml:
         file.write_text(toml, encoding="utf-8")
-    return load(flags, environment or {}, file)
+    return merge_settings(flags, environment or {}, file)
 
 
 def test_nothing_given_means_the_defaults(tmp_path: Path) -> None:
@@ -57,7 +57,7 @@ def test_an_ontology_is_set_by_the_file_the_environment_an_option_or_beside_a_pr
     assert (facts.entity_types, facts.relations) == (("person",), ("owns", "works for"))
     assert (facts.style, facts.strict, facts.examples) == ("paper", False, str(tmp_path / "some" / "ex.md"))
     changes = ['facts.relations=["leads"]', "facts.entity_types=[]", "facts.examples=/elsewhere.md"]
-    configuration = load({}, environment, tmp_path / "polyad.toml", changes=changes)
+    configuration = merge_settings({}, environment, tmp_path / "polyad.toml", changes=changes)
     facts = configuration.stages.facts
     assert (facts.entity_types, facts.relations, facts.examples) == ((), ("leads",), "/elsewhere.md")
     origins = {key: origin for section, key, _, origin in configuration.values() if section == "facts"}
@@ -180,7 +180,7 @@ def test_a_device_in_place_of_the_file_is_an_error(tmp_path: Path) -> None:
 
 
 def test_the_device_has_a_variable_of_its_own(tmp_path: Path) -> None:
-    assert load({}, {"POLYAD_DEVICE": "cpu"}, tmp_path / "none.toml").stages.encoder.device == "cpu"
+    assert merge_settings({}, {"POLYAD_DEVICE": "cpu"}, tmp_path / "none.toml").stages.encoder.device == "cpu"
 
 
 # Keys of the environment and endpoints of the file
@@ -213,7 +213,7 @@ def test_the_key_in_the_file_is_for_the_endpoint_in_the_file(tmp_path: Path) -> 
 
 def test_a_flag_confirms_the_endpoint(tmp_path: Path) -> None:
     (tmp_path / "polyad.toml").write_text(ENDPOINT, encoding="utf-8")
-    configuration = load({}, {"OPENAI_API_KEY": "sk-own"}, tmp_path / "polyad.toml", trusts_endpoint=True)
+    configuration = merge_settings({}, {"OPENAI_API_KEY": "sk-own"}, tmp_path / "polyad.toml", trusts_endpoint=True)
     assert configuration.language_model is not None
     assert (configuration.language_model.api_key, configuration.keyless) == ("sk-own", ())
 
@@ -267,7 +267,7 @@ def test_without_a_key_there_is_nothing_to_warn_of(tmp_path: Path) -> None:
 
 def test_parameters_of_papers_are_set_by_options_not_by_files(tmp_path: Path) -> None:
     changes = ["hyperretriever_training.rounds=3", "hypersu.use_remainder=false", "hypersu.decay=1"]
-    configuration = load({}, {}, tmp_path / "none.toml", changes=changes)
+    configuration = merge_settings({}, {}, tmp_path / "none.toml", changes=changes)
     assert (configuration.stages.hyperretriever_training.rounds, configuration.stages.hypersu.use_remainder) == (
         3,
         False,
@@ -285,7 +285,7 @@ def test_parameters_of_papers_are_set_by_options_not_by_files(tmp_path: Path) ->
 )
 def test_an_option_that_sets_nothing_is_an_error_that_names_it(tmp_path: Path, change: str) -> None:
     with pytest.raises(ConfigurationError, match=re.escape(change.partition("=")[0])):
-        load({}, {}, tmp_path / "none.toml", changes=[change])
+        merge_settings({}, {}, tmp_path / "none.toml", changes=[change])
 
 
 @pytest.mark.parametrize(

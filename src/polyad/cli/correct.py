@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from polyad.cli import output
-from polyad.cli.options import Json, Store, open_engine, settings_from
+from polyad.cli.options import Json, Store, load_settings, open_engine
 from polyad.cli.streams import say, say_result
 from polyad.curation.curator import CorrectionReport
 from polyad.errors import ConfigurationError
@@ -54,7 +54,7 @@ def retract(
 
     Example: polyad retract --hyperedge handbook.md#0004/001 --reason "superseded in 2025" --store kb
     """
-    with open_engine(settings_from(store=store), bare=True) as engine:
+    with open_engine(load_settings(store=store), bare=True) as engine:
         retract_facts = partial(
             engine.corrections.retract, hyperedge=hyperedge, entity=entity, role=role, where=where, reason=reason
         )
@@ -81,7 +81,7 @@ def restore(
 
     Example: polyad restore --hyperedge handbook.md#0004/001 --store kb
     """
-    with open_engine(settings_from(store=store), bare=True) as engine:
+    with open_engine(load_settings(store=store), bare=True) as engine:
         report = engine.corrections.restore(
             hyperedge=hyperedge, entity=entity, role=role, where=where, is_trial=dry_run
         )
@@ -106,7 +106,7 @@ def disable(
 
     Example: polyad disable handbook/draft.md --reason "under review" --store kb
     """
-    with open_engine(settings_from(store=store), bare=True) as engine:
+    with open_engine(load_settings(store=store), bare=True) as engine:
         report = engine.corrections.disable(document_ids, reason)
     _show_documents(document_ids, report, "disabled", json)
 
@@ -116,7 +116,7 @@ def enable(document_ids: DocumentIds, store: Store = None, json: Json = False) -
 
     Example: polyad enable handbook/draft.md --store kb
     """
-    with open_engine(settings_from(store=store), bare=True) as engine:
+    with open_engine(load_settings(store=store), bare=True) as engine:
         report = engine.corrections.enable(document_ids)
     _show_documents(document_ids, report, "enabled", json)
 
@@ -142,7 +142,7 @@ def alias(
     """
     if sum(map(bool, (name, remove, file, suggest))) != 1 or bool(name) != bool(entity):
         raise ConfigurationError("expected NAME ENTITY, --remove NAME, --file FILE or --suggest")
-    with open_engine(settings_from(store=store), bare=not suggest) as engine:
+    with open_engine(load_settings(store=store), bare=not suggest) as engine:
         if suggest:
             suggestions = [
                 {"name": one.name, "entity": one.target, "reason": one.reason, "score": one.score}

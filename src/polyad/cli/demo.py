@@ -9,7 +9,7 @@ import typer
 
 from polyad import sample
 from polyad.cli import output
-from polyad.cli.options import Depth, Json, Quiet, directory_for, settings_from
+from polyad.cli.options import Depth, Json, Quiet, directory_for, load_settings
 from polyad.cli.progress import progress_bar
 from polyad.cli.streams import say, say_result
 from polyad.engine import Engine
@@ -37,7 +37,7 @@ def demo(
 
     Example: polyad demo --store demo-kb
     """
-    settings = settings_from(k=k)
+    settings = load_settings(k=k)
     with (
         directory_for(store) as directory,
         progress_bar(quiet or json) as progress,

@@ -184,7 +184,7 @@ def _run_plan(plan: Plan, flags: ExperimentFlags) -> None:
 
 
 def _build_variant_settings(plan: Plan, variant: Variant, flags: ExperimentFlags) -> Configuration:
-    settings = options.settings_from(
+    settings = options.load_settings(
         k=plan.k,
         preset=variant.preset or flags.preset,
         method=variant.method or None,
@@ -197,7 +197,7 @@ def _build_variant_settings(plan: Plan, variant: Variant, flags: ExperimentFlags
 
 
 def _get_judge_settings(plan: Plan, variant: Variant, settings: Configuration) -> Configuration:
-    return evaluate_measuring.with_judge_model(settings, str(variant.models.get("judge_model", plan.judge_model)))
+    return evaluate_measuring.replace_language_model(settings, str(variant.models.get("judge_model", plan.judge_model)))
 
 
 def _measure_variant(

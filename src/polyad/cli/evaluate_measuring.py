@@ -98,7 +98,7 @@ def parse_judges(judged: str | None) -> tuple[str, ...]:
     return names
 
 
-def with_judge_model(settings: Configuration, model_name: str | None) -> Configuration:
+def replace_language_model(settings: Configuration, model_name: str | None) -> Configuration:
     """Return the settings with the language model ``model_name``; unchanged if the name is empty."""
     if not model_name:
         return settings
@@ -335,7 +335,7 @@ class Measuring:
         return not run.index.get("failed") and every.is_complete(writer)
 
     def _warn_of_weights(self) -> None:
-        """Print a warning if a retriever's weights were, or may have been, trained on the benchmark's questions."""
+        """Print a warning if a retriever's weights were, or may have been, trained on questions of this benchmark."""
         queries = self.dataset.queries
         for training in load_training_questions(self.retrievers, self.settings.stages):
             seen, total = len(training.find_trained(queries)), format_count(len(queries), "question")
@@ -477,8 +477,6 @@ def _pair_with_gold(
 
 def _join_texts(run: Run, answers: Mapping[tuple[str, str], AnswerRecord]) -> dict[tuple[str, str], str]:
     """Return the passages in the prompt of each answer as one text, keyed by retriever and question id.
-
-    Without an answer, the first k passages are joined.
 
     Without an answer, these are the first k passages.
     """

@@ -9,7 +9,7 @@ from typing import Annotated, TypeVar
 import typer
 
 from polyad.cli import output
-from polyad.cli.options import Json, Model, Plots, settings_from, split_names
+from polyad.cli.options import Json, Model, Plots, load_settings, split_names
 from polyad.cli.progress import progress_bar
 from polyad.cli.streams import say, say_json, say_result, warn
 from polyad.engine.loaders import load_language_model
@@ -105,7 +105,7 @@ def compare(
 def _compare_answers(
     pairs: Sequence[tuple[System, System]], folder: Path, subject: Subject, model: str | None, *, json: bool
 ) -> list[PairwiseResult]:
-    settings = settings_from(model=model)
+    settings = load_settings(model=model)
     if settings.language_model is None:
         raise NoLanguageModelError("--pairwise")
     with progress_bar(json) as progress:

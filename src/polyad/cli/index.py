@@ -96,7 +96,7 @@ def index(
 
     Example: polyad index handbook/ trials.pdf --store kb
     """
-    settings = options.settings_from(flags, store=store)
+    settings = options.load_settings(flags, store=store)
     paths = paths or []
     if not paths and not force:
         raise ConfigurationError("no PATH was given; expected files or folders to index")
@@ -117,7 +117,7 @@ def index(
     if dry_run:
         _show_estimate(settings, paths, flags.json, force=force)
         return
-    with _connect(ray) as loader, options.open_engine(settings, create=True, loader=loader) as engine:
+    with _get_component_loader(ray) as loader, options.open_engine(settings, create=True, loader=loader) as engine:
         run: Callable[..., IndexReport] = partial(engine.index, paths, method=settings.method, force=force)
         run = partial(run, max_cost=flags.max_cost, max_tokens=flags.max_tokens)
         if workers is not None:
@@ -169,7 +169,7 @@ def worker(
 
     Example: polyad worker --store postgresql://db/kb --kind embed
     """
-    settings = options.settings_from(store=store, preset=preset, model=model, replies=replies)
+    settings = options.load_settings(store=store, preset=preset, model=model, replies=replies)
     place = str(settings.command.require_store())
     from polyad.engine.workers import SharedLimitLoader, Worker  # imports psycopg
     from polyad.stores.postgres.jobs import JOB_KINDS
@@ -182,13 +182,13 @@ def worker(
     say_result(json, {"jobs": count}, say, f"{format_count(count, 'job')} done")
 
 
-def _connect(address: str) -> AbstractContextManager[Loader]:
-    """Return the loader of models on the Ray cluster at ``address``; without an address, the loader of this process."""
-    if not address:
+def _get_component_loader(ray_address: str) -> AbstractContextManager[Loader]:
+    """Return an object that loads the embedder and other models: on a Ray cluster, or without address here."""
+    if not ray_address:
         return nullcontext(loaders)
     from polyad.engine.ray_cluster import RayCluster  # takes 2 s
 
-    return RayCluster(address)
+    return RayCluster(ray_address)
 
 
 def _index_on_changes(run: Callable[[], IndexReport], paths: list[Path], store: Path | None, json: bool) -> None:
@@ -246,7 +246,7 @@ def embed(
         raise ConfigurationError("no embedder was given; expected --embedder NAME")
     with (
         progress_bar(quiet or json) as progress,
-        options.open_engine(options.settings_from(store=store), bare=True) as engine,
+        options.open_engine(options.load_settings(store=store), bare=True) as engine,
     ):
         report = engine.replace_embedder(embedder, progress)
     say_result(
@@ -271,7 +271,7 @@ def remove(
 
     Example: polyad remove handbook/old.md --store kb
     """
-    with options.open_engine(options.settings_from(store=store), bare=True) as engine:
+    with options.open_engine(options.load_settings(store=store), bare=True) as engine:
         engine.remove(document_ids)
         remaining = engine.catalogue.statistics().documents
     say_result(

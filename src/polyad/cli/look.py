@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from polyad.cli import output
-from polyad.cli.options import AsOf, Filtered, Json, KnownAt, Model, Preset, Store, open_engine, settings_from
+from polyad.cli.options import AsOf, Filtered, Json, KnownAt, Model, Preset, Store, load_settings, open_engine
 from polyad.cli.streams import say, say_json, say_result, warn
 from polyad.engine.catalogue import Catalogue
 from polyad.engine.registry import get_tables
@@ -64,7 +64,7 @@ def config(preset: Preset = None, json: Json = False) -> None:
     """
     settings: list[schemas.SettingSchema] = [
         {"section": section, "key": key, "value": value, "origin": origin}
-        for section, key, value, origin in settings_from(preset=preset).values()
+        for section, key, value, origin in load_settings(preset=preset).values()
     ]
     say_result(json, {"settings": settings}, output.show_settings, settings)
 
@@ -77,7 +77,7 @@ def stats(store: Store = None, json: Json = False) -> None:
 
     Example: polyad stats --store kb
     """
-    with open_engine(settings_from(store=store), bare=True) as engine:
+    with open_engine(load_settings(store=store), bare=True) as engine:
         shape = schemas.statistics_json(engine.catalogue.statistics())
     say_result(json, shape, output.show_fields, shape)
 
@@ -96,7 +96,7 @@ def show(
 
     Example: polyad show entity "Ada Lovelace" --store kb
     """
-    with open_engine(settings_from(store=store, model=model), bare=True) as engine:
+    with open_engine(load_settings(store=store, model=model), bare=True) as engine:
         shape = schemas.look_up(engine.catalogue, kind, id)
         if summary and kind is schemas.Kind.ENTITY:
             shape["summary"] = engine.catalogue.summary(str(shape["key"]))
@@ -123,7 +123,7 @@ def list_(
 
     Example: polyad list entities --like lovelace --store kb
     """
-    with open_engine(settings_from(store=store), bare=True) as engine:
+    with open_engine(load_settings(store=store), bare=True) as engine:
         documents = to_filter(where, known_at)
         items = schemas.list_items(engine.catalogue, kind, like, documents, as_of or datetime.now(UTC))
     say_result(json, {kind.value: items}, output.show_list, items)
@@ -166,12 +166,12 @@ def facts(
             "expected either names of entities, or --role ROLE=VALUE or --relation NAME (--want ROLE needs one of them)"
         )
     time = as_of or datetime.now(UTC)
-    with open_engine(settings_from(store=store), bare=True) as engine:
+    with open_engine(load_settings(store=store), bare=True) as engine:
         documents = to_filter(where, known_at)
         find = partial(_find_facts, engine.catalogue, entities or (), role, want, relation)
         facts = find(limit, documents, time)
         schemas.add_validity(engine.catalogue, facts)
-        notes = [note for condition in conditions if (note := _describe_units(condition, engine.catalogue))]
+        notes = [note for condition in conditions if (note := _explain_units(condition, engine.catalogue))]
         if not facts:
             notes += _explain_no_facts(engine.catalogue, conditions, want, relation)
             if find(1, documents, None):
@@ -211,14 +211,17 @@ def conflicts(where: Filtered = None, as_of: AsOf = None, store: Store = None, j
 
     Example: polyad conflicts --store kb
     """
-    with open_engine(settings_from(store=store), bare=True) as engine:
+    with open_engine(load_settings(store=store), bare=True) as engine:
         conflicting = engine.catalogue.conflicts(where, as_of or datetime.now(UTC))
         items = [schemas.conflict_json(conflict) for conflict in conflicting]
     say_result(json, {"conflicts": items}, output.show_conflicts, items)
 
 
-def _describe_units(condition: Condition, catalogue: Catalogue) -> str:
-    """Return a note on numbers whose units a condition ignores or cannot convert; empty without such numbers."""
+def _explain_units(condition: Condition, catalogue: Catalogue) -> str:
+    """Return a note on the numbers that a condition, such as "dose>1 g", leaves out or compares without their units.
+
+    The note is empty if there are no such numbers.
+    """
     number = parse_number(condition.value)
     units = catalogue.units(condition.role) if number else {}
     if number and number.unit:
@@ -236,7 +239,7 @@ def _describe_units(condition: Condition, catalogue: Catalogue) -> str:
 def _explain_no_facts(
     catalogue: Catalogue, conditions: Sequence[Condition], roles: Sequence[str], relation: str
 ) -> Iterator[str]:
-    """Yield notes on why no fact matches: missing roles and relations, and the roles that the values have."""
+    """Yield notes that explain why no fact matches: unknown roles and relations, and the roles that the values have."""
     existing = catalogue.role_names()
     for name in sorted({*(condition.role for condition in conditions), *roles}.difference(existing)):
         yield f"no fact of this index has the role {name!r}; existing roles: {_list_first(existing)}"

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from polyad.cli import output
-from polyad.cli.options import Json, Quiet, Store, open_engine, settings_from
+from polyad.cli.options import Json, Quiet, Store, load_settings, open_engine
 from polyad.cli.progress import progress_bar
 from polyad.cli.streams import say, say_result
 from polyad.engine.maintenance import CheckReport
@@ -38,7 +38,7 @@ def check(
 
     Example: polyad check --store kb
     """
-    settings = settings_from(store=store)
+    settings = load_settings(store=store)
     try:
         with progress_bar(quiet or json) as progress, open_engine(settings, bare=True) as engine:
             report = engine.check(repair=repair, progress=progress)
@@ -65,7 +65,7 @@ def backup(
 
     Example: polyad backup backups/kb.sqlite --store kb
     """
-    with open_engine(settings_from(store=store), bare=True) as engine:
+    with open_engine(load_settings(store=store), bare=True) as engine:
         report = engine.back_up(file, overwrite=force)
     say_result(
         json,
@@ -90,6 +90,6 @@ def log(
 
     Example: polyad log -n 10 --store kb
     """
-    with open_engine(settings_from(store=store), bare=True) as engine:
+    with open_engine(load_settings(store=store), bare=True) as engine:
         entries = engine.catalogue.history(limit)
     say_result(json, {"changes": [format_value(entry) for entry in entries]}, output.show_history, entries)

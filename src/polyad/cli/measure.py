@@ -90,12 +90,12 @@ def evaluate(
 
     Example: polyad eval musique/ --retriever bm25,dense,default --limit 200 --store musique-kb
     """
-    settings = options.settings_from(
+    settings = options.load_settings(
         flags, store=store, k=k, rewrite=rewrite, rerank=rerank, form=form, bridge_outside=bridge_outside
     )
     names = options.split_names(retriever or _get_default_retrievers(settings))
     options.require_use_of_rewriting(rewrite, names)
-    judging = evaluate_measuring.with_judge_model(settings, judge_model)
+    judging = evaluate_measuring.replace_language_model(settings, judge_model)
     if (answers or judged or refusal) and out is None:
         raise ConfigurationError(
             "--answers, --judge and --refusal write into the folder of a run; expected one with --out DIR"

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from polyad.cli import output
-from polyad.cli.options import Json, Quiet, Store, open_engine, settings_from
+from polyad.cli.options import Json, Quiet, Store, load_settings, open_engine
 from polyad.cli.progress import progress_bar
 from polyad.cli.streams import say, say_result
 from polyad.engine import Engine
@@ -45,7 +45,7 @@ def export(
     """
     if out is None:
         raise ConfigurationError("no file was given; expected --out PATH")
-    with open_engine(settings_from(store=store), bare=True) as engine, progress_bar(quiet or json) as progress:
+    with open_engine(load_settings(store=store), bare=True) as engine, progress_bar(quiet or json) as progress:
         report = engine.export(out, format, vectors=not no_vectors, progress=progress)
     say_result(json, export_json(report), output.show_export, report)
 
@@ -67,7 +67,7 @@ def import_(
 
     Example: polyad import kb.jsonl --store copy
     """
-    settings = settings_from(store=store)
+    settings = load_settings(store=store)
     with (
         Engine.open_like(path, settings.command.require_store(), embedder=embedder, settings=settings.stages) as engine,
         progress_bar(quiet or json) as progress,

@@ -15,7 +15,7 @@ import typer
 from platformdirs import user_config_path
 
 from polyad.cli.context import FILE_NAME, SETTINGS, SETTINGS_FILE, TRUSTS_ENDPOINT
-from polyad.cli.settings import FLAGS, Configuration, load
+from polyad.cli.settings import FLAGS, Configuration, merge_settings
 from polyad.cli.streams import warn
 from polyad.engine import METHODS, RETRIEVERS, Engine, loaders
 from polyad.engine.registry import RetrieverSpec
@@ -65,8 +65,6 @@ def _parse_min_relevance(text: str) -> float | str:
     """Return the value of ``--min-relevance`` as a float; a word such as ``auto`` is returned unchanged.
 
     The settings validate the value.
-
-    The settings validate it.
     """
     with suppress(ValueError):
         return float(text)
@@ -265,7 +263,7 @@ def split_names(names: str | None) -> tuple[str, ...]:
 # From flags to an engine
 
 
-def settings_from(options: object = None, **flags: object) -> Configuration:
+def load_settings(options: object = None, **flags: object) -> Configuration:
     """Return the settings of a command, merged from its flags, environment variables and settings files.
 
     Variables that begin with ``POLYAD_`` and name no setting cause a warning.
@@ -281,7 +279,7 @@ def settings_from(options: object = None, **flags: object) -> Configuration:
     if file is not None and not file.exists():
         raise ConfigurationError(f"--config is {str(file)!r}, which does not exist; expected a file like {FILE_NAME}")
     user_file = user_config_path("polyad") / FILE_NAME
-    settings = load(
+    settings = merge_settings(
         {name: getattr(options, name) for name in FLAGS if hasattr(options, name)} | flags,
         os.environ,
         file or Path(FILE_NAME),

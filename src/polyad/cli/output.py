@@ -98,7 +98,7 @@ def show_evidence(evidence: Evidence, explain: bool, full: bool = False) -> None
         say()
     if explain and evidence.trace:
         say("How the passages were reached, by hyperedge; each passage by its number:")
-        out.print(_trace_table(evidence))
+        out.print(_build_trace_table(evidence))
 
 
 def _show_lines(lines: Iterable[str], terms: Set[str]) -> None:
@@ -139,8 +139,8 @@ def say_indented(text: str) -> None:
     say(textwrap.fill(text, width, initial_indent="   ", subsequent_indent="   ", break_on_hyphens=False))
 
 
-def _trace_table(evidence: Evidence) -> Table:
-    """Return the steps of a search as a Rich table, with the columns of Table 18 in the HyperSU paper.
+def _build_trace_table(evidence: Evidence) -> Table:
+    """Return a Rich table of the steps of a search: how the walk reached each fact (HyperSU, Table 18).
 
     The column of matches is left out if every step matched the whole question.
     """
@@ -393,16 +393,16 @@ def show_check(report: CheckReport, store: str, *, repaired: bool) -> None:
         say(advice)
 
 
-def _format_remedy(one: Damage, report: CheckReport, store: str) -> str:
-    """Return as text the command that repairs the damage ``one`` of an index."""
+def _format_remedy(damage: Damage, report: CheckReport, store: str) -> str:
+    """Return text with the command that repairs one damaged row of the index ``store``."""
     place = f"--store {shlex.quote(store)}"
-    if one.remedy == "repair":
+    if damage.remedy == "repair":
         return f"delete derived data and orphaned rows: polyad check --repair {place}"
-    if one.remedy == "restore":
-        return f"restore the index from a backup, or index the documents into another --store ({one.problem})"
-    source = get_source_file(report.sources.get(one.document_id, ""))
-    if one.table == "document" or not source:
-        return f"remove and index again: polyad remove {shlex.quote(one.document_id)} {place}"
+    if damage.remedy == "restore":
+        return f"restore the index from a backup, or index the documents into another --store ({damage.problem})"
+    source = get_source_file(report.sources.get(damage.document_id, ""))
+    if damage.table == "document" or not source:
+        return f"remove and index again: polyad remove {shlex.quote(damage.document_id)} {place}"
     return f"index again: polyad index --force {shlex.quote(source)} {place}"
 
 

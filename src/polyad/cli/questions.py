@@ -63,7 +63,7 @@ def questions(
 
     Example: polyad bench questions handbook/ --out handbook-questions && polyad eval handbook-questions/
     """
-    settings = options.settings_from(store=store, mention_extractor=mention_extractor, model=model, replies=replies)
+    settings = options.load_settings(store=store, mention_extractor=mention_extractor, model=model, replies=replies)
     if bool(paths) == bool(settings.command.store):
         raise ConfigurationError("expected either files or folders, or an index with --store DIR")
     is_begun = written and (out / PLAN_FILE).exists() and not (out / "qrels" / "test.tsv").exists()
@@ -74,7 +74,10 @@ def questions(
         require_one_of("source", name, SOURCES)
     if written and settings.language_model is None:
         raise NoLanguageModelError("--written")
-    with progress_bar(quiet or json) as progress, _open_engine(settings, paths or [], progress, asks=written) as engine:
+    with (
+        progress_bar(quiet or json) as progress,
+        _open_engine(settings, paths or [], progress, needs_language_model=written) as engine,
+    ):
         if written:
             language_model = engine.components.require_language_model("--written")
             question_set = write_questions(engine, language_model, out, hop_counts, seed, progress, sources)
@@ -113,7 +116,7 @@ def _parse_hops(hops: str) -> list[int]:
 
 @contextmanager
 def _open_engine(
-    settings: Configuration, paths: list[Path], progress: Progress, *, asks: bool = False
+    settings: Configuration, paths: list[Path], progress: Progress, *, needs_language_model: bool = False
 ) -> Iterator[Engine]:
     """Yield an engine on the index of the settings or, if ``paths`` is not empty, on a temporary index of ``paths``.
 
@@ -121,10 +124,10 @@ def _open_engine(
         settings: Settings of the command.
         paths: Files and folders to index; empty for the index of the settings.
         progress: Called with the progress.
-        asks: Whether the engine needs its language model.
+        needs_language_model: Whether the engine asks its language model.
     """
     if not paths:
-        with options.open_engine(settings, bare=not asks) as engine:
+        with options.open_engine(settings, bare=not needs_language_model) as engine:
             yield engine
         return
     settings = replace(settings, command=replace(settings.command, embedder=_EMBEDDER))

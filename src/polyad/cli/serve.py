@@ -74,7 +74,7 @@ def serve(
     Example: polyad serve --store kb --model qwen3
     """
     signal.signal(signal.SIGTERM, _exit)
-    settings = options.settings_from(flags)
+    settings = options.load_settings(flags)
     stores = [parse_place(each) for each in store or ([settings.command.store] if settings.command.store else [])]
     if not stores and root is None:
         settings.command.require_store()
@@ -124,7 +124,7 @@ def mcp(
 
     Example: polyad mcp --store kb
     """
-    settings = options.settings_from(flags, store=store)
+    settings = options.load_settings(flags, store=store)
     try:
         from polyad.server.mcp import build_mcp_server
         from polyad.server.mcp_tools import ToolTarget
@@ -210,7 +210,7 @@ def remove(
 
 
 def _get_place(store: str | None, workspace: str) -> str | Path:
-    place = parse_place(options.settings_from(store=store).command.require_store())
+    place = parse_place(options.load_settings(store=store).command.require_store())
     if isinstance(place, str):
         return f"{place}{'&' if '?' in place else '?'}workspace={workspace}" if workspace else place
     if workspace and Engine.exists(place):

@@ -204,7 +204,7 @@ _Layer = dict[tuple[str, str], SourcedValue]
 """Values of one source, by section (empty for the top level) and key."""
 
 
-def load(
+def merge_settings(
     flags: Mapping[str, object],
     environment: Mapping[str, str],
     file: Path,
@@ -213,7 +213,7 @@ def load(
     changes: Sequence[str] = (),
     trusts_endpoint: bool = False,
 ) -> Configuration:
-    """Merge settings from flags, environment, project file and user file, in this order of priority.
+    """Return the settings from flags, environment, project file and user file, merged in this order of priority.
 
     Args:
         flags: Values of options by key; None for an option that is not set.

@@ -83,7 +83,7 @@ def train(
     explicit = {name: value for name, value in values.items() if value is not None}
     if scorer != "hyperretriever" and explicit:
         raise ConfigurationError(f"--{next(iter(explicit))} is for the training of hyperretriever; leave it out")
-    settings = options.settings_from(
+    settings = options.load_settings(
         embedder=embedder, mention_extractor=mention_extractor, method=method, preset=preset
     )
     benchmarks = load_datasets(folders, beir.load_beir)

@@ -243,7 +243,7 @@ def index_records(records: Iterable[R]) -> dict[Any, R]:
 
 
 def make_folder(folder: Path) -> None:
-    """Create ``folder`` unless it exists; raise ConfigurationError on failure or if the path contains a link.
+    """Create ``folder`` unless it exists; raise ConfigurationError if that fails or a file in it is a link.
 
     Raises:
         ConfigurationError: the folder cannot be created, or holds a link.
@@ -256,10 +256,7 @@ def make_folder(folder: Path) -> None:
 
 
 def require_no_links(paths: Iterable[Path]) -> None:
-    """Raise ConfigurationError if a path is a symbolic link, a pipe or a device, because writing would follow it.
-
-    Pipes and devices are refused, too.
-    """
+    """Raise ConfigurationError if a path is a symbolic link, a pipe or a device, because writing would follow it."""
     for path in paths:
         if path.is_symlink() or (path.exists() and not path.is_file() and not path.is_dir()):
             raise ConfigurationError(f"{str(path)!r} is a link, a pipe or a device; expected a file: remove it")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 
 from polyad.evaluation.datasets.beir import Question
 from polyad.evaluation.runs.retriever_evaluation import RetrieverResult
-from polyad.evaluation.training import linear_scorer, triple_scorer
+from polyad.evaluation.training import linear_scorer
 from polyad.evaluation.training.linear_scorer import TrainingReport
 from polyad.evaluation.training.triple_scorer import TripleTrainingReport
 from polyad.indexing.run import IndexReport
@@ -75,4 +76,4 @@ def triple_training_json(
 ) -> dict[str, object]:
     """Return training and held-out measures as the object that ``polyad bench train hyperretriever --json`` prints."""
     held_out = {name: [result.to_json(k) for result in rows] for name, rows in results.items()}
-    return {"training": triple_scorer.triple_report_to_json(report), "held_out": held_out}
+    return {"training": asdict(report), "held_out": held_out}

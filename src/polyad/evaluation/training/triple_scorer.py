@@ -245,13 +245,8 @@ def save_triple_scorer(scorer: TripleScorer, report: TripleTrainingReport, direc
     path = directory / get_weights_file_name(signals=bool(scorer.recipe.signals))
     with create_training_folder(directory):
         scorer.save(path)
-        write_training_report(path, triple_report_to_json(report), lambda: _plot_losses(report))
+        write_training_report(path, asdict(report), lambda: _plot_losses(report))
     return path
-
-
-def triple_report_to_json(report: TripleTrainingReport) -> dict[str, object]:
-    """Return the training report of a triple scorer as a dictionary for JSON."""
-    return asdict(report)
 
 
 def _plot_losses(report: TripleTrainingReport) -> Figure:
