@@ -19,30 +19,30 @@ from polyad.language_models.openai.language_model import OpenAILanguageModel
 from polyad.language_models.scripted import ScriptedLanguageModel
 from polyad.protocols.components import Prompt
 from polyad.server.app import create_app
-from polyad.server.limits import Turnstile
+from polyad.server.limits import ConcurrencyLimiter
 from polyad.server.problems import RequestError
 from polyad.server.workspaces import Workspaces
 from tests.server.serving import build_index, open_index, run_app
 
 
 def test_slots_are_assigned_in_the_order_of_arrival() -> None:
-    turnstile = Turnstile(running=1, waiting=1, name="searches")
+    limiter = ConcurrencyLimiter(running=1, waiting=1, name="searches")
     order: list[str] = []
     is_full = threading.Event()
 
     def search() -> None:
         try:
-            with turnstile.enter():
+            with limiter.hold_slot():
                 order.append("earlier")
         except RequestError:
             is_full.set()
 
     threads = [threading.Thread(target=search) for _ in range(2)]
-    with turnstile.enter():
+    with limiter.hold_slot():
         for thread in threads:
             thread.start()
         assert is_full.wait(10)  # so the other one is in the queue
-    with turnstile.enter():
+    with limiter.hold_slot():
         order.append("later")
     for thread in threads:
         thread.join(10)
@@ -50,11 +50,11 @@ def test_slots_are_assigned_in_the_order_of_arrival() -> None:
 
 
 def test_a_failed_request_releases_its_slot() -> None:
-    turnstile = Turnstile(running=1, waiting=0, name="searches")
+    limiter = ConcurrencyLimiter(running=1, waiting=0, name="searches")
     for _ in range(3):
-        with pytest.raises(KeyError), turnstile.enter():
+        with pytest.raises(KeyError), limiter.hold_slot():
             raise KeyError
-    with turnstile.enter(), pytest.raises(RequestError) as caught, turnstile.enter():
+    with limiter.hold_slot(), pytest.raises(RequestError) as caught, limiter.hold_slot():
         pass
     assert (caught.value.status, caught.value.retry_after) == (429, 1)
 

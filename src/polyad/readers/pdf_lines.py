@@ -121,10 +121,10 @@ def _normalize_text(piece: str) -> str:
     if piece.isascii():
         return piece
     piece = _LIGATURE.sub(lambda match: unicodedata.normalize("NFKC", match[0]), piece)
-    return _LOOSE_ACCENT.sub(_compose, piece)
+    return _LOOSE_ACCENT.sub(_combine_accent, piece)
 
 
-def _compose(match: re.Match[str]) -> str:
+def _combine_accent(match: re.Match[str]) -> str:
     """Return a matched letter and its separate accent as one Unicode character if possible."""
     combining = _COMBINING.get(match[1]) or unicodedata.normalize("NFKD", match[1])[-1]
     letter = unicodedata.normalize("NFC", _DOTLESS.get(match[2], match[2]) + combining)

@@ -45,7 +45,7 @@ class WrittenAnswer(Iterator[str]):
         # If the client does not read, nothing calls this iterator, so a timer ends the answer. The timer must not refer
         # to the iterator, which would then never be deleted.
         reason = TimeoutError("the time of the answer is over")
-        self._timer = threading.Timer(self._seconds + _UNREAD_SECONDS, _end, [stream, slot, reason])
+        self._timer = threading.Timer(self._seconds + _UNREAD_SECONDS, _stop_answer, [stream, slot, reason])
         self._timer.daemon = True
         self._timer.start()
 
@@ -75,7 +75,7 @@ class WrittenAnswer(Iterator[str]):
 
     def abandon(self) -> None:
         """Stop an answer whose client has disconnected; a thread that waits for it receives RequestError."""
-        _end(self._stream, self._slot, RequestError(499, "client_disconnected", "the client has disconnected"))
+        _stop_answer(self._stream, self._slot, RequestError(499, "client_disconnected", "the client has disconnected"))
 
     def close(self) -> None:
         """Stop the generation of the answer, and free its slot for a waiting request."""
@@ -87,8 +87,8 @@ class WrittenAnswer(Iterator[str]):
         self.close()
 
 
-def _end(stream: AnswerStream, slot: ExitStack, reason: Exception) -> None:
-    """Stop an answer before its end, and free its slot for a waiting request; its reader receives ``reason``."""
+def _stop_answer(stream: AnswerStream, slot: ExitStack, reason: Exception) -> None:
+    """Stop generating an answer, and free its slot for a waiting request; the reader of ``stream`` gets ``reason``."""
     stream.close(reason)
     slot.close()
 
@@ -138,7 +138,7 @@ def write_answer(
     state.check_question(body.question)
     engine = workspace.engine
     with ExitStack() as slot:
-        slot.enter_context(state.answers.enter())
+        slot.enter_context(state.answers.hold_slot())
         model = engine.components.language_model
         span = slot.enter_context(trace_answer(workspace.name, model.name if model else ""))
         question = complete_within(state, lambda: engine.rewrite_question(body.question, history))

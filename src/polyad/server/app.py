@@ -19,7 +19,7 @@ from polyad.protocols.store import ValueStore
 from polyad.server import graph_routes, index_routes, openai_routes, search_routes
 from polyad.server.access import Gatekeeper
 from polyad.server.hosts import HostCheck
-from polyad.server.limits import BodyLimit, RateLimiter, Turnstile
+from polyad.server.limits import BodyLimit, ConcurrencyLimiter, RateLimiter
 from polyad.server.mcp import AuthorizedMcp, build_mcp_app, build_mcp_server, get_http_target
 from polyad.server.metrics import Metrics
 from polyad.server.page_routes import add_page
@@ -64,7 +64,7 @@ def create_app(
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         threads = settings.searches + settings.answers + 2 * settings.queue + _EXTRA_THREADS
         anyio.to_thread.current_default_thread_limiter().total_tokens = threads
-        await anyio.to_thread.run_sync(_prepare, workspaces, retriever)
+        await anyio.to_thread.run_sync(_load_models, workspaces, retriever)
         async with AsyncExitStack() as sessions:
             for mcp_server in (mcp_reader, mcp_writer):
                 await sessions.enter_async_context(mcp_server.session_manager.run())
@@ -81,8 +81,8 @@ def create_app(
     app.state.gatekeeper = Gatekeeper(workspaces, root_keys, RateLimiter(settings.requests_per_minute))
     app.state.server = ServerState(
         settings,
-        Turnstile(settings.searches, settings.queue, "searches"),
-        Turnstile(settings.answers, settings.queue, "answers"),
+        ConcurrencyLimiter(settings.searches, settings.queue, "searches"),
+        ConcurrencyLimiter(settings.answers, settings.queue, "answers"),
         retriever,
         metrics,
         k,
@@ -103,7 +103,7 @@ def create_app(
     return app
 
 
-def _prepare(workspaces: Workspaces, retriever: str) -> None:
+def _load_models(workspaces: Workspaces, retriever: str) -> None:
     """Load the models of all workspaces, so that no later search has to wait for them."""
     for workspace in workspaces.list_all():
         workspace.engine.prepare(retriever)

@@ -55,7 +55,7 @@ class RateLimiter:
             times.append(now)
 
 
-class Turnstile:
+class ConcurrencyLimiter:
     """Limits the number of concurrent requests; further requests wait in a queue of limited length.
 
     Slots are assigned in the order of arrival. A semaphore would let new requests overtake waiting requests, some of
@@ -75,7 +75,7 @@ class Turnstile:
         self._name = name
 
     @contextmanager
-    def enter(self) -> Iterator[None]:
+    def hold_slot(self) -> Iterator[None]:
         """Wait for a free request slot and hold it during the ``with`` block.
 
         Raises:

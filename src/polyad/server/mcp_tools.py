@@ -188,12 +188,12 @@ def search(target: ToolTarget, query: str) -> SearchResults:
     results: list[PassageResult] = [
         {
             "id": hit.passage.id,
-            "title": _cut(describe_hit(hit)),
+            "title": _truncate(describe_hit(hit)),
             "url": target.get_url(hit.passage.id, hit.origin, hit.excerpt),
         }
         for hit in hits
     ]
-    return {"results": _take_part(results, "")[0]}
+    return {"results": _take_page(results, "")[0]}
 
 
 def fetch(target: ToolTarget, id: str) -> FetchedPassage:
@@ -221,19 +221,21 @@ def fetch(target: ToolTarget, id: str) -> FetchedPassage:
         raise ToolInputError(f"the id ends in {_OFFSET}{offset}; expected at most {len(text) - 1}")
     fetched: FetchedPassage = {
         "id": id,
-        "title": _cut(title),
+        "title": _truncate(title),
         "text": "",
         "url": target.get_url(item_id, origin),
         "metadata": {
             **_shorten_metadata(origin.metadata),
             "document_id": document_id,
             "page": location.page if location else None,
-            "heading": _cut(location.heading) if location else "",
-            "source": _cut(origin.source),
+            "heading": _truncate(location.heading) if location else "",
+            "source": _truncate(origin.source),
             "next_id": "",
         },
     }
-    end = offset + len(_cut(text[offset : offset + MAX_CHARACTERS], MAX_CHARACTERS - _measure(fetched) - len(id)))
+    end = offset + len(
+        _truncate(text[offset : offset + MAX_CHARACTERS], MAX_CHARACTERS - _count_characters(fetched) - len(id))
+    )
     fetched["text"] = text[offset:end]
     fetched["metadata"]["next_id"] = f"{item_id}{_OFFSET}{end}" if end < len(text) else ""
     return fetched
@@ -249,7 +251,7 @@ def find_evidence(target: ToolTarget, question: str, k: int, where: str, as_of: 
     if not evidence.passages:
         _require_documents(target, where)
     items = [_describe_hit(target, evidence, hit) for hit in evidence.passages]
-    part, next_cursor = _take_part(items, cursor)
+    part, next_cursor = _take_page(items, cursor)
     return {"evidence": part, "next_cursor": next_cursor}
 
 
@@ -259,12 +261,12 @@ def _describe_hit(target: ToolTarget, evidence: Evidence, hit: ScoredPassage) ->
     return {
         "id": hit.passage.id,
         "document_id": hit.passage.document_id,
-        "place": _cut(describe_hit(hit)),
+        "place": _truncate(describe_hit(hit)),
         "url": target.get_url(hit.passage.id, hit.origin, hit.excerpt),
-        "excerpt": _cut(get_excerpt(hit), MAX_CHARACTERS // 4),
+        "excerpt": _truncate(get_excerpt(hit), MAX_CHARACTERS // 4),
         "relevance": None if hit.relevance is None else round(hit.relevance, 2),
-        "facts": [_cut(fact) for fact in facts[:_MAX_HIT_FACTS]],
-        "retracted": [_cut(fact) for fact in retracted[:_MAX_HIT_FACTS]],
+        "facts": [_truncate(fact) for fact in facts[:_MAX_HIT_FACTS]],
+        "retracted": [_truncate(fact) for fact in retracted[:_MAX_HIT_FACTS]],
     }
 
 
@@ -284,15 +286,15 @@ def ask(target: ToolTarget, question: str) -> AnswerResult:
         {
             "number": number,
             "id": each.passage_id,
-            "title": _cut(each.title or each.document_id),
+            "title": _truncate(each.title or each.document_id),
             "url": target.get_url(each.passage_id, each.origin, excerpts.get(each.passage_id)),
         }
         for number, each in sorted(sources.items())
     ]
     return {
-        "answer": _cut(answer.text, MAX_CHARACTERS // 2),
-        "citations": _take_part(citations, "", MAX_CHARACTERS // 2 - 1000)[0],
-        "note": _cut(answer.note),
+        "answer": _truncate(answer.text, MAX_CHARACTERS // 2),
+        "citations": _take_page(citations, "", MAX_CHARACTERS // 2 - 1000)[0],
+        "note": _truncate(answer.note),
     }
 
 
@@ -305,18 +307,18 @@ def describe_entity(target: ToolTarget, name: str, cursor: str) -> EntityResult:
     """
     around = target.engine.catalogue.neighbourhood(name, _read_cursor(cursor) + _MAX_FACTS + 1)
     entity, _ = around.entities[0]
-    names = {each.key: _cut(each.name) for each, _ in around.entities}
+    names = {each.key: _truncate(each.name) for each, _ in around.entities}
     facts = [
         fill_schema(
-            EntityFact, edge, text=_cut(edge.text), entities=[names[key] for key in keys if key != entity.key][:10]
+            EntityFact, edge, text=_truncate(edge.text), entities=[names[key] for key in keys if key != entity.key][:10]
         )
         for edge, keys in around.hyperedges
     ]
-    part, next_cursor = _take_part(facts, cursor, MAX_CHARACTERS - 4000, _MAX_FACTS)
+    part, next_cursor = _take_page(facts, cursor, MAX_CHARACTERS - 4000, _MAX_FACTS)
     return {
-        "name": _cut(entity.name),
-        "type": _cut(entity.type),
-        "description": _cut(entity.description, 2000),
+        "name": _truncate(entity.name),
+        "type": _truncate(entity.type),
+        "description": _truncate(entity.description, 2000),
         "fact_count": around.total,
         "facts": part,
         "next_cursor": next_cursor,
@@ -336,14 +338,14 @@ def list_documents(target: ToolTarget, like: str, where: str, cursor: str) -> Do
     start = _read_cursor(cursor)
     if start >= len(ids):
         raise ToolInputError(_CURSOR_MESSAGE.format(cursor))
-    part, _ = _take_part([_describe_document(target, id) for id in ids[start : start + _MAX_DOCUMENTS]], "")
+    part, _ = _take_page([_describe_document(target, id) for id in ids[start : start + _MAX_DOCUMENTS]], "")
     end = start + len(part)
     return {"documents": part, "total": len(ids), "next_cursor": str(end) if end < len(ids) else ""}
 
 
 def _describe_document(target: ToolTarget, id: str) -> ListedDocument:
     origin = target.engine.catalogue.origin(id)
-    return {"id": id, "title": _cut(origin.title), "metadata": _shorten_metadata(origin.metadata)}
+    return {"id": id, "title": _truncate(origin.title), "metadata": _shorten_metadata(origin.metadata)}
 
 
 def index(target: ToolTarget, document: Document) -> IndexResult:
@@ -365,7 +367,7 @@ def retract(target: ToolTarget, hyperedge: str, entity: str, reason: str) -> Ret
         NotFoundError: There is no such fact or entity.
     """
     report = target.engine.corrections.retract(hyperedge=hyperedge, entity=entity, reason=reason)
-    return {"withdrawn": _take_part([_cut(fact.text) for fact in report.withdrawn], "")[0]}
+    return {"withdrawn": _take_page([_truncate(fact.text) for fact in report.withdrawn], "")[0]}
 
 
 def _require_documents(target: ToolTarget, where: str) -> None:
@@ -375,14 +377,12 @@ def _require_documents(target: ToolTarget, where: str) -> None:
         raise ToolInputError(f"no document {reason}")
 
 
-def _take_part(
+def _take_page(
     items: Sequence[Item], cursor: str, max_characters: int = MAX_CHARACTERS - 1000, max_items: int = 1000
 ) -> tuple[list[Item], str]:
-    """Return the items from ``cursor`` on that fit into one tool result, and the next cursor.
+    """Return the items from ``cursor`` on that fit into one result of an MCP tool, and the next cursor ("" at the end).
 
     At most ``max_items`` items are returned, with ``max_characters`` characters of JSON.
-
-    The next cursor is empty at the end.
 
     Raises:
         ToolInputError: The cursor is not from an earlier result.
@@ -393,7 +393,7 @@ def _take_part(
     part: list[Item] = []
     size = 0
     for item in items[start:]:
-        size += _measure(item)
+        size += _count_characters(item)
         if part and (size > max_characters or len(part) == max_items):
             return part, str(start + len(part))
         part.append(item)
@@ -406,13 +406,13 @@ def _read_cursor(cursor: str) -> int:
     return int(cursor or 0)
 
 
-def _measure(value: object) -> int:
-    """Return the number of characters of a value in indented JSON."""
+def _count_characters(value: object) -> int:
+    """Return the number of characters of a value in indented JSON, as the result of an MCP tool contains it."""
     text = json.dumps(value, ensure_ascii=False, indent=2)
     return len(text) + 4 * (text.count("\n") + 1) + 2
 
 
-def _cut(text: str, limit: int = _MAX_TEXT) -> str:
+def _truncate(text: str, limit: int = _MAX_TEXT) -> str:
     """Return the longest beginning of a text whose JSON has at most ``limit`` characters."""
     ends = range(min(len(text), limit) + 1)
     return text[: bisect_right(ends, limit, key=lambda end: len(json.dumps(text[:end], ensure_ascii=False)) - 2) - 1]
@@ -425,10 +425,10 @@ def _split_offset(id: str) -> tuple[str, int]:
 
 
 def _shorten_metadata(metadata: Mapping[str, MetadataValue]) -> dict[str, Any]:
-    return {_cut(key, 100): _shorten_value(value) for key, value in list(metadata.items())[:_MAX_KEYS]}
+    return {_truncate(key, 100): _shorten_value(value) for key, value in list(metadata.items())[:_MAX_KEYS]}
 
 
 def _shorten_value(value: MetadataValue) -> object:
     if isinstance(value, str):
-        return _cut(value, 200)
-    return [_cut(each, 50) for each in value[:10]] if isinstance(value, tuple) else value
+        return _truncate(value, 200)
+    return [_truncate(each, 50) for each in value[:10]] if isinstance(value, tuple) else value

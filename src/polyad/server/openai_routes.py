@@ -100,7 +100,7 @@ def complete_chat(request: Request, body: ChatBody, state: State) -> Response:
     chat = ChatFormat(body.model, access.workspace.name, base_url, has_footer=has_footer)
     includes_usage = bool(body.stream_options and body.stream_options.include_usage)
     if is_client_task(question):
-        with state.answers.enter():
+        with state.answers.hold_slot():
             text, usage = complete_within(state, lambda: complete_task(access.workspace, question))
         if body.stream:
             return EventResponse(chat.stream_text(text, usage, includes_usage=includes_usage))
@@ -120,7 +120,7 @@ def embed(request: Request, body: EmbeddingsBody, state: State) -> JSONResponse:
     """Embed texts with a workspace's embedder, in the same way as indexed passages."""
     access, _ = authorize(request, body.model)
     texts = [body.input] if isinstance(body.input, str) else body.input
-    with state.searches.enter():
+    with state.searches.hold_slot():
         vectors = access.workspace.engine.components.embedder.encode(texts, "passage")
     rows: list[object] = (
         [base64.b64encode(vector.astype("<f4").tobytes()).decode() for vector in vectors]

@@ -12,7 +12,7 @@ from polyad.config import ServerSettings
 from polyad.errors import ConfigurationError
 from polyad.model import Evidence
 from polyad.retrieval.assembly import MinRelevance
-from polyad.server.limits import Turnstile
+from polyad.server.limits import ConcurrencyLimiter
 from polyad.server.metrics import Metrics
 from polyad.server.models import SearchBody
 from polyad.server.problems import RequestError
@@ -33,8 +33,8 @@ class ServerState:
     """
 
     settings: ServerSettings
-    searches: Turnstile
-    answers: Turnstile
+    searches: ConcurrencyLimiter
+    answers: ConcurrencyLimiter
     retriever: str
     metrics: Metrics
     k: int | None = None
@@ -63,7 +63,7 @@ class ServerState:
         default: MinRelevance = "auto" if answers else 0.0
         retriever = body.retriever or self.retriever
         recorded_question = body.question if self.settings.log_questions else ""
-        with self.searches.enter(), trace_search(workspace.name, retriever, recorded_question) as span:
+        with self.searches.hold_slot(), trace_search(workspace.name, retriever, recorded_question) as span:
             evidence = workspace.engine.search(
                 body.question,
                 body.k or (None if body.max_words else self.k),

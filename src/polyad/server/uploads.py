@@ -50,14 +50,14 @@ def read_uploads(
             path.write_bytes(file.content)
             with closing(reader.read([path], lambda _: None)) as items:
                 for item in items:
-                    yield _rename(item, format_path(path), file.name, metadata)
+                    yield _replace_file_name(item, format_path(path), file.name, metadata)
             path.unlink()
 
 
-def _rename(
+def _replace_file_name(
     item: Document | Failure, path: str, name: str, metadata: Mapping[str, MetadataValue]
 ) -> Document | Failure:
-    """Return a document or failure with the uploaded file's name in place of the temporary path.
+    """Return a copy of a document or failure with the name of the uploaded file in place of its temporary path.
 
     ``metadata`` is added to a document.
     """

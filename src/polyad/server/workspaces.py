@@ -103,7 +103,7 @@ class Workspaces:
     def find(self, name: str) -> Workspace | None:
         """Return the workspace (index) with this name, or None."""
         with self._lock:
-            if name in self._open and _identify(self._open[name].place) != self._open[name].identity:
+            if name in self._open and _get_file_identity(self._open[name].place) != self._open[name].identity:
                 self._open.pop(name).close()  # another process deleted or replaced the index
             if name not in self._open:
                 place = self._places.get(name)
@@ -171,14 +171,14 @@ class Workspaces:
         engine = self._open_index(place, False)
         engine.components.load_embedder = self._load_embedder
         engine.follow_changes()
-        workspace = Workspace(name, place, engine, JobRunner(engine), _identify(place))
+        workspace = Workspace(name, place, engine, JobRunner(engine), _get_file_identity(place))
         if self._runs_jobs:
             workspace.jobs.start()
         return workspace
 
 
-def _identify(place: Place) -> tuple[int, int]:
-    """Return device and inode numbers of an index's file, which identify the index; zeros if missing."""
+def _get_file_identity(place: Place) -> tuple[int, int]:
+    """Return device and inode number of an index's file, which tell whether it was replaced; zeros if missing."""
     try:
         status = Path(place, _FILE).stat()
     except OSError:

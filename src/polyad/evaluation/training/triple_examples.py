@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -148,17 +148,19 @@ def collect_triples(
     graph = space.build_hypergraph()
     passages = space.passages(np.arange(graph.edge_count))
     gold_passages = _find_gold_passages(snapshot, queries)
+    max_distance = settings.depth or graph.node_count
     vectors = np.zeros((len(queries), embedder.dimension), dtype=np.float32)
     columns = [_create_empty_columns(recipe)]
     for number, (query, gold) in enumerate(zip(queries, gold_passages, strict=True)):
         question = preparer.prepare(query.text)
         vectors[number] = question.vector
+        targets = _find_target_entities(snapshot, query, gold, question.topics)
         is_positive = _build_labeller(
-            snapshot, graph, passages, query, gold, question.topics, settings, training_settings
+            graph, question.topics, targets, np.isin(passages, gold), max_distance, training_settings.positives
         )
         walk = TripleWalk(space, recipe, question, settings.triples_per_hop)
         random = np.random.default_rng([training_settings.seed, _compute_seed(query.id)])
-        for _ in range(settings.depth or graph.node_count):
+        for _ in range(max_distance):
             triples, extras = walk.enumerate_hop()
             labels = is_positive(triples)
             rows = _sample_rows(labels, random, training_settings)
@@ -227,36 +229,31 @@ LabelTriples = Callable[[Triples], BoolArray]
 
 
 def _build_labeller(
-    snapshot: Snapshot,
     graph: Hypergraph,
-    edge_passages: IntArray,
-    query: Question,
-    gold_passages: IntArray,
     topics: IntArray,
-    settings: HyperRetrieverSettings,
-    training_settings: HyperRetrieverTraining,
+    targets: IntArray,
+    is_in_gold: BoolArray,
+    max_distance: int,
+    positives: Literal["answers", "evidence"],
 ) -> LabelTriples:
     """Return a function that labels the triples of one question's walk: positive if they lead to the evidence.
 
     See :func:`collect_triples` for the two definitions of a positive triple.
 
     Args:
-        snapshot: The index.
         graph: Hypergraph of the walk.
-        edge_passages: Row of the passage of each hyperedge of ``graph``, ``[hyperedges]``.
-        query: The question, with accepted answers.
-        gold_passages: Rows of the passages of the gold documents.
         topics: Rows of the topic entities, at which the walk starts.
-        settings: Settings of the walk.
-        training_settings: Definition of positives.
+        targets: Rows of the entities that the walk should reach.
+        is_in_gold: Whether each hyperedge is in a passage of a gold document, ``[hyperedges]``.
+        max_distance: Largest number of hyperedges of a path.
+        positives: Definition of positive triples.
     """
-    in_gold = np.isin(edge_passages, gold_passages)
-    if training_settings.positives == "evidence":
-        return lambda triples: in_gold[triples.edges]
-    targets = _find_target_entities(snapshot, query, gold_passages, topics)
-    depth = settings.depth or graph.node_count
-    inside = _build_path_labeller(graph, topics, targets, in_gold, depth)
-    return inside or _build_path_labeller(graph, topics, targets, np.ones_like(in_gold), depth) or _label_negative
+    if positives == "evidence":
+        return lambda triples: is_in_gold[triples.edges]
+    for edge_mask in (is_in_gold, np.ones_like(is_in_gold)):
+        if labeller := _build_path_labeller(graph, topics, targets, edge_mask, max_distance):
+            return labeller
+    return _label_negative
 
 
 def _label_negative(triples: Triples) -> BoolArray:
