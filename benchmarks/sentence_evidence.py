@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 
-from polyad.evaluation.measures.evidence import truncate_texts
+from polyad.evaluation.measures.evidence import get_first_words
 
 _HYPHEN = re.compile("(?<=\\w)[-\u00ad\u2010\u2011]\\s*(?=\\w)")
 """A hyphen between two letters, also at the end of a line: some readers join hyphenated words, others do not."""
@@ -37,7 +37,7 @@ def normalize_texts(texts: Sequence[str], max_words: int | None = None) -> str:
         texts: Returned texts, best first.
         max_words: Budget in words separated by white space; None for all words.
     """
-    limited = texts if max_words is None else truncate_texts(texts, max_words)
+    limited = texts if max_words is None else get_first_words(texts, max_words)
     return f" {' '.join(tokenize(' '.join(limited)))} "
 
 

@@ -10,7 +10,7 @@ from sentence_evidence import (
     tokenize,
 )
 
-from polyad.evaluation.measures.evidence import truncate_texts
+from polyad.evaluation.measures.evidence import get_first_words
 
 TEXTS = ["The pump is red. It stands", "in the cellar, near\nthe well-known door.", "Nobody goes there."]
 
@@ -48,7 +48,7 @@ def test_a_sentence_counts_only_when_it_ends_within_the_budget(budget: int | Non
 
 @pytest.mark.parametrize(("budget", "expected"), [(0, []), (2, ["The", "pump"]), (100, " ".join(TEXTS).split())])
 def test_the_budget_is_cut_at_white_space(budget: int, expected: list[str]) -> None:
-    assert truncate_texts(TEXTS, budget) == expected
+    assert get_first_words(TEXTS, budget) == expected
 
 
 def test_a_sentence_is_not_found_inside_longer_words() -> None:

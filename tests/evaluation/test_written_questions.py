@@ -41,7 +41,7 @@ def made(engine: Engine, folder: Path, reply: Callable[[Prompt], str] = asking, 
 
 def test_questions_are_of_one_to_three_hops_of_each_source(engine: Engine, tmp_path: Path) -> None:
     by_text = {fact.text: fact for fact in load_facts(engine)}
-    assert Counter(fact.source for fact in by_text.values()) == {"binary": 15, "n-ary": 5}
+    assert Counter(fact.arity_class for fact in by_text.values()) == {"binary": 15, "n-ary": 5}
     question_set = write_questions(engine, ScriptedLanguageModel(asking), tmp_path / "out", (3, 2, 1))
     assert Counter(one.kind for one in question_set.questions) == {
         "binary-1-hop": 3,
@@ -54,7 +54,7 @@ def test_questions_are_of_one_to_three_hops_of_each_source(engine: Engine, tmp_p
     for one in question_set.questions:
         source, hops = re.fullmatch(r"(.+)-(\d)-hop", one.kind).groups()  # type: ignore[union-attr]
         facts = [by_text[text] for text in one.evidence]
-        assert {fact.source for fact in facts} == {source}
+        assert {fact.arity_class for fact in facts} == {source}
         assert len(facts) == len({fact.id for fact in facts}) == int(hops)
         assert all(set(before.entities) & set(after.entities) for before, after in pairwise(facts))
         assert one.gold == tuple(fact.passage_id for fact in facts)

@@ -143,7 +143,7 @@ def report(
 def _show_comparison(comparison: Comparison, max_questions: int) -> None:
     first, second = comparison.first, comparison.second
     say(f"{second.name} against {first.name}: {len(first.records)} questions; in percentage points")
-    output.show_table([_row(difference) for difference in comparison.differences])
+    output.show_table([_format_difference(difference) for difference in comparison.differences])
     measure = parse_measure(comparison.differences[0].measure)
     differing = comparison.rank_questions(measure)
     worse = sum(by < 0 for by, *_ in differing)
@@ -163,7 +163,7 @@ def _select_ends(items: Sequence[T], limit: int) -> Sequence[T]:
     return items if len(items) <= limit else [*items[:head], *items[tail:]]
 
 
-def _row(difference: Difference) -> Mapping[str, str]:
+def _format_difference(difference: Difference) -> Mapping[str, str]:
     return {
         "measure": difference.measure,
         "first": f"{100 * difference.first:.1f}",

@@ -77,8 +77,8 @@ class Fact:
     entities: tuple[str, ...]
 
     @property
-    def source(self) -> str:
-        """The kind of fact: ``binary`` for two entities, ``n-ary`` for more, empty for fewer."""
+    def arity_class(self) -> str:
+        """The class of a fact by its number of entities: ``binary`` for two, ``n-ary`` for more, empty for fewer."""
         return "" if len(self.entities) < 2 else BINARY if len(self.entities) == 2 else N_ARY
 
 
@@ -172,7 +172,7 @@ def write_questions(
         NoMoreRepliesError: the model refuses further requests; earlier replies are stored.
     """
     facts = load_facts(engine)
-    if not any(fact.source for fact in facts):
+    if not any(fact.arity_class for fact in facts):
         raise ConfigurationError(
             "no question can be written: expected an index with hyperedges of two entities or more"
         )
@@ -185,7 +185,9 @@ def write_questions(
     questions: dict[str, GeneratedQuestion] = {}
     with _open_replies(folder, plan) as file:
         for source, (hops, count) in itertools.product(sources, enumerate(counts, 1)):
-            candidates = [fact for fact in facts if fact.source and (fact.source == source or source in SOURCES[2:])]
+            candidates = [
+                fact for fact in facts if fact.arity_class and (fact.arity_class == source or source in SOURCES[2:])
+            ]
             generator = random.Random(f"{seed}:{source}:{hops}")
             chains = list(_sample_chains(candidates, f"{source}-{hops}-hop", hops, count, generator))
             failed: set[tuple[str, ...]] = set()

@@ -156,7 +156,7 @@ def open_judgements(path: Path) -> Iterator[JudgementLog]:
 
 
 def read_answers(folder: Path) -> tuple[dict[tuple[str, str], AnswerRecord], JudgementLog]:
-    """Return two results from a run folder: the answers, keyed by retriever and question id, and a log of their scores.
+    """Return two results from a run folder: the answers, keyed by retriever and question id, and the log of all scores.
 
     Both are empty if the files are missing.
 

@@ -136,7 +136,7 @@ class StatementRecall:
         return False
 
 
-def truncate_texts(texts: Iterable[str], max_words: int) -> list[str]:
+def get_first_words(texts: Iterable[str], max_words: int) -> list[str]:
     """Return the first ``max_words`` words of a sequence of texts as a list; words are separated by white space."""
     words: list[str] = []
     for text in texts:
@@ -152,7 +152,7 @@ def _limit_texts(texts: Sequence[str], max_words: int) -> list[str]:
     for text in texts:
         count = len(text.split())
         if count > max_words:
-            return [*limited, " ".join(truncate_texts([text], max_words))] if max_words else limited
+            return [*limited, " ".join(get_first_words([text], max_words))] if max_words else limited
         limited.append(text)
         max_words -= count
     return limited

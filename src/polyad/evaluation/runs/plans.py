@@ -297,7 +297,7 @@ def _build_variants(plan: Mapping[str, Any]) -> list[Variant]:
 
 
 def _flatten(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return nested TOML tables as one dictionary with keys such as ``section.key``."""
+    """Return TOML tables (nested dictionaries) as one dictionary with keys such as ``section.key``."""
     flat: dict[str, Any] = {}
     for name, value in settings.items():
         flat |= {f"{name}.{key}": item for key, item in value.items()} if isinstance(value, dict) else {name: value}
@@ -305,7 +305,7 @@ def _flatten(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _list_name_part(choices: Sequence[str], choice: str) -> list[str]:
-    """Return a list with ``choice``, a part of a variant's name; empty if there are no other choices."""
+    """Return ``choice`` in a list, as a part of a variant's name; an empty list if it is the only one of ``choices``."""
     return [choice or "none"] if len(choices) > 1 else []
 
 
