@@ -185,11 +185,9 @@ def write_questions(
     questions: dict[str, GeneratedQuestion] = {}
     with _open_replies(folder, plan) as file:
         for source, (hops, count) in itertools.product(sources, enumerate(counts, 1)):
-            candidates = [
-                fact for fact in facts if fact.arity_class and (fact.arity_class == source or source in SOURCES[2:])
-            ]
+            candidates = [fact for fact in facts if fact.arity_class and source in (fact.arity_class, *SOURCES[2:])]
             generator = random.Random(f"{seed}:{source}:{hops}")
-            chains = list(_sample_chains(candidates, f"{source}-{hops}-hop", hops, count, generator))
+            chains = list(_FactSampler(candidates, generator).sample_chains(f"{source}-{hops}-hop", hops, count))
             failed: set[tuple[str, ...]] = set()
             while True:
                 added, missing = _collect_questions(questions, chains, count, file)
@@ -220,61 +218,59 @@ def _digest_facts(facts: Sequence[Fact]) -> str:
     return digest.hexdigest()[:16]
 
 
-def _sample_chains(
-    facts: Sequence[Fact], kind: str, fact_count: int, question_count: int, generator: random.Random
-) -> Iterator[FactChain]:
-    """Yield random chains of ``fact_count`` facts, enough for ``question_count`` questions, without repetition."""
-    by_entity: dict[str, list[Fact]] = defaultdict(list)
-    for fact in facts:
-        for entity in fact.entities:
-            by_entity[entity].append(fact)
-    sampled: set[frozenset[str]] = set()
-    starts = generator.sample(facts, len(facts))
-    walks = _WALKS_PER_QUESTION * question_count if fact_count > 1 else len(starts)
-    for start in itertools.islice(itertools.cycle(starts), walks):
-        chain = _sample_facts(start, facts, kind, fact_count, by_entity, generator)
-        ids = frozenset(fact.id for fact in chain)
-        if len(chain) == fact_count and ids not in sampled:
-            sampled.add(ids)
-            yield FactChain(kind, tuple(chain))
+class _FactSampler:
+    """Samples random facts of an index, about which a language model writes one question.
 
-
-def _sample_facts(
-    start: Fact,
-    facts: Sequence[Fact],
-    kind: str,
-    fact_count: int,
-    facts_by_entity: Mapping[str, Sequence[Fact]],
-    generator: random.Random,
-) -> list[Fact]:
-    """Return up to ``fact_count`` facts for one question, from ``start`` on; ``kind`` states how the facts are linked.
-
-    The facts are selected at random, share one entity, or form a path. ``facts_by_entity`` lists each entity's facts.
+    Args:
+        facts: The facts to sample from.
+        generator: Random number generator.
     """
-    if kind.startswith((RANDOM, SINGLE_ENTITY)):
-        pool = facts if kind.startswith(RANDOM) else facts_by_entity[generator.choice(start.entities)]
-        others = [fact for fact in pool if fact != start]
-        return [start, *generator.sample(others, min(fact_count - 1, len(others)))]
-    return _walk_facts(start, fact_count, facts_by_entity, generator)
 
+    def __init__(self, facts: Sequence[Fact], generator: random.Random) -> None:
+        self._facts, self._generator = facts, generator
+        self._facts_by_entity: dict[str, list[Fact]] = defaultdict(list)
+        for fact in facts:
+            for entity in fact.entities:
+                self._facts_by_entity[entity].append(fact)
 
-def _walk_facts(
-    start: Fact, fact_count: int, facts_by_entity: Mapping[str, Sequence[Fact]], generator: random.Random
-) -> list[Fact]:
-    """Return a random path of up to ``fact_count`` facts from ``start``; consecutive facts share an entity."""
-    walk, visited = [start], set[str]()
-    while len(walk) < fact_count:
-        entities = [
-            entity for entity in walk[-1].entities if entity not in visited and len(facts_by_entity[entity]) > 1
-        ]
-        if not entities:
-            break
-        visited.update(walk[-1].entities)
-        facts = [fact for fact in facts_by_entity[generator.choice(entities)] if fact not in walk]
-        if not facts:
-            break
-        walk.append(generator.choice(facts))
-    return walk
+    def sample_chains(self, kind: str, fact_count: int, question_count: int) -> Iterator[FactChain]:
+        """Yield random chains of ``fact_count`` facts, enough for ``question_count`` questions, without repetition.
+
+        ``kind`` begins with how the facts of a chain are linked: see :data:`SOURCES`.
+        """
+        sampled: set[frozenset[str]] = set()
+        starts = self._generator.sample(self._facts, len(self._facts))
+        walks = _WALKS_PER_QUESTION * question_count if fact_count > 1 else len(starts)
+        for start in itertools.islice(itertools.cycle(starts), walks):
+            chain = self._sample_facts(start, kind, fact_count)
+            ids = frozenset(fact.id for fact in chain)
+            if len(chain) == fact_count and ids not in sampled:
+                sampled.add(ids)
+                yield FactChain(kind, tuple(chain))
+
+    def _sample_facts(self, start: Fact, kind: str, fact_count: int) -> list[Fact]:
+        """Return ``start`` and other facts, at most ``fact_count``: random ones, ones of an entity of it, or a path."""
+        if kind.startswith((RANDOM, SINGLE_ENTITY)):
+            is_random = kind.startswith(RANDOM)
+            pool = self._facts if is_random else self._facts_by_entity[self._generator.choice(start.entities)]
+            others = [fact for fact in pool if fact != start]
+            return [start, *self._generator.sample(others, min(fact_count - 1, len(others)))]
+        return self._walk(start, fact_count)
+
+    def _walk(self, start: Fact, fact_count: int) -> list[Fact]:
+        """Return a random path of at most ``fact_count`` facts from ``start``; consecutive facts share an entity."""
+        path, visited = [start], set[str]()
+        while len(path) < fact_count:
+            unvisited = (entity for entity in path[-1].entities if entity not in visited)
+            entities = [entity for entity in unvisited if len(self._facts_by_entity[entity]) > 1]
+            if not entities:
+                break
+            visited.update(path[-1].entities)
+            facts = [fact for fact in self._facts_by_entity[self._generator.choice(entities)] if fact not in path]
+            if not facts:
+                break
+            path.append(self._generator.choice(facts))
+        return path
 
 
 def _collect_questions(

@@ -305,7 +305,7 @@ def _flatten(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _list_name_part(choices: Sequence[str], choice: str) -> list[str]:
-    """Return ``choice`` in a list, as a part of a variant's name; an empty list if it is the only one of ``choices``."""
+    """Return ``choice`` in a list, as a part of a variant's name; an empty list if there is no other choice."""
     return [choice or "none"] if len(choices) > 1 else []
 
 
