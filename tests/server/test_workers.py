@@ -18,7 +18,7 @@ import httpx2
 
 from polyad import Document
 from polyad.config import EncoderSettings
-from polyad.server.encoder_process import RemoteEmbedders
+from polyad.server.encoder_process import share_remote_embedders
 from tests.server.serving import build_index
 
 FILES = {"files": ("b.md", b"Uma Vance rang the bell of Sedge.")}
@@ -117,6 +117,6 @@ def test_the_processes_end_with_a_killed_supervisor(tmp_path: Path) -> None:
 
 
 def test_without_the_encoder_process_a_question_is_embedded_locally(tmp_path: Path) -> None:
-    embedder = RemoteEmbedders(tmp_path / "missing").get("hashing:64", EncoderSettings())
+    embedder = share_remote_embedders(tmp_path / "missing").get("hashing:64", EncoderSettings())
     assert embedder.encode(["a", "b"], "query").shape == (2, 64)
     assert embedder.dimension == 64

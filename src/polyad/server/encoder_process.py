@@ -17,7 +17,7 @@ import numpy as np
 from polyad.config import EncoderSettings
 from polyad.model import FloatArray
 from polyad.protocols.components import Embedder, TextKind
-from polyad.server.encoding import LoadEmbedder, SharedEmbedders, is_endpoint
+from polyad.server.encoding import LoadEmbedder, SharedEmbedders
 
 _BACKLOG = 128
 _MAX_SECONDS = 10.0
@@ -127,27 +127,10 @@ def _parse_vectors(reply: bytes, count: int) -> FloatArray:
     return np.frombuffer(reply, np.float32).reshape(count, -1)
 
 
-class RemoteEmbedders:
-    """A cache of embedders, by name, that send queries to the encoder process.
+def share_remote_embedders(address: Path) -> SharedEmbedders:
+    """Return a cache of embedders, by name, that send queries to the encoder process at a Unix socket.
 
-    Args:
-        address: Socket of the encoder process.
+    An embedder behind an HTTP endpoint does not use the encoder process: each process calls the endpoint itself.
     """
-
-    def __init__(self, address: Path) -> None:
-        self._address = address
-        self._local = SharedEmbedders()
-        self._lock = threading.Lock()
-        self._remote: dict[str, RemoteEmbedder] = {}
-
-    def get(self, name: str, settings: EncoderSettings) -> Embedder:
-        """Return the embedder with this name; the first call creates the embedder with ``settings``.
-
-        An embedder behind an HTTP endpoint does not use the encoder process: each process calls the endpoint itself.
-        """
-        if is_endpoint(name):
-            return self._local.get(name, settings)
-        with self._lock:
-            if name not in self._remote:
-                self._remote[name] = RemoteEmbedder(name, settings, self._address, self._local.get)
-            return self._remote[name]
+    local = SharedEmbedders()
+    return SharedEmbedders(load_local=lambda name, settings: RemoteEmbedder(name, settings, address, local.get))

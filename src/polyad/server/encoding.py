@@ -113,12 +113,16 @@ class BatchingEmbedder:
 class SharedEmbedders:
     """A cache of embedders, by name, that all indexes share; queries to local models are batched.
 
+    An embedder behind an HTTP endpoint accepts concurrent requests, so its queries are not batched.
+
     Args:
         load: Loads an embedder.
+        load_local: Loads an embedder that is not behind an endpoint; by default with ``load``, and batches its queries.
     """
 
-    def __init__(self, load: LoadEmbedder = load_embedder) -> None:
+    def __init__(self, load: LoadEmbedder = load_embedder, load_local: LoadEmbedder | None = None) -> None:
         self._load = load
+        self._load_local = load_local or (lambda name, settings: BatchingEmbedder(load(name, settings)))
         self._lock = threading.Lock()
         self._loaded: dict[str, Embedder] = {}
 
@@ -126,11 +130,6 @@ class SharedEmbedders:
         """Return the embedder with this name; the first call loads the embedder with ``settings``."""
         with self._lock:
             if name not in self._loaded:
-                embedder = self._load(name, settings)
-                self._loaded[name] = embedder if is_endpoint(name) else BatchingEmbedder(embedder)
+                load = self._load if name.startswith(_ENDPOINT) else self._load_local
+                self._loaded[name] = load(name, settings)
             return self._loaded[name]
-
-
-def is_endpoint(name: str) -> bool:
-    """Return whether an embedder is behind an HTTP endpoint, which accepts concurrent requests."""
-    return name.startswith(_ENDPOINT)

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import FrameType
 
 from polyad.errors import ConfigurationError
-from polyad.server.encoder_process import RemoteEmbedders, run_encoder
+from polyad.server.encoder_process import run_encoder, share_remote_embedders
 from polyad.server.run import BACKLOG, ServerOptions, describe_server, listen, open_app, serve_app
 from polyad.server.workspaces import Workspaces
 
@@ -82,7 +82,7 @@ def _run_worker(options: ServerOptions, listeners: list[socket.socket], number: 
             listener is not listeners[number]
         ):  # connections of another worker's socket would wait here if that worker ended
             listener.close()
-    with open_app(options, runs_jobs=False, load_embedder=RemoteEmbedders(address).get) as (app, workspaces):
+    with open_app(options, runs_jobs=False, load_embedder=share_remote_embedders(address).get) as (app, workspaces):
         serve_app(app, workspaces, options, listeners[number])
 
 
