@@ -154,24 +154,26 @@ def _run_plan(plan: Plan, flags: ExperimentFlags) -> None:
     out = flags.out or plan.out
     if out is None:
         raise ConfigurationError("expected a folder for the runs: --out DIR")
-    variants = [_build_variant_settings(plan, variant, flags) for variant in plan.variants]
-    for settings, variant in zip(variants, plan.variants, strict=True):
-        judging = _get_judge_settings(plan, variant, settings)
+    variants = []
+    for variant in plan.variants:
+        settings = _build_variant_settings(plan, variant, flags)
+        judge_model = str(variant.models.get("judge_model", plan.judge_model))
+        judging = evaluate_measuring.replace_language_model(settings, judge_model)
         evaluate_measuring.require_models(plan.retrievers, plan.judges, judging, settings, plan.answers)
+        variants.append((variant, settings, judging))
     benchmarks = load_datasets(plan.benchmarks)
     runs: list[Path] = []
-    index_costs: dict[Path, dict[str, object]] = {}
     failed = False
     with options.directory_for(flags.store) as directory, progress_bar(flags.quiet or flags.json) as progress:
+        measurer = _VariantMeasurer(plan, directory, progress)
         for dataset in benchmarks.values():
             answered: dict[str, Path] = {}
-            for name, variant, settings in zip(plans.get_run_names(plan), plan.variants, variants, strict=True):
+            for name, (variant, settings, judging) in zip(plans.get_run_names(plan), variants, strict=True):
                 runs.append(out / dataset.name / name)
                 source = answered.setdefault(repr(settings), runs[-1])
                 if "judge_model" in variant.models and source != runs[-1] and not runs[-1].exists():
                     shutil.copytree(source, runs[-1], ignore=shutil.ignore_patterns(JUDGEMENTS))
-                judging = _get_judge_settings(plan, variant, settings)
-                failed |= _measure_variant(runs[-1], dataset, plan, settings, judging, directory, index_costs, progress)
+                failed |= measurer.measure(runs[-1], dataset, settings, judging)
     files = write_report(runs, out / "report", plan.seed, options.split_names(flags.plots))
     if flags.json:
         shapes = [{"folder": str(folder), **run_folder.load_run(folder).to_json()} for folder in runs]
@@ -196,37 +198,37 @@ def _build_variant_settings(plan: Plan, variant: Variant, flags: ExperimentFlags
     return replace(settings, stages=change_settings(settings.stages, variant.settings))
 
 
-def _get_judge_settings(plan: Plan, variant: Variant, settings: Configuration) -> Configuration:
-    return evaluate_measuring.replace_language_model(settings, str(variant.models.get("judge_model", plan.judge_model)))
+class _VariantMeasurer:
+    """Measures variants of the settings on benchmarks; variants with the same indexing settings share an index.
 
-
-def _measure_variant(
-    folder: Path,
-    dataset: Dataset,
-    plan: Plan,
-    settings: Configuration,
-    judging: Configuration,
-    stores: Path,
-    index_costs: dict[Path, dict[str, object]],
-    progress: Progress,
-) -> bool:
-    """Measure a variant of the settings on a benchmark; return whether a document or a question failed.
-
-    Questions with a stored result are skipped. Variants that share an index report the cost of the first variant, which
-    is stored in ``index_costs``.
+    Args:
+        plan: The plan of the experiment.
+        stores: Folder of the indexes.
+        progress: Called with the progress.
     """
-    trained = load_training_questions(plan.retrievers, settings.stages)
-    dataset = replace(dataset, queries=select_questions(dataset, plan.split, plan.limit, trained))
-    measuring = evaluate_measuring.Measuring(
-        settings=settings, dataset=dataset, retrievers=plan.retrievers, answers=plan.answers, judges=plan.judges
-    )
-    with measuring.open_writer(folder, seed=plan.seed, split=plan.split) as writer:
-        if not measuring.is_complete(writer):
-            store = stores / make_file_name(f"{dataset.name}-{_compute_index_digest(settings)}")
-            if store in index_costs:
-                writer.write_index_cost(index_costs[store])
-            index_costs.setdefault(store, measuring.measure(store, writer, progress))
-    return not measuring.is_successful(measuring.finish(writer, judging, progress), writer)
+
+    def __init__(self, plan: Plan, stores: Path, progress: Progress) -> None:
+        self._plan, self._stores, self._progress = plan, stores, progress
+        self._index_costs: dict[Path, dict[str, object]] = {}
+
+    def measure(self, folder: Path, dataset: Dataset, settings: Configuration, judging: Configuration) -> bool:
+        """Store the results of one variant in the run folder ``folder``; return whether a document or question failed.
+
+        Questions with a stored result are skipped. Variants that share an index report the cost of the first variant.
+        """
+        plan = self._plan
+        trained = load_training_questions(plan.retrievers, settings.stages)
+        dataset = replace(dataset, queries=select_questions(dataset, plan.split, plan.limit, trained))
+        measuring = evaluate_measuring.Measuring(
+            settings=settings, dataset=dataset, retrievers=plan.retrievers, answers=plan.answers, judges=plan.judges
+        )
+        with measuring.open_writer(folder, seed=plan.seed, split=plan.split) as writer:
+            if not measuring.is_complete(writer):
+                store = self._stores / make_file_name(f"{dataset.name}-{_compute_index_digest(settings)}")
+                if store in self._index_costs:
+                    writer.write_index_cost(self._index_costs[store])
+                self._index_costs.setdefault(store, measuring.measure(store, writer, self._progress))
+        return not measuring.is_successful(measuring.finish(writer, judging, self._progress), writer)
 
 
 def _compute_index_digest(settings: Configuration) -> str:
