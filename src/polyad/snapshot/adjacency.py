@@ -196,8 +196,8 @@ class PrunedAdjacency:
         neighbours, owners, weights = self.pairs.get_neighbours(rows)
         if not self.deleted.runs and not self.is_restricted:
             return neighbours, owners, weights
-        is_live = self.live.are_live(neighbours)
-        return neighbours[is_live], owners[is_live], weights[is_live]
+        live = self.live.are_live(neighbours).nonzero()[0]
+        return neighbours.take(live), owners.take(live), weights.take(live)
 
     def compact(self) -> PrunedAdjacency:
         """Return the adjacency list without deleted neighbours, with all added batches merged into one array."""

@@ -211,7 +211,8 @@ class PassageTerms:
 
     def _score_passages(self, terms: Sequence[str], k: int) -> tuple[IntArray, Scores]:
         """Return (rows, BM25 scores) of all passages that may be among the ``k`` best, sorted by row."""
-        weighted = [(self._compute_idf(n), lists) for lists in self._get_lists(terms) if (n := self._count_live(lists))]
+        live_lists = map(self._drop_deleted_if_many, self._get_lists(terms))
+        weighted = [(self._compute_idf(n), lists) for lists in live_lists if (n := self._count_live(lists))]
         weighted.sort(key=lambda pair: -pair[0])
         limits = np.array([idf * (K1 + 1) for idf, _ in weighted])
         scores = np.zeros(len(self.live), dtype=np.float64)
@@ -272,13 +273,23 @@ class PassageTerms:
         lists_by_run = [run.get_lists(hashes) for run in self.runs]
         return [[lists[place] for lists in lists_by_run if len(lists[place][0])] for place in range(len(terms))]
 
+    def _drop_deleted_if_many(self, lists: list[PostingList]) -> list[PostingList]:
+        """Return the posting lists of a term without deleted passages, unless few passages are deleted."""
+        if 2 * len(self.deleted) < len(self.live):
+            return lists
+        live = [self.live.are_live(rows).nonzero()[0] for rows, _ in lists]
+        return [
+            (rows.take(positions), counts.take(positions))
+            for (rows, counts), positions in zip(lists, live, strict=True)
+        ]
+
     def _count_live(self, lists: Sequence[PostingList]) -> int:
         return sum(len(rows) - self._count_deleted(rows) for rows, _ in lists)
 
     def _count_deleted(self, rows: IntArray) -> int:
         """Return the number of deleted passages in a sorted posting list."""
         if _SEARCH_FACTOR * len(self.deleted) > len(rows):
-            return len(rows) - int(self.live.are_live(rows).sum())
+            return len(rows) - int(np.count_nonzero(self.live.are_live(rows)))
         deleted = self.deleted.astype(rows.dtype)
         places = np.minimum(rows.searchsorted(deleted), len(rows) - 1)
         return int((rows[places] == deleted).sum())
