@@ -178,3 +178,10 @@ def test_a_method_that_was_tuned_can_be_measured_without_each_of_its_parts(name:
     assert (without.use_remainder, without.anchors) == (True, 4), "a key without effect is reset to its default"
     with pytest.raises(ConfigurationError, match=r"use_remainder is False.*max_clues"):
         change_settings(TUNED, {"hypersu.max_clues": 0, "hypersu.use_remainder": False})
+
+
+def test_an_ablation_without_answers_leaves_out_variants_of_answers() -> None:
+    names = [variant.name for variant in ABLATIONS["hyperretriever"] if not variant.is_of_answers]
+    assert names[0] == "as set"
+    assert "one hop" in names
+    assert not any(name.startswith("answers") for name in names)

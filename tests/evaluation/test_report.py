@@ -180,6 +180,11 @@ def test_runs_that_differ_in_the_seed_are_averaged_and_compared_by_welchs_test(t
     assert "Welch" not in (tmp_path / "same" / "tables.md").read_text(), "no seed differs"
 
 
+def test_the_run_with_unchanged_settings_is_the_baseline_of_an_ablation(tmp_path: Path) -> None:
+    runs = [write_run(tmp_path / "musique" / name) for name in ("answers without entities", "as set", "one hop")]
+    assert find_run_folders([tmp_path]) == [runs[1], runs[0], runs[2]]
+
+
 def test_a_folder_without_runs_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="holds no run"):
         find_run_folders([tmp_path])

@@ -128,7 +128,8 @@ def ablate(
     Example: polyad bench ablate musique/ --retriever hypergraphrag --out runs/ablation
     """
     require_one_of("retriever", retriever, tuple(plans.ABLATIONS))
-    _run_variants(folders, plans.ABLATIONS[retriever], [retriever], flags)
+    variants = [variant for variant in plans.ABLATIONS[retriever] if flags.answers or not variant.is_of_answers]
+    _run_variants(folders, variants, [retriever], flags)
 
 
 def _run_variants(

@@ -18,6 +18,7 @@ from polyad.evaluation.reports.plots import plot_group, save_figure
 from polyad.evaluation.reports.summary import RECALL, GroupSummary, summarise_systems
 from polyad.evaluation.reports.tables import Table, build_tables, format_html, format_markdown, format_percent
 from polyad.evaluation.runs.comparison import System
+from polyad.evaluation.runs.plans import UNCHANGED
 from polyad.evaluation.runs.run_folder import MANIFEST, Run, load_run
 from polyad.text.files import make_file_name, write_atomically
 
@@ -42,12 +43,16 @@ class SystemGroup:
 def find_run_folders(paths: Sequence[Path]) -> list[Path]:
     """Return the folders of all evaluation runs at or below each path, sorted within each path.
 
+    The runs of an ablation with unchanged settings come first, because the others are compared with the first run.
+
     Raises:
         ConfigurationError: a path contains no run.
     """
     folders = []
     for path in paths:
-        manifests = sorted(path.rglob(MANIFEST))
+        manifests = sorted(
+            path.rglob(MANIFEST), key=lambda manifest: (manifest.parent.name != UNCHANGED.name, manifest)
+        )
         if not manifests:
             raise ConfigurationError(
                 f"{str(path)!r} holds no run; expected a folder that polyad eval --out has written"

@@ -39,6 +39,11 @@ class Variant:
     preset: str = ""
     models: Mapping[str, Value] = field(default_factory=dict)
 
+    @property
+    def is_of_answers(self) -> bool:
+        """Whether only settings of answers are changed, so that the variant retrieves what the first one retrieves."""
+        return bool(self.settings) and all(name.startswith("answer.") for name in self.settings)
+
 
 MODELS: Mapping[str, type] = {"embedder": str, "model": str, "judge_model": str, "seed": int}
 """Names and types of values that a sweep varies beside settings: models, and the seed sent to language models."""
