@@ -128,7 +128,7 @@ def ablate(
     Example: polyad bench ablate musique/ --retriever hypergraphrag --out runs/ablation
     """
     require_one_of("retriever", retriever, tuple(plans.ABLATIONS))
-    variants = [variant for variant in plans.ABLATIONS[retriever] if flags.answers or not variant.is_of_answers]
+    variants = [variant for variant in plans.ABLATIONS[retriever] if flags.answers or not variant.changes_only_answers]
     _run_variants(folders, variants, [retriever], flags)
 
 

@@ -183,7 +183,7 @@ def worker(
 
 
 def _get_component_loader(ray_address: str) -> AbstractContextManager[Loader]:
-    """Return an object that loads the embedder and other models: on a Ray cluster, or without address here."""
+    """Return an object that loads models: on the Ray cluster at ``ray_address``; if that is empty, in this process."""
     if not ray_address:
         return nullcontext(loaders)
     from polyad.engine.ray_cluster import RayCluster  # takes 2 s

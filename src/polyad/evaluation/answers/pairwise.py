@@ -80,7 +80,7 @@ class PairwiseResult:
 
 
 def build_pairwise_judge(prompts: Prompts = DEFAULT_PROMPTS, subject: Subject = "answers") -> Judge:
-    """Return an LLM judge that compares two answers or two sets of hyperedges; the score 1 means: the first is better.
+    """Return an LLM judge that compares two answers or two sets of hyperedges; its score is 1 if the first is better.
 
     The score is -1 if the second is better, and 0 if neither is better.
     """

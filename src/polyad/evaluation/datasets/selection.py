@@ -70,7 +70,7 @@ class TrainingQuestions:
 
     @property
     def is_unknown(self) -> bool:
-        """Whether a retriever has weights whose training questions are unknown: old files of weights list none."""
+        """Whether a retriever's weights may have been trained on any question: old weight files do not list theirs."""
         return bool(self.data_sets) and not self.digests
 
     def find_trained(self, questions: Sequence[Question]) -> list[Question]:

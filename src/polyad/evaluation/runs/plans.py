@@ -40,7 +40,7 @@ class Variant:
     models: Mapping[str, Value] = field(default_factory=dict)
 
     @property
-    def is_of_answers(self) -> bool:
+    def changes_only_answers(self) -> bool:
         """Whether only settings of answers are changed, so that the variant retrieves what the first one retrieves."""
         return bool(self.settings) and all(name.startswith("answer.") for name in self.settings)
 

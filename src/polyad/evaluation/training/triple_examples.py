@@ -288,7 +288,7 @@ def _build_path_labeller(
 
 
 def _find_target_entities(snapshot: Snapshot, query: Question, gold_passages: IntArray, topics: IntArray) -> IntArray:
-    """Return the rows of the entities that a question's walk should reach: answers, else entities of gold passages.
+    """Return the rows of the entities that a walk should reach: accepted answers, or else entities of gold passages.
 
     Entities of gold passages are their subjects (entities that the passages are about), else all entities. Topic
     entities, at which the walk starts, are left out.
