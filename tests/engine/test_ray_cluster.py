@@ -182,6 +182,27 @@ def find_processes(name: str) -> list[int]:
     return [int(pid) for pid, _, title in lines if title.startswith(name) and is_descendant(int(pid))]
 
 
+def test_embedder_and_extractor_share_the_only_gpu(tmp_path: Path, folder: Path) -> None:
+    script = """
+import sys
+from ray.cluster_utils import Cluster
+from polyad.engine import Engine
+from polyad.engine.ray_cluster import RayCluster
+
+folder, *places = sys.argv[1:]
+machine = Cluster(initialize_head=True, head_node_args={"num_cpus": 2, "num_gpus": 1, "include_dashboard": False})
+with RayCluster(machine.address) as cluster:
+    for place in places:
+        with Engine.open(place, embedder="hashing:16", loader=cluster) as engine:
+            engine.index(folder)
+machine.shutdown()
+"""
+    places = [str(tmp_path / "first"), str(tmp_path / "second")]
+    subprocess.run([sys.executable, "-c", script, str(folder), *places], check=True, timeout=120)
+    index(tmp_path / "local", folder, loaders)
+    assert contents(tmp_path / "first") == contents(tmp_path / "second") == contents(tmp_path / "local")
+
+
 def test_a_killed_driver_resumes_without_paying_again(tmp_path: Path, folder: Path) -> None:
     with ScriptedServer(state_fact, delay=0.5) as server:
         command = ["index", str(folder), "--store", str(tmp_path / "ray"), "--embedder", "hashing:16", "--ray", "local"]

@@ -10,7 +10,7 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
@@ -18,7 +18,7 @@ import numpy as np
 
 from polyad.config import EncoderSettings, LanguageModelSettings, ReadSettings
 from polyad.engine import loaders
-from polyad.engine.ray_tasks import Host, read_bytes
+from polyad.engine.ray_tasks import Host, Loading, read_bytes
 from polyad.errors import ConfigurationError, LanguageModelError, MissingExtraError, NoMoreRepliesError, PolyadError
 from polyad.language_models.openai.chat import Bill, Chat
 from polyad.language_models.openai.language_model import OpenAILanguageModel
@@ -75,7 +75,7 @@ class RayCluster:
             ) from None
         resources = ray.cluster_resources()
         self._gpus = int(resources.get("GPU", 0))
-        self._count = self._gpus or max(1, int(resources.get("CPU", 1)))
+        self._processors = max(1, int(resources.get("CPU", 1)))
 
     def __enter__(self) -> Self:
         return self
@@ -90,7 +90,7 @@ class RayCluster:
         """
         if _is_local(name):
             return loaders.load_embedder(name, settings)
-        return _RayEmbedder(self._start_actors(partial(loaders.load_embedder, name, settings)))
+        return _RayEmbedder(_Component(self._hosts, Loading(loaders.load_embedder, (name, settings))))
 
     def load_extractor(self, name: str, language_model: LanguageModel | None) -> MentionExtractor:
         """Load a mention extractor (it finds names in texts) as copies on the machines of the Ray cluster.
@@ -99,7 +99,8 @@ class RayCluster:
         """
         if _is_local(name):
             return loaders.load_extractor(name, language_model)
-        return _RayExtractor(self._start_actors(partial(loaders.load_extractor, name, None)))
+        hosts = self._processor_hosts if name == loaders.DEFAULT_EXTRACTOR else self._hosts
+        return _RayExtractor(_Component(hosts, Loading(loaders.load_extractor, (name, None))))
 
     def load_language_model(self, model: str | LanguageModelSettings) -> LanguageModel:
         """Load a language model; one Ray actor sends all its requests, so that the rate limits hold for the cluster."""
@@ -108,43 +109,56 @@ class RayCluster:
 
     def open_reading_pool(self, settings: ReadSettings) -> WorkerPool:
         """Return a pool that reads documents from files on the Ray cluster."""
-        return _RayReadingPool(settings, self._count)
+        return _RayReadingPool(settings, self._processors)
 
-    def _start_actors(self, load: Callable[[], object]) -> _Actors:
-        options = {"num_gpus": 1} if self._gpus else {}
-        return _Actors(load, self._count, options)
+    @cached_property
+    def _hosts(self) -> list[Any]:
+        """Actors for components that may use a GPU: one for each GPU, or those of the processors if there is none.
+
+        An actor has its GPU alone, so the components share the actors: a second group of actors would wait forever.
+        """
+        return _start_hosts(self._gpus, num_gpus=1) if self._gpus else self._processor_hosts
+
+    @cached_property
+    def _processor_hosts(self) -> list[Any]:
+        """Actors for components that use no GPU, one for each processor."""
+        return _start_hosts(self._processors)
 
 
 def _is_local(name: str) -> bool:
     return name.partition(":")[0] in _LOCAL_KINDS
 
 
-class _Actors:
-    """A group of Ray actors, each with a copy of one component.
+def _start_hosts(count: int, **options: Any) -> list[Any]:
+    """Start Ray actors that hold components; ``options`` are the resources of each actor."""
+    environment = {name: value for name, value in os.environ.items() if name.startswith(_ENVIRONMENT)}
+    host = ray.remote(Host).options(max_restarts=_MAX_REPEATS, max_task_retries=_MAX_REPEATS, **options)
+    return [host.remote(environment) for _ in range(count)]
+
+
+class _Component:
+    """A component of which each of several Ray actors holds a copy.
 
     Args:
-        load: Loads the component.
-        count: Number of actors.
-        options: Resources of each actor.
+        hosts: The Ray actors, see :class:`Host`.
+        loading: How an actor loads its copy.
     """
 
-    def __init__(self, load: Callable[[], object], count: int, options: dict[str, Any]) -> None:
-        environment = {name: value for name, value in os.environ.items() if name.startswith(_ENVIRONMENT)}
-        host = ray.remote(Host).options(max_restarts=_MAX_REPEATS, max_task_retries=_MAX_REPEATS, **options)
-        self.count = count
-        self._hosts = [host.remote(load, environment) for _ in range(count)]
+    def __init__(self, hosts: list[Any], loading: Loading) -> None:
+        self.hosts = hosts
+        self._loading = loading
 
     def call(self, method: str, *arguments: object) -> Any:
         """Call a method of the component in the first Ray actor and return its result."""
-        return _get_result(lambda: ray.get(self._hosts[0].call.remote(method, *arguments)))
+        return _get_result(lambda: ray.get(self.hosts[0].call.remote(self._loading, method, *arguments)))
 
     def map(self, method: str, items: Sequence[str], *arguments: object) -> list[Any]:
         """Divide ``items`` among the Ray actors, call a method of the component, and return the results in order."""
-        size = -(-len(items) // (_PARTS * len(self._hosts))) or 1
+        size = -(-len(items) // (_PARTS * len(self.hosts))) or 1
         parts = [items[start : start + size] for start in range(0, len(items), size)]
-        pool = ActorPool(self._hosts)
+        pool = ActorPool(self.hosts)
         results: list[Any] = _get_result(
-            lambda: list(pool.map(lambda host, part: host.call.remote(method, part, *arguments), parts))
+            lambda: list(pool.map(lambda host, part: host.call.remote(self._loading, method, part, *arguments), parts))
         )
         return results
 
@@ -168,28 +182,28 @@ def _get_result(receive: Callable[[], Any]) -> Any:
 class _RayEmbedder:
     """An embedder whose batches are divided among the actors of a Ray cluster."""
 
-    def __init__(self, actors: _Actors) -> None:
-        self._actors = actors
-        self.parallelism = actors.count
-        self.name: str = actors.call("name")
-        self.dimension: int = actors.call("dimension")
+    def __init__(self, copies: _Component) -> None:
+        self._copies = copies
+        self.parallelism = len(copies.hosts)
+        self.name: str = copies.call("name")
+        self.dimension: int = copies.call("dimension")
 
     def encode(self, texts: Sequence[str], kind: TextKind) -> FloatArray:
         """Return unit vectors of texts, float32 ``[texts, dimension]``."""
-        parts = self._actors.map("encode", texts, kind)
+        parts = self._copies.map("encode", texts, kind)
         return np.concatenate(parts) if parts else np.zeros((0, self.dimension), np.float32)
 
 
 class _RayExtractor:
     """A mention extractor whose batches are divided among the actors of a Ray cluster."""
 
-    def __init__(self, actors: _Actors) -> None:
-        self._actors = actors
-        self.name: str = actors.call("name")
+    def __init__(self, copies: _Component) -> None:
+        self._copies = copies
+        self.name: str = copies.call("name")
 
     def extract(self, texts: Sequence[str]) -> list[list[Mention]]:
         """Return the mentions (occurrences of entity names) in each text."""
-        return [mentions for part in self._actors.map("extract", texts) for mentions in part]
+        return [mentions for part in self._copies.map("extract", texts) for mentions in part]
 
 
 class _RayLanguageModel(OpenAILanguageModel):
@@ -205,8 +219,8 @@ class _RayChat(Chat):
 
     def __init__(self, settings: LanguageModelSettings) -> None:
         super().__init__(settings)
-        options = {"max_concurrency": settings.concurrency, "num_cpus": 0}
-        self._actors = _Actors(partial(loaders.load_language_model, settings), 1, options)
+        hosts = _start_hosts(1, max_concurrency=settings.concurrency, num_cpus=0)
+        self._sender = _Component(hosts, Loading(loaders.load_language_model, (settings,)))
 
     def ask(self, bill: Bill, stop: threading.Event | None = None) -> Reply:  # noqa: ARG002  # the actor has no event
         """Send the prompt of ``bill`` to the language model through the Ray actor and return the reply.
@@ -214,7 +228,7 @@ class _RayChat(Chat):
         The actor repeats failed requests itself, so the budget is checked before the first request only.
         """
         bill.check()
-        (outcome,) = self._actors.call("complete", [bill.prompt])
+        (outcome,) = self._sender.call("complete", [bill.prompt])
         self.charge(outcome.usage)
         bill.total += outcome.usage
         if isinstance(outcome, LanguageModelError):

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
 from polyad.config import ReadSettings
 from polyad.errors import ConfigurationError
@@ -17,22 +17,31 @@ from polyad.readers.plain_text import Content
 from polyad.readers.workers import WorkerPool
 
 
+class Loading(NamedTuple):
+    """A function that loads a component, and its arguments. Equal values mean the same component."""
+
+    load: Callable[..., object]
+    arguments: tuple[object, ...]
+
+
 class Host:
-    """A Ray actor that holds one component, such as an embedder, and calls its methods."""
+    """A Ray actor that holds one copy of each component, such as an embedder, and calls their methods."""
 
-    def __init__(self, load: Callable[[], object], environment: dict[str, str]) -> None:
+    def __init__(self, environment: dict[str, str]) -> None:
         os.environ.update(environment)
-        self._load = load
         self._lock = threading.Lock()
-        self._component: Any = None
+        self._components: dict[Loading, Any] = {}
 
-    def call(self, method: str, *arguments: object) -> Any:
-        """Call a method of the actor's component, or read one of its properties, and return the result."""
+    def call(self, loading: Loading, method: str, *arguments: object) -> Any:
+        """Call a method of a component, or read one of its properties, and return the result.
+
+        The component is loaded at its first call, also if Ray started the actor again in the meantime.
+        """
         try:
             with self._lock:
-                if self._component is None:  # not in the constructor, whose exception would end the actor
-                    self._component = self._load()
-            attribute = getattr(self._component, method)
+                if loading not in self._components:
+                    self._components[loading] = loading.load(*loading.arguments)
+            attribute = getattr(self._components[loading], method)
             return attribute(*arguments) if callable(attribute) else attribute
         except ConfigurationError as error:  # the arguments of some subclasses cannot be pickled
             raise ConfigurationError(str(error)) from None
