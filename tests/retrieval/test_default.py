@@ -15,7 +15,7 @@ from polyad.evaluation.training.linear_scorer import extract_signals
 from polyad.model import Document
 from polyad.retrieval.default.retriever import DefaultSettings
 from polyad.retrieval.default.scorer import LinearScorer
-from polyad.retrieval.default.signals import list_signal_names, list_weight_names
+from polyad.retrieval.default.signals import UNNAMED_SHARE, list_signal_names, list_weight_names
 
 QUESTION = "Where was the maker of the Bell of Tarn born?"
 
@@ -78,6 +78,13 @@ def test_short_numbers_and_numbers_in_a_linked_name_do_not_lead(
 
 def test_a_question_without_names_is_answered_by_similarity_and_words(small_engine: Engine) -> None:
     assert titles(small_engine, "what eats crabs and closes its ears", 1) == ["otter"]
+
+
+def test_links_count_less_for_a_question_without_proper_names(small_engine: Engine) -> None:
+    questions = [QUESTION, QUESTION.lower(), "How is a bell cast?"]
+    named, lower, unnamed = (each.linkability for each in extract_signals(small_engine, questions))
+    assert named == lower > 0
+    assert unnamed == pytest.approx(UNNAMED_SHARE * named)
 
 
 @pytest.mark.parametrize("place", ["Georgia", "Michigan", "Texas"])

@@ -74,6 +74,23 @@ def test_a_single_word_without_a_capital_is_a_name_only_where_there_is_no_other(
     assert linked_question.remainder == "Who met in lima?"
 
 
+@pytest.mark.parametrize(
+    ("question", "lacks_proper_names"),
+    [
+        ("How does a film start?", True),
+        ("How do I add a row?", True),
+        ("Who directed the first film in Lima?", False),
+        ("Who directed Zorbax?", False),
+        ("who directed the first film in lima?", False),
+        ("東京塔はどこですか", False),
+    ],
+)
+def test_proper_names_have_capitals_if_the_question_has_any(
+    link: Link, question: str, lacks_proper_names: bool
+) -> None:
+    assert link(question).lacks_proper_names is lacks_proper_names
+
+
 def test_a_word_of_everyday_english_is_no_name(link: Link, snapshot: Snapshot) -> None:
     assert linked(snapshot, link("which film is older?")) == {}
 

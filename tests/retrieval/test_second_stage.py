@@ -101,10 +101,9 @@ def test_features_equal_a_slow_reference(inputs: SignalInputs, scores: FloatArra
 
 
 def test_linkability_0_leaves_the_first_stage_alone(
-    inputs: SignalInputs, scores: FloatArray, snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch
+    inputs: SignalInputs, scores: FloatArray, snapshot: Snapshot
 ) -> None:
-    monkeypatch.setattr(type(snapshot), "linkability", 0.0)
-    assert not compute_adjustments(inputs, scores, WEIGHTS, snapshot).any()
+    assert not compute_adjustments(replace(inputs, linkability=0.0), scores, WEIGHTS, snapshot).any()
 
 
 def test_weights_of_0_leave_the_first_stage_alone(inputs: SignalInputs, scores: FloatArray, snapshot: Snapshot) -> None:

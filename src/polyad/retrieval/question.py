@@ -38,6 +38,12 @@ class LinkedQuestion:
     unlinked: tuple[Mention, ...]
     remainder: str
 
+    @property
+    def lacks_proper_names(self) -> bool:
+        """Whether the question is written with capitals, but no name in it has any, as in "How do I import a file?"."""
+        names = [mention.name for mention in (*self.entities.values(), *self.unlinked)]
+        return self.text != self.text.lower() and all(map(str.islower, names))
+
 
 class SimilarNames:
     """Finds the entity whose name is most similar, by cosine, to a name that is not in the index.

@@ -200,7 +200,7 @@ class DefaultRetriever:
     def _score_candidates(self, question: str, snapshot: Snapshot) -> _Ranking:
         linker = QuestionLinker(snapshot, self._extractor)
         inputs = SignalExtractor(snapshot, self._embedder, linker, rewriting=self._rewriting).compute_inputs(question)
-        linkability = np.float32(snapshot.linkability)
+        linkability = np.float32(inputs.linkability)
         weights = linkability * self._linkable_weights + (1 - linkability) * self._unlinkable_weights
         contributions = compute_signals(inputs, self._rewriting) * weights
         scores = contributions.sum(axis=1)

@@ -61,10 +61,10 @@ def compute_adjustments(
         snapshot: The index.
     """
     adjustments = np.zeros(len(scores), dtype=np.float32)
-    if not snapshot.linkability:
+    if not inputs.linkability:
         return adjustments
     best, features = compare_best(inputs, scores, snapshot)
-    adjusted = scores[best] + np.float32(compute_second_stage_weight(snapshot.linkability, len(best))) * (
+    adjusted = scores[best] + np.float32(compute_second_stage_weight(inputs.linkability, len(best))) * (
         features * feature_weights
     ).sum(axis=1)
     adjusted += scores[best[0]] - adjusted.max()

@@ -134,6 +134,10 @@ MIN_LINK_SHARE = 0.5
 CONTEXT_OFFSETS = np.array([-2, -1, 1, 2])
 """Positions in a document, relative to a candidate, of the passages whose terms count as its context."""
 
+UNNAMED_SHARE = 0.3
+"""Factor of the linkability for a question without proper names: what follows from it names kinds of things, whose
+passages mention each other by chance."""
+
 HUB_DEGREE = 2000
 """Passages that mention an entity of the question, above which the entity adds no candidates."""
 
@@ -155,6 +159,7 @@ class SignalInputs:
 
     Attributes:
         question: The question and the entities it names.
+        linkability: How reliably the question's names lead to the passages about the named entities, in [0, 1].
         scale: Measures similarity to the question and to the rest of the question.
         candidates: Row numbers of the candidate passages, sorted.
         hops: The first and the second hop.
@@ -184,6 +189,7 @@ class SignalInputs:
     """
 
     question: LinkedQuestion
+    linkability: float
     scale: SimilarityScale
     candidates: IntArray
     hops: tuple[Hop, Hop]
@@ -329,12 +335,13 @@ class SignalExtractor:
         inputs, snapshot = self.compute_inputs(question), self._snapshot
         ids = snapshot.ids("passage", inputs.candidates)
         signals = compute_signals(inputs, self._rewriting)
-        return Candidates([id.rpartition("#")[0] for id in ids], signals, ids, snapshot.linkability)
+        return Candidates([id.rpartition("#")[0] for id in ids], signals, ids, inputs.linkability)
 
     def compute_inputs(self, question: str) -> SignalInputs:
         """Select the candidate passages of a question, and compute the scores and links for their signals."""
         snapshot = self._snapshot
         linked_question = self._linker.link(question)
+        linkability = snapshot.linkability * (UNNAMED_SHARE if linked_question.lacks_proper_names else 1)
         names = UnknownNames.from_question(linked_question, snapshot)
         texts = [question, linked_question.remainder, *([names.rest] if names.share else [])]
         vectors = self._embedder.encode(insert_entity_names(texts, linked_question, snapshot), "query")
@@ -370,7 +377,7 @@ class SignalExtractor:
         if not len(candidates):  # no ranking has a passage, as in an index of one passage
             candidates = np.sort(scale.nearest[0][:CANDIDATES_PER_RANKING])
         dense, rest = scale.similarities("passage", candidates).T
-        context = self._find_context(candidates)
+        context = self._find_context(candidates, linkability)
         coverage = TermCoverage.from_question(
             linked_question, snapshot, union([candidates, *context.T, *(hop.mentions.sources for hop in hops)])
         )
@@ -379,6 +386,7 @@ class SignalExtractor:
         hub_mentions = self._score_hub_mentions(entities[is_hub], rarities[is_hub], candidates)
         return SignalInputs(
             linked_question,
+            linkability,
             scale,
             candidates,
             hops,
@@ -404,13 +412,13 @@ class SignalExtractor:
             unknown_names=names.compute_weighted_share(vectors[0], vectors[-1]),
         )
 
-    def _find_context(self, passages: IntArray) -> IntArray:
+    def _find_context(self, passages: IntArray, linkability: float) -> IntArray:
         """Return for each passage the rows of its context: the first and the adjacent passages of its document.
 
         At the ends of a document the outermost passage stands in for those beyond; ``[passages, 1 + offsets]``. For
         linkability 1, only the passage itself, which adds nothing.
         """
-        if self._snapshot.linkability == 1:
+        if linkability == 1:
             return passages[:, np.newaxis]
         starts, ends = (bounds[:, np.newaxis] for bounds in self._snapshot.document_ranges(passages))
         return np.hstack([starts, (passages[:, np.newaxis] + CONTEXT_OFFSETS).clip(starts, ends - 1)])
