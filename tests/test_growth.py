@@ -28,7 +28,7 @@ from polyad.replies.candidate_scores import parse_candidate_scores
 from polyad.replies.loose_json import repair_json
 from polyad.replies.thoughts import remove_thoughts
 from polyad.snapshot.columns import EntityKeys
-from polyad.snapshot.name_variants import NameVariants
+from polyad.snapshot.name_variants import NamedEntities, NameVariants
 from polyad.text.keys import EntityNameMatcher, build_entity_key
 from polyad.text.locate import find_occurrences
 from polyad.text.prompts import escape_tags
@@ -74,7 +74,7 @@ INPUTS: dict[str, Callable[[], object]] = {
     "a long name in repetitions": lambda: find_occurrences("1" * 100_000, "1" * 200_000),
     "a long name cited": lambda: cite_names(["a " * 30_000 + "b"], [CitableSource(1, "p", "d", "a " * 60_000)]),
     "a name that ends in no subject": lambda: NameVariants.empty().resolve(
-        EntityKeys.empty(), ["c " * 60_000 + "d"], np.zeros_like
+        ["c " * 60_000 + "d"], NamedEntities(EntityKeys.empty(), np.zeros_like, np.zeros_like)
     ),
     "blanks behind a score in braces": lambda: parse_candidate_scores("{1.1" + " " * 60_000, 2),
     "blanks behind a score": lambda: parse_candidate_scores(json.dumps({"1": "1" + " " * 60_000 + "x"}), 2),
@@ -215,7 +215,6 @@ def test_headings_above_passages_cost_time_in_proportion_to_both() -> None:
 def test_names_that_many_subjects_end_like_are_looked_up_once_for_each_ending() -> None:
     keys = EntityKeys.empty().append([f"{number} j r" for number in range(40_000)])
     rows = np.arange(len(keys))
+    entities = NamedEntities(keys, lambda some: some % 2 == 0, lambda some: some >= 0)
     names = NameVariants.empty()
-    assert (
-        seconds(lambda: names.advance(keys, rows[::2], rows, lambda some: some % 2 == 0, lambda some: some >= 0)) < 10
-    )
+    assert seconds(lambda: names.with_changes(entities, rows[::2], rows)) < 10

@@ -75,7 +75,7 @@ from polyad.retrieval.asking import _locate_name, _parse_names
 from polyad.retrieval.hits import TextFingerprint
 from polyad.retrieval.question import _remove_mentions
 from polyad.snapshot.columns import EntityKeys, LiveRows, StringColumn
-from polyad.snapshot.name_variants import NameVariants
+from polyad.snapshot.name_variants import NamedEntities, NameVariants
 from polyad.snapshot.term_index import PassageTerms, Postings
 from polyad.text.keys import EntityNameMatcher, build_entity_key
 from polyad.text.literals import infer_type, parse_condition, parse_date, parse_number
@@ -542,9 +542,8 @@ def _subject_names(text: str) -> object:
     keys = sorted(set(filter(None, map(build_entity_key, text.split("\n")))))
     rows = np.arange(len(keys))
     entity_keys = EntityKeys.empty().append(keys)
-    return NameVariants.empty().advance(
-        entity_keys, rows[::2], rows, lambda some: some % 2 == 0, lambda some: some >= 0
-    )
+    entities = NamedEntities(entity_keys, lambda some: some % 2 == 0, lambda some: some >= 0)
+    return NameVariants.empty().with_changes(entities, rows[::2], rows)
 
 
 def _halves(text: str) -> tuple[str, str]:

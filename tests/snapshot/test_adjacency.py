@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyad.model import FloatArray, IntArray
-from polyad.snapshot.adjacency import GrowingAdjacency, PrunedAdjacency
+from polyad.model import IntArray
+from polyad.snapshot.adjacency import GrowingAdjacency, PrunedAdjacency, SortedPairs
 from polyad.snapshot.columns import AppendOnlyArray, HashIndex, LiveRows, append_run
 
 ROWS = 8
@@ -34,9 +34,9 @@ def integers(*numbers: int) -> IntArray:
     return np.array(numbers, dtype=np.int64)
 
 
-def columns(triples: list[tuple[int, int, float]]) -> tuple[IntArray, IntArray, FloatArray]:
+def sort_pairs(triples: list[tuple[int, int, float]]) -> SortedPairs:
     rows, neighbours, weights = zip(*triples, strict=True) if triples else ((), (), ())
-    return integers(*rows), integers(*neighbours), np.array(weights, dtype=np.float32)
+    return SortedPairs.from_arrays(integers(*rows), integers(*neighbours), np.array(weights, dtype=np.float32))
 
 
 def gathered(adjacency: GrowingAdjacency | PrunedAdjacency, requested: list[int]) -> list[list[tuple[int, float]]]:
@@ -68,15 +68,15 @@ def test_a_row_has_its_added_neighbours_without_deleted_ones(
         earlier = growing, pruned, gathered(growing, requested), gathered(pruned, requested)
         new = [(row, count + place % more, weight) for row, place, weight in triples]
         count += more
-        growing = growing.append(*columns(new))
-        pruned = pruned.advance(pruned.live.advance(integers(), more), (integers(), integers()), *columns(new))
+        growing = growing.append(sort_pairs(new))
+        pruned = pruned.with_changes(pruned.live.with_changes(integers(), more), sort_pairs([]), sort_pairs(new))
         for row, neighbour, weight in new:
             for pairs in (came, there):
                 pairs[row, neighbour] = max(weight, pairs.get((row, neighbour), 0.0))
         removed_rows = sorted(neighbour for neighbour in going if neighbour < count and neighbour not in all_gone)
         lost = [pair for pair in there if pair[1] in removed_rows]
-        deleted = integers(*(row for row, _ in lost)), integers(*(neighbour for _, neighbour in lost))
-        pruned = pruned.advance(pruned.live.advance(integers(*removed_rows), 0), deleted, *columns([]))
+        deleted = sort_pairs([(*pair, 0.0) for pair in lost])
+        pruned = pruned.with_changes(pruned.live.with_changes(integers(*removed_rows), 0), deleted, sort_pairs([]))
         there = {pair: weight for pair, weight in there.items() if pair[1] not in removed_rows}
         all_gone |= set(removed_rows)
         assert gathered(growing, requested) == expected(came, requested)
@@ -95,14 +95,14 @@ def test_of_duplicate_pairs_the_highest_weight_counts(pairs: list[tuple[int, int
     highest: Pairs = {}
     for row, neighbour, weight in pairs:
         highest[row, neighbour] = max(weight, highest.get((row, neighbour), 0.0))
-    adjacency, requested = GrowingAdjacency.empty().append(*columns(pairs)), list(range(ROWS + 1))
+    adjacency, requested = GrowingAdjacency.empty().append(sort_pairs(pairs)), list(range(ROWS + 1))
     assert gathered(adjacency, requested) == gathered(adjacency.compact(), requested) == expected(highest, requested)
 
 
 def test_an_adjacency_has_few_runs_after_many_additions() -> None:
-    adjacency = GrowingAdjacency.empty().append(*columns([(0, 0, 1.0)])).compact()
+    adjacency = GrowingAdjacency.empty().append(sort_pairs([(0, 0, 1.0)])).compact()
     for number in range(1, 1000):
-        adjacency = adjacency.append(*columns([(number % 3, number, 1.0)]))
+        adjacency = adjacency.append(sort_pairs([(number % 3, number, 1.0)]))
     assert len(adjacency.runs) <= 4
     assert adjacency.degrees(integers(0, 1, 2)).tolist() == [334, 333, 333]
 
@@ -127,7 +127,7 @@ def test_deleting_rows_does_not_change_earlier_live_rows(
         presence, there = names[-1 if from_the_last else len(names) // 2]
         deleted = [row for row in sorted(going) if row < len(there) and there[row]]
         left = [is_there and row not in deleted for row, is_there in enumerate(there)]
-        names.append((presence.advance(integers(*deleted), came), left + came * [True]))
+        names.append((presence.with_changes(integers(*deleted), came), left + came * [True]))
         for presence, there in names:
             assert presence.mask.tolist() == there
             assert presence.to_rows().tolist() == [row for row, is_there in enumerate(there) if is_there]

@@ -45,7 +45,7 @@ class Graph:
             for key, strength in edge.items()
         ]
         columns = np.array(parts, dtype=np.float64).reshape(-1, 3)
-        later, touched = self.incidences.advance(
+        later, touched = self.incidences.with_changes(
             np.array(deleted, dtype=np.int64),
             NewIncidences(
                 len(came),
@@ -56,7 +56,7 @@ class Graph:
                 columns[:, 2].astype(np.float32),
             ),
         )
-        self.incidences, touched = later.update_variants(self.keys, self.incidences, touched)
+        self.incidences, touched = later.update_short_names(self.keys, self.incidences, touched)
         self.edges += len(edges)
         return set(self.keys.strings.take(touched))
 

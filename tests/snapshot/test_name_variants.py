@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from polyad.model import BoolArray, IntArray
 from polyad.snapshot.columns import EntityKeys
-from polyad.snapshot.name_variants import NameVariants
+from polyad.snapshot.name_variants import NamedEntities, NameVariants
 
 SUBJECTS = [
     "ann bradford davis",
@@ -46,24 +46,19 @@ class Names:
         new = sorted(key for key in after[0] | after[1] if row_of(self.keys, key) is None)
         self.keys = self.keys.append(new)
         there = before[0] | before[1], after[0] | after[1]
-        self.names, changed = self.names.advance(
-            self.keys,
-            self._rows(before[0] ^ after[0]),
-            self._rows(there[0] ^ there[1]),
-            self._tells(self.subjects),
-            self._tells(there[1]),
+        self.names, changed = self.names.with_changes(
+            self._entities(), self._rows(before[0] ^ after[0]), self._rows(there[0] ^ there[1])
         )
         return self.keys.strings.take(changed)
 
     def made_at_once(self) -> Names:
         """Return the same names, resolved for all entities at once."""
-        made, rows = Names(), np.arange(len(self.keys))
-        are_subjects, are_there = self._tells(self.subjects)(rows), self._tells(self.subjects | self.others)(rows)
-        made.keys, made.names = self.keys, NameVariants.build(self.keys, are_subjects, are_there)
+        made = Names()
+        made.keys, made.names = self.keys, NameVariants.build(self._entities())
         return made
 
     def subject_of(self, name: str) -> str | None:
-        row = int(self.names.resolve(self.keys, [name], self._tells(self.subjects))[0])
+        row = int(self.names.resolve([name], self._entities())[0])
         return None if row < 0 else self.keys.strings.take([row])[0]
 
     def pairs(self) -> list[tuple[str, str]]:
@@ -76,6 +71,9 @@ class Names:
         by_subject = zip(names.tolist(), owners.tolist(), strict=True)
         assert sorted((keys[name], keys[subject]) for name, subject in by_subject) == sorted(remaining)
         return sorted(remaining)
+
+    def _entities(self) -> NamedEntities:
+        return NamedEntities(self.keys, self._tells(self.subjects), self._tells(self.subjects | self.others))
 
     def _rows(self, keys: Iterable[str]) -> IntArray:
         numbers = [row for key in keys if (row := row_of(self.keys, key)) is not None]

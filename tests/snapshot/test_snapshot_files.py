@@ -16,13 +16,12 @@ import pytest
 
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import Engine
-from polyad.model import BoolArray, Document, Entity, IntArray, Origin, Passage
+from polyad.model import Document, Entity, IntArray, Origin, Passage
 from polyad.protocols.lookups import get_all, get_version
 from polyad.protocols.store import EntityIncidence
-from polyad.snapshot.columns import EntityKeys
 from polyad.snapshot.files import FOLDER, SnapshotFiles, iterate_snapshot_arrays, restore_snapshot
 from polyad.snapshot.mapped_snapshot import MappedSnapshot
-from polyad.snapshot.name_variants import NameVariants
+from polyad.snapshot.name_variants import NamedEntities, NameVariants
 from polyad.snapshot.parts import restrict
 from polyad.snapshot.provider import SnapshotProvider
 from polyad.stores.sqlite import SqliteStore
@@ -201,11 +200,9 @@ def test_each_name_is_resolved_once_for_any_number_of_blocks(
     messages: list[str] = []
     resolve = NameVariants.resolve
 
-    def noted(
-        names: NameVariants, keys: EntityKeys, expected: Sequence[str], is_subject: Callable[[IntArray], BoolArray]
-    ) -> IntArray:
+    def noted(names: NameVariants, expected: Sequence[str], entities: NamedEntities) -> IntArray:
         messages.extend(expected)
-        return resolve(names, keys, expected, is_subject)
+        return resolve(names, expected, entities)
 
     monkeypatch.setattr(NameVariants, "resolve", noted)
     monkeypatch.setattr("polyad.snapshot.provider.BLOCK", 1)

@@ -18,7 +18,7 @@ Neighbours = tuple[IntArray, IntArray, FloatArray]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PairRun:
+class SortedPairs:
     """A sorted batch of distinct (row, neighbour) pairs, as parallel arrays.
 
     Attributes:
@@ -32,8 +32,13 @@ class PairRun:
     weights: FloatArray
 
     @classmethod
-    def from_pairs(cls, rows: IntArray, neighbours: IntArray, weights: FloatArray) -> PairRun:
-        """Build a sorted batch of (row, neighbour) pairs; a duplicate pair keeps its highest weight."""
+    def from_arrays(cls, rows: IntArray, neighbours: IntArray, weights: FloatArray | None = None) -> SortedPairs:
+        """Sort (row, neighbour) pairs, given as parallel arrays in any order; a duplicate keeps its highest weight.
+
+        Without ``weights``, all weights are 0.
+        """
+        if weights is None:
+            weights = np.zeros(len(rows), dtype=np.float32)
         pairs = rows * (int(neighbours.max(initial=0)) + 1) + neighbours
         order = np.argsort(pairs, kind="stable")  # several times faster than lexsort on nearly sorted pairs
         is_first = mark_first_of_equals(pairs[order])
@@ -44,17 +49,17 @@ class PairRun:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def merge(self, later: PairRun) -> PairRun:
-        """Merge this batch of (row, neighbour) pairs with the batch ``later`` into one sorted batch."""
+    def merge(self, later: SortedPairs) -> SortedPairs:
+        """Return one sorted batch with the pairs of this batch and of the batch ``later``."""
         runs = self, later
-        return PairRun.from_pairs(
+        return SortedPairs.from_arrays(
             np.concatenate([run.rows for run in runs]),
             np.concatenate([run.neighbours for run in runs]),
             np.concatenate([run.weights for run in runs]),
         )
 
-    def find_ranges(self, rows: IntArray) -> tuple[IntArray, IntArray]:
-        """Return (index of the first pair, number of pairs) of each of ``rows`` in this batch."""
+    def locate_neighbours(self, rows: IntArray) -> tuple[IntArray, IntArray]:
+        """Return where the neighbours of each of ``rows`` begin in :attr:`neighbours`, and their number."""
         starts = self.rows.searchsorted(rows)
         return starts, self.rows.searchsorted(rows, side="right") - starts
 
@@ -73,8 +78,8 @@ class CompressedRows:
     neighbours: Numbers
     weights: FloatArray
 
-    def find_ranges(self, rows: IntArray) -> tuple[IntArray, IntArray]:
-        """Return (index of the first neighbour in :attr:`neighbours`, number of neighbours) of each of ``rows``."""
+    def locate_neighbours(self, rows: IntArray) -> tuple[IntArray, IntArray]:
+        """Return where the neighbours of each of ``rows`` begin in :attr:`neighbours`, and their number."""
         starts = self.offsets.take(rows, mode="clip")  # a row beyond the last has an empty range
         return starts, self.offsets.take(rows + 1, mode="clip") - starts
 
@@ -89,7 +94,7 @@ class GrowingAdjacency:
     """
 
     base: CompressedRows
-    runs: tuple[PairRun, ...] = ()
+    runs: tuple[SortedPairs, ...] = ()
 
     @classmethod
     def empty(cls) -> GrowingAdjacency:
@@ -97,29 +102,27 @@ class GrowingAdjacency:
         nothing = np.empty(0, dtype=np.int32)
         return cls(CompressedRows(np.zeros(1, dtype=np.int64), nothing, nothing.astype(np.float32)))
 
-    def append(self, rows: IntArray, neighbours: IntArray, weights: FloatArray) -> GrowingAdjacency:
-        """Return the adjacency list with added (row, neighbour) pairs; a duplicate pair keeps its highest weight.
+    def append(self, pairs: SortedPairs) -> GrowingAdjacency:
+        """Return the adjacency list extended by ``pairs``, a batch of (row, neighbour) pairs with weights.
 
-        The pairs may be in any order. If the order of neighbours matters, new neighbours of a row must have higher
-        numbers than earlier neighbours of the row.
+        If the order of neighbours matters, new neighbours of a row must have higher numbers than earlier neighbours of
+        the row.
         """
-        if not len(rows):
-            return self
-        return GrowingAdjacency(self.base, append_run(self.runs, PairRun.from_pairs(rows, neighbours, weights)))
+        return GrowingAdjacency(self.base, append_run(self.runs, pairs))
 
     def degrees(self, rows: IntArray) -> IntArray:
         """Return the number of neighbours of each row."""
-        degrees = self.base.find_ranges(rows)[1]
+        degrees = self.base.locate_neighbours(rows)[1]
         for run in self.runs:
-            degrees += run.find_ranges(rows)[1]
+            degrees += run.locate_neighbours(rows)[1]
         return degrees
 
     def get_neighbours(self, rows: IntArray) -> Neighbours:
         """Return the neighbours of ``rows`` as parallel arrays: neighbour, index of its row in ``rows``, and weight."""
         parts = []
-        batches: tuple[CompressedRows | PairRun, ...] = (self.base, *self.runs)
+        batches: tuple[CompressedRows | SortedPairs, ...] = (self.base, *self.runs)
         for pairs in batches:
-            starts, counts = pairs.find_ranges(rows)
+            starts, counts = pairs.locate_neighbours(rows)
             places, owners = expand_ranges(starts, counts), np.arange(len(rows)).repeat(counts)
             parts.append((pairs.neighbours.take(places).astype(np.int64), owners, pairs.weights.take(places)))
         if len(parts) == 1:
@@ -129,7 +132,7 @@ class GrowingAdjacency:
         return neighbours[order], owners[order], weights[order]
 
     def compact(self) -> GrowingAdjacency:
-        """Return an equal adjacency list, with all added batches merged into one array."""
+        """Merge all batches of pairs into one array, and return an equal adjacency list."""
         return _compact(self, self.row_count)
 
     @property
@@ -159,26 +162,15 @@ class PrunedAdjacency:
         """Return an adjacency list in which no row has neighbours."""
         return cls(GrowingAdjacency.empty(), LiveRows.empty())
 
-    def advance(
-        self,
-        live: LiveRows,
-        deleted_pairs: tuple[IntArray, IntArray],
-        rows: IntArray,
-        neighbours: IntArray,
-        weights: FloatArray,
-    ) -> PrunedAdjacency:
-        """Return the adjacency list after pairs (row, neighbour) were added and neighbours were deleted.
+    def with_changes(self, live: LiveRows, deleted: SortedPairs, added: SortedPairs) -> PrunedAdjacency:
+        """Return the adjacency list without ``deleted`` and with ``added`` (row, neighbour) pairs.
 
         Args:
             live: The new mask of live neighbours.
-            deleted_pairs: Rows and neighbours of the pairs whose neighbours were deleted; duplicates count once.
-            rows: Rows of the new pairs, see :meth:`GrowingAdjacency.append`.
-            neighbours: Neighbours of the new pairs.
-            weights: Weights of the new pairs.
+            deleted: The pairs whose neighbours are deleted.
+            added: The new pairs.
         """
-        no_weights = np.zeros(len(deleted_pairs[0]), dtype=np.float32)
-        pairs = self.pairs.append(rows, neighbours, weights)
-        return PrunedAdjacency(pairs, live, self.deleted.append(*deleted_pairs, no_weights))
+        return PrunedAdjacency(self.pairs.append(added), live, self.deleted.append(deleted))
 
     def restrict(self, live: LiveRows) -> PrunedAdjacency:
         """Return the adjacency list with only the neighbours that are True in the mask ``live``."""
@@ -200,7 +192,7 @@ class PrunedAdjacency:
         return neighbours.take(live), owners.take(live), weights.take(live)
 
     def compact(self) -> PrunedAdjacency:
-        """Return the adjacency list without deleted neighbours, with all added batches merged into one array."""
+        """Remove deleted neighbours, merge all batches of pairs into one array, and return an equal adjacency list."""
         return PrunedAdjacency(_compact(self, self.pairs.row_count), self.live)
 
 

@@ -35,7 +35,7 @@ def advance(snapshot: MappedSnapshot, changes: Changes, batches: Iterable[Stored
         batches: The rows of the documents that were added.
     """
     later, changed = apply_changes(snapshot, changes, batches)
-    graph, changed = later.graph.update_variants(later.entities.keys, snapshot.graph, changed)
+    graph, changed = later.graph.update_short_names(later.entities.keys, snapshot.graph, changed)
     entities = later.entities
     if entities.vectors is not None:
         entities = replace(entities, outdated=union([entities.outdated, changed]))
@@ -62,7 +62,7 @@ def apply_changes(
     later = add_entities(snapshot, sorted(added.entity_keys.items()))
     passage_pks = passages.pks.append(added.passage_numbers)
     hyperedge_pks = hyperedges.pks.append(added.hyperedge_numbers)
-    graph, changed = snapshot.graph.advance(
+    graph, changed = snapshot.graph.with_changes(
         deleted,
         NewIncidences(
             passage_count=len(added.passage_ids),
@@ -109,7 +109,7 @@ def add_entities(snapshot: MappedSnapshot, entities: Iterable[tuple[int, str]]) 
 
 def resolve_links(snapshot: MappedSnapshot) -> MappedSnapshot:
     """Return the snapshot with short names resolved to full names and with the number of links between passages."""
-    graph = snapshot.graph.build_variants(snapshot.entities.keys)
+    graph = snapshot.graph.resolve_short_names(snapshot.entities.keys)
     passages, link_count = graph.live_passages.to_rows(), 0
     for start in range(0, len(passages), _LINK_BLOCK):
         link_count += count_links(graph, snapshot.passages.document, passages[start : start + _LINK_BLOCK])

@@ -220,8 +220,8 @@ class LiveRows:
         """Return a mask in which a row is live if it is live in this mask and True in ``mask``."""
         return LiveRows.from_mask(self.mask & mask)
 
-    def advance(self, deleted: IntArray, added_count: int) -> LiveRows:
-        """Return the mask after rows were deleted and ``added_count`` live rows were appended."""
+    def with_changes(self, deleted: IntArray, added_count: int) -> LiveRows:
+        """Return the mask with the rows ``deleted`` marked as deleted, and ``added_count`` live rows at the end."""
         flags = self.flags
         if len(deleted):
             mask = self.mask.copy()

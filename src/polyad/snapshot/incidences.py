@@ -13,9 +13,9 @@ import numpy as np
 
 from polyad.hypergraph.sparse import is_in, mark_first_of_equals, sort_unique, union
 from polyad.model import BoolArray, FloatArray, IntArray
-from polyad.snapshot.adjacency import GrowingAdjacency, Neighbours, PrunedAdjacency
+from polyad.snapshot.adjacency import GrowingAdjacency, Neighbours, PrunedAdjacency, SortedPairs
 from polyad.snapshot.columns import Column, EntityKeys, LiveRows
-from polyad.snapshot.name_variants import NameVariants
+from polyad.snapshot.name_variants import NamedEntities, NameVariants
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +190,7 @@ class Incidences:
 
         Omit names that cannot be resolved.
         """
-        rows = self.variants.resolve(keys, names, self.are_subjects).tolist()
+        rows = self.variants.resolve(names, self._get_named_entities(keys)).tolist()
         return {name: row for name, row in zip(names, rows, strict=True) if row >= 0}
 
     def restrict(self, passages: BoolArray, hyperedges: BoolArray | None = None) -> Incidences:
@@ -212,10 +212,10 @@ class Incidences:
 
     # Advancing
 
-    def advance(self, deleted: IntArray, new: NewIncidences) -> tuple[Incidences, IntArray]:
+    def with_changes(self, deleted: IntArray, new: NewIncidences) -> tuple[Incidences, IntArray]:
         """Return (hypergraph without ``deleted`` and with ``new`` passages, entities of all deleted and new passages).
 
-        The name variants are not updated: see :meth:`update_variants`.
+        Short names are not resolved again: see :meth:`update_short_names`.
 
         Args:
             deleted: Rows of passages, sorted.
@@ -225,31 +225,39 @@ class Incidences:
         deleted_edges, _ = self.hyperedges(deleted)
         lost, owners, strengths = self.edge_members.get_neighbours(deleted_edges)
         lost_passages = self.passages(deleted_edges)[owners]
-        live_edges = self.live_hyperedges.advance(deleted_edges, added)
-        live_passages = self.live_passages.advance(deleted, new.passage_count)
+        live_edges = self.live_hyperedges.with_changes(deleted_edges, added)
+        live_passages = self.live_passages.with_changes(deleted, new.passage_count)
         was_about, is_about = strengths > 0, new.strengths > 0
         passages = new.passage_of[new.hyperedges - first]
-        rows, no_weights = np.arange(first, first + added), np.zeros(added, dtype=np.float32)
+        build_pairs = SortedPairs.from_arrays
         later = Incidences(
             self.edge_passage.append(new.passage_of),
             self.edge_score.append(new.scores),
-            self.edge_members.append(new.hyperedges, new.entities, new.strengths),
-            self.entity_edges.advance(
-                live_edges, (lost, deleted_edges[owners]), new.entities, new.hyperedges, new.strengths
+            self.edge_members.append(build_pairs(new.hyperedges, new.entities, new.strengths)),
+            self.entity_edges.with_changes(
+                live_edges,
+                deleted=build_pairs(lost, deleted_edges[owners]),
+                added=build_pairs(new.entities, new.hyperedges, new.strengths),
             ),
-            self.entity_passages.advance(live_passages, (lost, lost_passages), new.entities, passages, new.strengths),
-            self.subject_passages.advance(
+            self.entity_passages.with_changes(
                 live_passages,
-                (lost[was_about], lost_passages[was_about]),
-                *(new.entities[is_about], passages[is_about], new.strengths[is_about]),
+                deleted=build_pairs(lost, lost_passages),
+                added=build_pairs(new.entities, passages, new.strengths),
             ),
-            self.passage_edges.append(new.passage_of, rows, no_weights),
+            self.subject_passages.with_changes(
+                live_passages,
+                deleted=build_pairs(lost[was_about], lost_passages[was_about]),
+                added=build_pairs(new.entities[is_about], passages[is_about], new.strengths[is_about]),
+            ),
+            self.passage_edges.append(build_pairs(new.passage_of, np.arange(first, first + added))),
             self.variants,
         )
         return later, union([lost, new.entities])
 
-    def update_variants(self, keys: EntityKeys, earlier: Incidences, changed: IntArray) -> tuple[Incidences, IntArray]:
-        """Return (hypergraph with short names resolved again, rows of ``changed`` and of all renamed entities).
+    def update_short_names(
+        self, keys: EntityKeys, earlier: Incidences, changed: IntArray
+    ) -> tuple[Incidences, IntArray]:
+        """Resolve short names again after entities changed; return (hypergraph, rows of all affected entities).
 
         Args:
             keys: The keys of all entities.
@@ -258,21 +266,24 @@ class Incidences:
         """
         subjects = changed[self.are_subjects(changed) != earlier.are_subjects(changed)]
         entities = changed[self.are_live(changed) != earlier.are_live(changed)]
-        variants, renamed = self.variants.advance(keys, subjects, entities, self.are_subjects, self.are_live)
+        variants, renamed = self.variants.with_changes(self._get_named_entities(keys), subjects, entities)
         return replace(self, variants=variants), union([changed, renamed])
 
-    def build_variants(self, keys: EntityKeys) -> Incidences:
-        """Return the hypergraph with all short names, such as "Ed Sullivan", resolved to full names."""
-        rows = np.arange(len(keys))
-        return replace(self, variants=NameVariants.build(keys, self.are_subjects(rows), self.are_live(rows)))
+    def resolve_short_names(self, keys: EntityKeys) -> Incidences:
+        """Return the hypergraph with the full name of each short name, found among all entity ``keys``."""
+        return replace(self, variants=NameVariants.build(self._get_named_entities(keys)))
 
-    def build_part_variants(self, keys: EntityKeys) -> Incidences:
-        """Return this filtered hypergraph with short names resolved only to full names that the filter selects."""
+    def resolve_short_names_in_part(self, keys: EntityKeys) -> Incidences:
+        """Return this filtered hypergraph with the full name of each short name, found among the selected entities."""
         entities, _, strengths = self.edge_members.get_neighbours(self.live_hyperedges.to_rows())
         are_live, are_subjects = np.zeros((2, len(keys)), dtype=bool)
         are_live[entities] = True
         are_subjects[entities[strengths > 0]] = True
-        return replace(self, variants=NameVariants.build(keys, are_subjects, are_live, can_advance=False))
+        selected = NamedEntities(keys, are_subjects.__getitem__, are_live.__getitem__)
+        return replace(self, variants=NameVariants.build(selected, is_final=True))
+
+    def _get_named_entities(self, keys: EntityKeys) -> NamedEntities:
+        return NamedEntities(keys, self.are_subjects, self.are_live)
 
 
 def _get_live_neighbours(adjacency: GrowingAdjacency, rows: IntArray, live: LiveRows) -> Neighbours:

@@ -21,7 +21,7 @@ from polyad.curation.corrections import Statements
 from polyad.hypergraph.sparse import rank_in_group, sort_unique, union
 from polyad.model import BoolArray, IntArray
 from polyad.protocols.store import ReadTransaction, Store
-from polyad.snapshot.adjacency import GrowingAdjacency
+from polyad.snapshot.adjacency import GrowingAdjacency, SortedPairs
 from polyad.snapshot.columns import Column, EntityKeys, HashIndex, append_run, find_in_runs
 from polyad.text.keys import build_argument_key, build_name_key
 
@@ -42,6 +42,21 @@ _BLOCK = 1 << 15
 
 Predicate = Callable[[IntArray], BoolArray]
 """Returns a flag for each entity row."""
+
+
+@dataclass(frozen=True, slots=True)
+class NamedEntities:
+    """All entities of an index, among which short names are resolved: their keys, and two predicates on entity rows.
+
+    Attributes:
+        keys: The keys of all entities.
+        is_subject: Returns whether a passage is about each of the entities.
+        is_live: Returns whether each of the entities has a hyperedge.
+    """
+
+    keys: EntityKeys
+    is_subject: Predicate
+    is_live: Predicate
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,36 +81,36 @@ class NameVariants:
         return cls((), (), Column.empty(np.int32), GrowingAdjacency.empty())
 
     @classmethod
-    def build(
-        cls, keys: EntityKeys, are_subjects: BoolArray, are_live: BoolArray, *, can_advance: bool = True
-    ) -> NameVariants:
-        """Build the mapping of short names from the ``keys`` of all entities; :meth:`advance` requires ``can_advance``.
+    def build(cls, entities: NamedEntities, *, is_final: bool = False) -> NameVariants:
+        """Resolve the names of all entities, and return the mapping from short names to full names.
 
         Args:
-            keys: The keys of all entities.
-            are_subjects: Whether each entity is the subject of a passage; ``[entities]``.
-            are_live: Whether each entity has hyperedges; ``[entities]``.
-            can_advance: Whether to index the names of all entities too, which :meth:`advance` needs.
+            entities: All entities of the index.
+            is_final: Whether :meth:`with_changes` is never called, so that no index of all names is needed.
         """
+        keys, rows = entities.keys, np.arange(len(entities.keys))
+        are_subjects = entities.is_subject(rows)
         codes = _index_codes(keys, np.flatnonzero(are_subjects), _get_short_form_codes)
         names = cls(
             append_run((), codes),
-            append_run((), _index_codes(keys, np.arange(len(keys)), _get_name_codes)) if can_advance else (),
+            () if is_final else append_run((), _index_codes(keys, rows, _get_name_codes)),
             Column.empty(np.int32),
             GrowingAdjacency.empty(),
         )
         pruned = replace(names, subject_codes=(_limit_entries(codes),))
-        subject, entities = np.full(len(keys), -1, dtype=np.int32), np.flatnonzero(are_live & ~are_subjects)
-        for start in range(0, len(entities), _BLOCK):
-            block = entities[start : start + _BLOCK]
-            subject[block] = pruned.resolve(keys, keys.strings.take(block), are_subjects.__getitem__)
+        unresolved = np.flatnonzero(entities.is_live(rows) & ~are_subjects)
+        entities, subject = replace(entities, is_subject=are_subjects.__getitem__), np.full(len(rows), -1, np.int32)
+        for start in range(0, len(unresolved), _BLOCK):
+            block = unresolved[start : start + _BLOCK]
+            subject[block] = pruned.resolve(keys.strings.take(block), entities)
         resolved = np.flatnonzero(subject >= 0)
-        weights = np.zeros(len(resolved), dtype=np.float32)
-        variants = GrowingAdjacency.empty().append(subject[resolved].astype(np.int64), resolved, weights)
+        variants = GrowingAdjacency.empty().append(
+            SortedPairs.from_arrays(subject[resolved].astype(np.int64), resolved)
+        )
         return replace(names, subject=Column.from_array(subject), variants=variants)
 
-    def resolve(self, keys: EntityKeys, names: Sequence[str], is_subject: Predicate) -> IntArray:
-        """Return for each of ``names`` the row of the only subject with a matching full name, or -1.
+    def resolve(self, names: Sequence[str], entities: NamedEntities) -> IntArray:
+        """Return for each short name the row of the only subject with a matching full name, or -1.
 
         A name that ends in a subject stands for the longest such subject: "watchman piet adler" for "piet adler",
         because extractors do not separate a person from the office. A name is short for a subject if its words occur in
@@ -104,16 +119,15 @@ class NameVariants:
         sullivan", "ann b davis".
 
         Args:
-            keys: The keys of all entities.
             names: Entity keys that are not subjects.
-            is_subject: Returns whether entities are subjects.
+            entities: All entities of the index.
         """
         words = [name.split(" ") for name in names]
-        subjects = _resolve_endings(keys, words, is_subject)
+        subjects = _resolve_endings(words, entities)
         unresolved = [place for place in np.flatnonzero(subjects < 0).tolist() if len(words[place]) >= _MIN_WORDS]
         for get_beginning, is_short_for in ((_get_first_word, _is_subsequence), (_get_first_letter, _abbreviates)):
             codes = [_hash_words(get_beginning(words[place]), words[place][-1]) for place in unresolved]
-            candidates = self._find_candidates(keys, codes, is_subject)
+            candidates = self._find_candidates(codes, entities)
             unmatched = []
             for place, code in zip(unresolved, codes, strict=True):
                 if len(candidates[code]) > _MAX_CANDIDATES:
@@ -134,23 +148,17 @@ class NameVariants:
         owners, names = np.divmod(sort_unique(owners[is_current] * width + names[is_current]), max(1, width))
         return names, owners
 
-    def advance(
-        self,
-        keys: EntityKeys,
-        changed_subjects: IntArray,
-        changed_entities: IntArray,
-        is_subject: Predicate,
-        is_live: Predicate,
+    def with_changes(
+        self, entities: NamedEntities, changed_subjects: IntArray, changed_entities: IntArray
     ) -> tuple[NameVariants, IntArray]:
-        """Return (mapping of short names after documents changed, rows of the names that now map to another entity).
+        """Resolve again the short names that changed entities affect; return (mapping, rows of the changed names).
 
         Args:
-            keys: The keys of all entities, new entities at the end.
+            entities: All entities of the index as they are now, new entities at the end.
             changed_subjects: Rows of the entities that became subjects or stopped being subjects.
             changed_entities: Rows of the entities that got their first hyperedge or lost their last one.
-            is_subject: Returns whether entities are subjects now.
-            is_live: Returns whether entities have hyperedges now.
         """
+        keys = entities.keys
         new = np.arange(len(self.subject), len(keys))
         extended = NameVariants(
             append_run(self.subject_codes, _index_codes(keys, changed_subjects, _get_short_form_codes)),
@@ -158,56 +166,61 @@ class NameVariants:
             self.subject.append(np.full(len(new), -1, dtype=np.int32)),
             self.variants,
         )
-        short_names = extended._find_affected_names(keys, changed_subjects, is_subject)
+        short_names = extended._find_affected_names(changed_subjects, entities)
         affected = union([changed_subjects, changed_entities, short_names])
-        names = affected[is_live(affected) & ~is_subject(affected)]
+        names = affected[entities.is_live(affected) & ~entities.is_subject(affected)]
         after = np.full(len(affected), -1)
-        after[np.searchsorted(affected, names)] = extended.resolve(keys, keys.strings.take(names), is_subject)
+        after[np.searchsorted(affected, names)] = extended.resolve(keys.strings.take(names), entities)
         changed = extended.subject.take(affected) != after
         return extended._replace_subjects(affected[changed], after[changed]), affected[changed]
 
     def _find_candidates(
-        self, keys: EntityKeys, codes: Sequence[int], is_subject: Predicate
+        self, codes: Sequence[int], entities: NamedEntities
     ) -> defaultdict[int, list[tuple[int, list[str]]]]:
-        """Return for each of ``codes`` (hashes of short names) the full names with this code, as (row, words) pairs.
+        """Return the full names that may match short names, by the short names' hash ``codes``, as (row, words) pairs.
 
         At most one more than :data:`_MAX_CANDIDATES` are returned, which shows that the limit is exceeded.
         """
         unique = sorted(set(codes))
-        places, rows = self._find_subjects(unique, is_subject)
+        places, rows = self._find_subjects(unique, entities)
         is_listed = rank_in_group(places) <= _MAX_CANDIDATES
         places, rows = places[is_listed], rows[is_listed]
         subjects = sort_unique(rows)
-        words = {row: key.split(" ") for row, key in zip(subjects.tolist(), keys.strings.take(subjects), strict=True)}
+        words = {
+            row: key.split(" ")
+            for row, key in zip(subjects.tolist(), entities.keys.strings.take(subjects), strict=True)
+        }
         candidates: defaultdict[int, list[tuple[int, list[str]]]] = defaultdict(list)
         for place, row in zip(places.tolist(), rows.tolist(), strict=True):
             candidates[unique[place]].append((row, words[row]))
         return candidates
 
-    def _find_subjects(self, codes: Sequence[int], is_subject: Predicate) -> tuple[IntArray, IntArray]:
-        """Return the subjects whose short forms have one of the hash ``codes``, as (indices in ``codes``, rows).
+    def _find_subjects(self, codes: Sequence[int], entities: NamedEntities) -> tuple[IntArray, IntArray]:
+        """Return the subjects with a short form (such as "Ed Sullivan") of one of the hash ``codes``.
 
-        The pairs are sorted and unique. Rows for which ``is_subject`` returns False are omitted.
+        Returns:
+            Two parallel arrays, sorted and unique: index in ``codes``, and entity row.
         """
         places, rows = find_in_runs(self.subject_codes, codes)
         unique = sort_unique(rows)
-        is_current = is_subject(unique)[unique.searchsorted(rows)]
+        is_current = entities.is_subject(unique)[unique.searchsorted(rows)]
         width = max(1, int(rows.max(initial=0)) + 1)
         return np.divmod(sort_unique(places[is_current] * width + rows[is_current]), width)
 
-    def _find_affected_names(self, keys: EntityKeys, changed_subjects: IntArray, is_subject: Predicate) -> IntArray:
+    def _find_affected_names(self, changed_subjects: IntArray, entities: NamedEntities) -> IntArray:
         """Return the rows of the short names whose full name may be another one after ``changed_subjects`` changed.
 
         These names end in a changed subject or are a short form of a changed subject. If a code passes the limit of
         candidates, all names with the code are affected. The rows are in any order.
         """
         changed: defaultdict[int, list[list[str]]] = defaultdict(list)
+        keys = entities.keys
         subject_keys = tuple(keys.strings.take(changed_subjects))
         for words in (key.split(" ") for key in subject_keys):
             for code in _get_short_form_codes(words) | _get_ending_codes(words):
                 changed[code].append(words)
         codes = sorted(changed)
-        counts = np.bincount(self._find_subjects(codes, is_subject)[0], minlength=len(codes))
+        counts = np.bincount(self._find_subjects(codes, entities)[0], minlength=len(codes))
         changes = np.array([len(changed[code]) for code in codes], dtype=np.int64)
         stays_in_limit = counts + changes <= _MAX_CANDIDATES
         stays_over_limit = counts - changes > _MAX_CANDIDATES
@@ -228,12 +241,11 @@ class NameVariants:
 
     def _replace_subjects(self, names: IntArray, subjects: IntArray) -> NameVariants:
         is_resolved = subjects >= 0
-        weights = np.zeros(is_resolved.sum(), dtype=np.float32)
-        variants = self.variants.append(subjects[is_resolved], names[is_resolved], weights)
+        variants = self.variants.append(SortedPairs.from_arrays(subjects[is_resolved], names[is_resolved]))
         return replace(self, subject=self.subject.replace(names, subjects), variants=variants)
 
     def compact(self) -> NameVariants:
-        """Return an equal mapping of short names, with all batches (runs) of hash codes merged into one."""
+        """Merge all batches of hash codes into one, and return an equal mapping of short names."""
         return NameVariants(
             (HashIndex.merge_all(self.subject_codes),),
             (HashIndex.merge_all(self.name_codes),),
@@ -242,10 +254,10 @@ class NameVariants:
         )
 
 
-def _resolve_endings(keys: EntityKeys, names: Sequence[Sequence[str]], is_subject: Predicate) -> IntArray:
+def _resolve_endings(names: Sequence[Sequence[str]], entities: NamedEntities) -> IntArray:
     """Return for each name the row of the longest full name at its end ("director Christopher Nolan"), or -1.
 
-    Only the names of subjects count, which are the rows for which ``is_subject`` returns True.
+    Only subjects have full names.
     """
     subjects = np.full(len(names), -1)
     endings = [
@@ -253,9 +265,9 @@ def _resolve_endings(keys: EntityKeys, names: Sequence[Sequence[str]], is_subjec
         for place, words in enumerate(names)
         for start in range(max(1, len(words) - _MAX_ENDING_WORDS), len(words) - _MIN_WORDS + 1)
     ]
-    rows = keys.find_rows([ending for _, ending in endings])
+    rows = entities.keys.find_rows([ending for _, ending in endings])
     matches = [(place, row) for (place, _), row in zip(endings, rows.tolist(), strict=True) if row >= 0]
-    are_subjects = is_subject(np.array([row for _, row in matches], dtype=np.int64)).tolist()
+    are_subjects = entities.is_subject(np.array([row for _, row in matches], dtype=np.int64)).tolist()
     for (place, row), matches_subject in zip(matches, are_subjects, strict=True):
         if matches_subject and subjects[place] < 0:  # longer endings come first
             subjects[place] = row

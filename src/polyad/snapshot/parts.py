@@ -72,7 +72,7 @@ def restrict(snapshot: MappedSnapshot, passages: BoolArray, hyperedges: BoolArra
     graph = snapshot.graph.restrict(passages, hyperedges)
     rows = graph.live_passages.to_rows()
     if len(rows) <= _MAX_EXACT:
-        graph = graph.build_part_variants(snapshot.entities.keys)
+        graph = graph.resolve_short_names_in_part(snapshot.entities.keys)
         vector_sum = sum_vectors(snapshot.passages.vectors.take(rows))
         link_count = count_links(graph, snapshot.passages.document, rows)
     else:
