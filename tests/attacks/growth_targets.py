@@ -624,7 +624,7 @@ def _words_of_passages() -> PassageTerms:
     texts = [f"Ada {number} met a b of the 東京 {number}" for number in range(500)]
     postings, lengths = Postings.from_texts(texts, 0)
     nothing, there = np.empty(0, dtype=np.int64), LiveRows.from_mask(np.ones(len(texts), dtype=bool))
-    return PassageTerms.empty().advance(there, nothing, [postings], lengths)
+    return PassageTerms.empty().with_changes(there, nothing, [postings], lengths)
 
 
 def _searched(question: str) -> object:

@@ -41,7 +41,7 @@ class Passages:
         ]
         lengths = np.concatenate([np.empty(0, dtype=np.int32), *(length for _, length in numbers)])
         rows = np.array(existing, dtype=np.int64)
-        self.index = self.index.advance(
+        self.index = self.index.with_changes(
             self.index.live.with_changes(rows, len(texts)), rows, [postings for postings, _ in numbers], lengths
         )
         # Ids in another order than rows; those of equal scores are told apart by them.

@@ -32,7 +32,7 @@ def in_clusters(vectors: Vectors, searched: int) -> Vectors:
 
 
 def advanced(vectors: Vectors, deleted: IntArray, came: FloatArray) -> Vectors:
-    return vectors.advance(vectors.live.with_changes(deleted, len(came)), came)
+    return vectors.with_changes(vectors.live.with_changes(deleted, len(came)), came)
 
 
 def by_definition(

@@ -39,6 +39,8 @@ class SortedPairs:
         """
         if weights is None:
             weights = np.zeros(len(rows), dtype=np.float32)
+        if not len(rows):  # common: most changes of an index add pairs, or delete pairs, but not both
+            return cls(rows, neighbours, weights)
         pairs = rows * (int(neighbours.max(initial=0)) + 1) + neighbours
         order = np.argsort(pairs, kind="stable")  # several times faster than lexsort on nearly sorted pairs
         is_first = mark_first_of_equals(pairs[order])

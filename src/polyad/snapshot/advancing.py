@@ -27,7 +27,7 @@ _LINK_BLOCK = 1 << 14
 
 
 def advance(snapshot: MappedSnapshot, changes: Changes, batches: Iterable[StoredRows]) -> MappedSnapshot:
-    """Return the snapshot at a later store version, without documents deleted by ``changes``, with ``batches`` of rows.
+    """Return the snapshot at a later version of the store: delete documents as ``changes`` says, append ``batches``.
 
     Args:
         snapshot: The snapshot before.
@@ -51,13 +51,13 @@ def advance(snapshot: MappedSnapshot, changes: Changes, batches: Iterable[Stored
 def apply_changes(
     snapshot: MappedSnapshot, changes: Changes, batches: Iterable[StoredRows]
 ) -> tuple[MappedSnapshot, IntArray]:
-    """Return (snapshot after ``changes`` deleted documents and ``batches`` added rows, rows of the affected entities).
+    """Delete and append the rows of changed documents; return (later snapshot, rows of the affected entities).
 
     Name variants, link counts and entities are those of the snapshot before: see :func:`resolve_links`.
     """
     deleted = _find_live_passages(snapshot, changes.removed)
     passages, hyperedges = snapshot.passages, snapshot.hyperedges
-    new = NewRows.from_batches(batches, len(passages.ids), snapshot.entities.pks.last(), len(passages.vector_sum))
+    new = NewRows.from_batches(batches, snapshot)
     added = new.rows
     later = add_entities(snapshot, sorted(added.entity_keys.items()))
     passage_pks = passages.pks.append(added.passage_numbers)
@@ -82,15 +82,15 @@ def apply_changes(
             pks=passage_pks,
             document=passages.document.append(len(passages.documents) + new.document_of_passage),
             documents=passages.documents.append(new.documents),
-            vectors=passages.vectors.advance(graph.live_passages, added.passage_vectors),
+            vectors=passages.vectors.with_changes(graph.live_passages, added.passage_vectors),
             vector_sum=passages.vector_sum - deleted_sum + sum_vectors(added.passage_vectors),
-            terms=passages.terms.advance(graph.live_passages, deleted, new.postings, new.lengths),
+            terms=passages.terms.with_changes(graph.live_passages, deleted, new.postings, new.lengths),
             intervals=passages.intervals.append(len(passages.ids), added.passage_intervals),
         ),
         hyperedges=HyperedgeColumns(
             ids=hyperedges.ids.append(added.hyperedge_ids),
             pks=hyperedge_pks,
-            vectors=hyperedges.vectors.advance(graph.live_hyperedges, added.hyperedge_vectors),
+            vectors=hyperedges.vectors.with_changes(graph.live_hyperedges, added.hyperedge_vectors),
             intervals=hyperedges.intervals.append(len(hyperedges.ids), added.hyperedge_intervals),
         ),
         graph=graph,
@@ -157,19 +157,13 @@ class NewRows:
     lengths: IntArray
 
     @classmethod
-    def from_batches(
-        cls, batches: Iterable[StoredRows], first_row: int, last_entity_pk: int, dimension: int
-    ) -> NewRows:
-        """Concatenate ``batches`` of rows of added documents; entities up to ``last_entity_pk`` exist already.
+    def from_batches(cls, batches: Iterable[StoredRows], snapshot: MappedSnapshot) -> NewRows:
+        """Join batches of rows of added documents, as read from the store, to arrays that extend ``snapshot``.
 
-        Texts become posting lists (term frequencies).
-
-        Args:
-            batches: In the order of their rows.
-            first_row: Row of the first passage.
-            last_entity_pk: Primary key of the last entity that the snapshot has.
-            dimension: Length of vectors.
+        Texts become posting lists (term frequencies). Entities that the snapshot has already are left out.
         """
+        first_row, last_entity_pk = len(snapshot.passages.ids), snapshot.entities.pks.last()
+        dimension = len(snapshot.passages.vector_sum)
         columns: dict[str, list[Any]] = {name: [empty] for name, empty in _get_columns(_empty_rows(dimension))}
         keys: dict[int, str] = {}
         postings: list[Postings] = []

@@ -38,7 +38,7 @@ Run = TypeVar("Run", bound=_Mergeable)
 
 
 def append_run(runs: tuple[Run, ...], run: Run) -> tuple[Run, ...]:
-    """Return the sorted arrays ``runs`` and the array ``run``; arrays of similar size are merged, as in an LSM tree."""
+    """Append a sorted batch ``run`` to earlier batches ``runs``; batches of similar size are merged (LSM tree)."""
     while runs and len(runs[-1]) < _MERGE_RATIO * len(run):
         *larger, last = runs
         runs, run = tuple(larger), last.merge(run)
@@ -75,7 +75,7 @@ class AppendOnlyArray:
 
     @property
     def values(self) -> Values:
-        """The values of this append-only array as a numpy array."""
+        """A numpy array of all values, which shares memory with this append-only array."""
         return self.buffer.values[: self.length]
 
     def append(self, values: Values) -> AppendOnlyArray:
@@ -116,7 +116,10 @@ class Column:
 
     @classmethod
     def empty(cls, dtype: npt.DTypeLike, *shape: int) -> Column:
-        """Return a column without rows; ``shape`` is the shape of one value."""
+        """Return a column without rows, for numbers of the numpy type ``dtype`` or for vectors of such numbers.
+
+        With ``shape``, a value is an array of this shape.
+        """
         return cls.from_array(np.empty((0, *shape), dtype=dtype))
 
     def __len__(self) -> int:
@@ -430,7 +433,7 @@ class StringIndex:
         return type(self)(self.strings.append(ids), append_run(self.lookup, HashIndex.from_entries(hashes, rows)))
 
     def compact(self) -> Self:
-        """Return an equal string index, with all batches (runs) of hashes merged into one."""
+        """Merge all batches of hashes into one, and return an equal string index."""
         return type(self)(self.strings, (HashIndex.merge_all(self.lookup),))
 
     @staticmethod

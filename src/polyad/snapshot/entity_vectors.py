@@ -58,72 +58,77 @@ class OutdatedEntities:
         return cls(rows, read_entities(snapshot, rows.tolist()))
 
 
+@dataclass(frozen=True, slots=True)
+class EntityEmbedder:
+    """Computes the vectors of entities from their names and descriptions; a store caches the vectors.
+
+    Attributes:
+        embedder: The embedder of the index.
+        store: Caches vectors.
+        progress: Called with the number of embedded entities.
+        is_read_only: Whether new vectors are not stored.
+    """
+
+    embedder: Embedder
+    store: Store
+    progress: Progress = silent
+    is_read_only: bool = False
+
+    def encode(self, entities: Sequence[Entity]) -> FloatArray:
+        """Return entity vectors, float32 ``[entities, dimension]``, from the store or, if missing there, computed."""
+        cached = self.store.get_values(ENTITY_VECTORS, [entity.key for entity in entities])
+        vectors = np.zeros((len(entities), self.embedder.dimension), dtype=np.float32)
+        stored_type = self.store.manifest.number_type
+        missing = []
+        for row, entity in enumerate(entities):
+            value = cached.get(entity.key, b"")
+            if value[:_DIGEST_BYTES] == _compute_digest(format_entity_text(entity)):
+                vectors[row] = np.frombuffer(value[_DIGEST_BYTES:], dtype=stored_type)
+            else:
+                missing.append(row)
+        for start in range(0, len(missing), _BATCH):
+            rows = missing[start : start + _BATCH]
+            texts = [format_entity_text(entities[row]) for row in rows]
+            vectors[rows] = stored = self.embedder.encode(texts, "passage").astype(stored_type)
+            values = {
+                entities[row].key: _compute_digest(text) + vector.tobytes()
+                for row, text, vector in zip(rows, texts, stored, strict=True)
+            }
+            if not self.is_read_only:
+                self.store.put_values(ENTITY_VECTORS, values, is_optional=True)
+            self.progress(start + len(rows), len(missing), "entities embedded")
+        return vectors
+
+
 def add_entity_vectors(
-    snapshot: MappedSnapshot,
-    outdated: OutdatedEntities,
-    store: Store,
-    embedder: Embedder,
-    progress: Progress = silent,
-    *,
-    is_read_only: bool = False,
+    snapshot: MappedSnapshot, outdated: OutdatedEntities, embedder: EntityEmbedder
 ) -> MappedSnapshot:
-    """Return the snapshot with vectors and scores of all entities; only ``outdated`` entities are embedded.
+    """Return the snapshot with vectors and scores of all entities; ``embedder`` computes those of ``outdated`` ones.
 
     Args:
         snapshot: The snapshot.
         outdated: Its entities without a current vector.
-        store: Caches vectors.
-        embedder: The embedder of the index.
-        progress: Called with the number of embedded entities.
-        is_read_only: Whether new vectors are not stored.
+        embedder: Computes vectors of entities.
     """
     if snapshot.has_entity_vectors:
         return snapshot
-    before = snapshot.entities.vectors or Vectors.empty(embedder.dimension)
+    embedded = embedder.encode(outdated.entities)
+    before = snapshot.entities.vectors or Vectors.empty(embedded.shape[1])
     scores = snapshot.entities.scores or Column.empty(np.float32)
     rows, first = outdated.rows, len(before)
     is_new = rows >= first
-    embedded = _embed_entities(outdated.entities, store, embedder, progress, is_read_only=is_read_only)
     entity_scores = np.array([entity.score for entity in outdated.entities], dtype=np.float32)
-    new_vectors = np.zeros((len(snapshot.entities.keys) - first, embedder.dimension), dtype=np.float32)
+    new_vectors = np.zeros((len(snapshot.entities.keys) - first, embedded.shape[1]), dtype=np.float32)
     new_scores = np.zeros(len(new_vectors), dtype=np.float32)
     new_vectors[rows[is_new] - first], new_scores[rows[is_new] - first] = embedded[is_new], entity_scores[is_new]
     live = LiveRows.from_mask(snapshot.graph.are_live(np.arange(len(snapshot.entities.keys))))
     entities = replace(
         snapshot.entities,
-        vectors=before.advance(live, new_vectors).replace(rows[~is_new], embedded[~is_new]),
+        vectors=before.with_changes(live, new_vectors).replace(rows[~is_new], embedded[~is_new]),
         scores=scores.append(new_scores).replace(rows[~is_new], entity_scores[~is_new]),
         outdated=rows[:0],
     )
     return replace(snapshot, entities=entities)
-
-
-def _embed_entities(
-    entities: Sequence[Entity], store: Store, embedder: Embedder, progress: Progress, *, is_read_only: bool
-) -> FloatArray:
-    """Return entity vectors, float32 ``[entities, dimension]``, from the store or, if missing there, the embedder."""
-    cached = store.get_values(ENTITY_VECTORS, [entity.key for entity in entities])
-    vectors = np.zeros((len(entities), embedder.dimension), dtype=np.float32)
-    stored_type = store.manifest.number_type
-    missing = []
-    for row, entity in enumerate(entities):
-        value = cached.get(entity.key, b"")
-        if value[:_DIGEST_BYTES] == _compute_digest(format_entity_text(entity)):
-            vectors[row] = np.frombuffer(value[_DIGEST_BYTES:], dtype=stored_type)
-        else:
-            missing.append(row)
-    for start in range(0, len(missing), _BATCH):
-        rows = missing[start : start + _BATCH]
-        texts = [format_entity_text(entities[row]) for row in rows]
-        vectors[rows] = stored = embedder.encode(texts, "passage").astype(stored_type)
-        values = {
-            entities[row].key: _compute_digest(text) + vector.tobytes()
-            for row, text, vector in zip(rows, texts, stored, strict=True)
-        }
-        if not is_read_only:
-            store.put_values(ENTITY_VECTORS, values, is_optional=True)
-        progress(start + len(rows), len(missing), "entities embedded")
-    return vectors
 
 
 def format_entity_text(entity: Entity) -> str:

@@ -14,7 +14,7 @@ from polyad.errors import PolyadError
 from polyad.protocols.components import Embedder, Progress, silent
 from polyad.protocols.store import Changes, NotifyingStore, ReadTransaction, Store, StoredRows
 from polyad.snapshot.advancing import add_entities, advance, apply_changes, resolve_links
-from polyad.snapshot.entity_vectors import OutdatedEntities, add_entity_vectors
+from polyad.snapshot.entity_vectors import EntityEmbedder, OutdatedEntities, add_entity_vectors
 from polyad.snapshot.files import SnapshotFiles
 from polyad.snapshot.mapped_snapshot import MappedSnapshot
 from polyad.snapshot.parts import connect, restrict, select_time
@@ -196,7 +196,8 @@ class SnapshotProvider:
             with self._store.read_transaction() as transaction:
                 self._snapshot = snapshot = self._read_version(transaction, self._snapshot)
                 outdated = OutdatedEntities.from_snapshot(snapshot)
-            self._snapshot = snapshot = add_entity_vectors(snapshot, outdated, self._store, embedder, progress)
+            entity_embedder = EntityEmbedder(embedder, self._store, progress)
+            self._snapshot = snapshot = add_entity_vectors(snapshot, outdated, entity_embedder)
         saved = self._save_if_needed()
         return saved if saved.has_entity_vectors else snapshot  # another thread may have advanced the saved snapshot
 
@@ -214,9 +215,8 @@ class SnapshotProvider:
                 if embedder is not None:
                     outdated = OutdatedEntities.from_snapshot(snapshot)
                     # A read transaction cannot write, so vectors are not stored; a later search computes them again.
-                    self._snapshot = snapshot = add_entity_vectors(
-                        snapshot, outdated, self._store, embedder, is_read_only=True
-                    )
+                    entity_embedder = EntityEmbedder(embedder, self._store, is_read_only=True)
+                    self._snapshot = snapshot = add_entity_vectors(snapshot, outdated, entity_embedder)
             yield snapshot
 
     def build(self) -> MappedSnapshot:

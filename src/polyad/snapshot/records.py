@@ -75,7 +75,7 @@ class RecordCache:
         return RecordCache(self.records | {Entity: remaining})
 
     def without_entities(self) -> RecordCache:
-        """Return a cache for a filtered copy of the snapshot, without entities, whose values depend on the filter."""
+        """Return this cache without entities, whose names and descriptions depend on the filter of a search."""
         return RecordCache(self.records | {Entity: {}})
 
     def get(self, snapshot: MappedSnapshot, record_type: type[T], rows: Sequence[int]) -> list[T]:
@@ -110,7 +110,7 @@ class RecordCache:
             if record_type is Entity:
                 entities = missing
             elif missing:
-                keys[record_type] = dict(zip(missing, _get_keys(snapshot, record_type, missing), strict=True))
+                keys[record_type] = dict(zip(missing, _get_store_keys(snapshot, record_type, missing), strict=True))
 
         def read_together(requests: Sequence[IncidenceRequest]) -> list[list[EntityIncidence]]:
             """Read entity memberships and all missing records in one round trip; return the memberships."""
@@ -130,15 +130,15 @@ class RecordCache:
 
 def _read(snapshot: MappedSnapshot, transaction: ReadTransaction, record_type: type[T], rows: Sequence[int]) -> list[T]:
     """Read the records of ``rows`` from the store, or raise StaleSnapshotError if a record is missing."""
-    keys = _get_keys(snapshot, record_type, rows)
+    keys = _get_store_keys(snapshot, record_type, rows)
     records = transaction.get(record_type, keys)
     if not records.keys() >= set(keys):
         raise StaleSnapshotError
     return [records[key] for key in keys]
 
 
-def _get_keys(snapshot: MappedSnapshot, record_type: type, rows: Sequence[int]) -> Sequence[Any]:
-    """Return the store's keys for the records of ``rows``: document ids or primary keys, by record type."""
+def _get_store_keys(snapshot: MappedSnapshot, record_type: type, rows: Sequence[int]) -> Sequence[Any]:
+    """Return the keys by which the store finds the records of snapshot ``rows``: document ids or primary keys."""
     if record_type in (Origin, Pagination):
         return snapshot.document_ids(rows)
     column = snapshot.passages.pks if record_type is Passage else snapshot.hyperedges.pks
@@ -194,8 +194,8 @@ class IncidenceCache:
         nothing = np.empty(0, dtype=np.int32)
         return cls(nothing, nothing.astype(np.int64), nothing, StringColumn.from_strings([]))
 
-    def get_last(self, entities: IntArray) -> IntArray:
-        """Return the primary key of the newest saved hyperedge of each entity; 0 if no hyperedge is saved."""
+    def get_last_saved(self, entities: IntArray) -> IntArray:
+        """Return the primary key of each entity's newest hyperedge in the saved snapshot; 0 if there is none."""
         starts, ends = self._find_ranges(entities)
         last = np.zeros(len(entities), dtype=np.int64)
         is_saved = ends > starts
@@ -255,19 +255,17 @@ def read_entities(snapshot: MappedSnapshot, rows: Sequence[int], read: Incidence
     entities = np.array(rows, dtype=np.int64)
     edges, owners, _ = (snapshot.displayed or snapshot.graph).entity_edges.get_neighbours(entities)
     hyperedges = snapshot.hyperedges.pks.take(edges)
-    last_saved = snapshot.incidences.get_last(entities)
+    last_saved = snapshot.incidences.get_last_saved(entities)
     is_saved = hyperedges <= last_saved[owners]
     counts = snapshot.incidences.count_labels(entities[owners[is_saved]], hyperedges[is_saved])
     unsaved: defaultdict[int, set[int]] = defaultdict(set)
-    for position, hyperedge in zip(owners[~is_saved].tolist(), hyperedges[~is_saved].tolist(), strict=True):
-        unsaved[position].add(hyperedge)
-    positions = np.array(list(unsaved), dtype=np.int64)
-    incidences = _read_incidences(snapshot, entities[positions], last_saved[positions], list(unsaved.values()), read)
-    for position, (selected, group) in zip(unsaved, zip(unsaved.values(), incidences, strict=True), strict=True):
-        labels = [incidence for incidence in group if incidence[0] in selected]
-        if len({incidence[0] for incidence in labels}) < len(selected):
+    for row, hyperedge in zip(entities[owners[~is_saved]].tolist(), hyperedges[~is_saved].tolist(), strict=True):
+        unsaved[row].add(hyperedge)
+    for row, incidences in _read_incidences(snapshot, unsaved, read).items():
+        labels = [incidence for incidence in incidences if incidence[0] in unsaved[row]]
+        if len({incidence[0] for incidence in labels}) < len(unsaved[row]):
             raise StaleSnapshotError
-        counts.setdefault(rows[position], []).extend((*incidence[1:], 1) for incidence in labels)
+        counts.setdefault(row, []).extend((*incidence[1:], 1) for incidence in labels)
     if len(counts) < len(set(rows)) and snapshot.displayed is None:
         raise StaleSnapshotError
     return [
@@ -277,44 +275,39 @@ def read_entities(snapshot: MappedSnapshot, rows: Sequence[int], read: Incidence
 
 
 def _read_incidences(
-    snapshot: MappedSnapshot,
-    entities: IntArray,
-    last_saved: IntArray,
-    hyperedges: Sequence[set[int]],
-    read: IncidenceReader | None,
-) -> list[Sequence[EntityIncidence]]:
-    """Return the unsaved hyperedge memberships (incidences) of each entity, from the cache or else from the store.
+    snapshot: MappedSnapshot, hyperedges_by_entity: Mapping[int, set[int]], read: IncidenceReader | None
+) -> dict[int, Sequence[EntityIncidence]]:
+    """Return the memberships of entities in hyperedges that are in no file, from the cache or else from the store.
 
     Args:
         snapshot: The snapshot.
-        entities: Rows of the entities.
-        last_saved: Primary key of the last hyperedge of each entity that is in files; all later ones are unsaved.
-        hyperedges: Primary keys of the unsaved hyperedges of each entity that the result has to include, unless a
-            hyperedge has been deleted.
-        read: Reads incidences that are not cached; None for a request to the store.
+        hyperedges_by_entity: Primary keys of the hyperedges, by entity row. The result includes their memberships,
+            unless a hyperedge has been deleted, and may include more.
+        read: Reads memberships (incidences) that are not cached; None for a request to the store.
     """
-    cache, rows, saved = snapshot.incidences, entities.tolist(), last_saved.tolist()
-    cached: list[Sequence[EntityIncidence]] = [
-        _reuse_unless_missing(cache.added.get(row, ()), selected)
-        for row, selected in zip(rows, hyperedges, strict=True)
-    ]
-    after = [group[-1][0] if group else last for group, last in zip(cached, saved, strict=True)]
-    unread = [place for place, selected in enumerate(hyperedges) if max(selected) > after[place]]
+    cache, entities = snapshot.incidences, np.array(list(hyperedges_by_entity), dtype=np.int64)
+    last_saved = dict(zip(hyperedges_by_entity, cache.get_last_saved(entities).tolist(), strict=True))
+    incidences = {
+        row: _discard_if_incomplete(cache.added.get(row, ()), hyperedges)
+        for row, hyperedges in hyperedges_by_entity.items()
+    }
+    after = {row: cached[-1][0] if cached else last_saved[row] for row, cached in incidences.items()}
+    unread = [row for row, hyperedges in hyperedges_by_entity.items() if max(hyperedges) > after[row]]
     if not unread:
-        return cached
-    pks, last = snapshot.entities.pks.take(entities[unread]).tolist(), snapshot.hyperedges.pks.last()
-    requests = [(pk, after[place], last) for pk, place in zip(pks, unread, strict=True)]
+        return incidences
+    pks, last = snapshot.entities.pks.take(np.array(unread)).tolist(), snapshot.hyperedges.pks.last()
+    requests = [(pk, after[row], last) for pk, row in zip(pks, unread, strict=True)]
     with snapshot.store.read_transaction() as transaction:
         groups = read(requests) if read else transaction.get_together({}, requests)[1]
-    for place, group in zip(unread, groups, strict=True):
-        cached[place] = [*cached[place], *group]
-        if saved[place] or len(cached[place]) >= _FREQUENT:
-            cache.add(rows[place], cached[place])
-    return cached
+    for row, group in zip(unread, groups, strict=True):
+        incidences[row] = [*incidences[row], *group]
+        if last_saved[row] or len(incidences[row]) >= _FREQUENT:
+            cache.add(row, incidences[row])
+    return incidences
 
 
-def _reuse_unless_missing(cached: Sequence[EntityIncidence], hyperedges: set[int]) -> Sequence[EntityIncidence]:
-    """Return the ``cached`` incidences of an entity, or an empty tuple if the cache lacks an earlier hyperedge.
+def _discard_if_incomplete(cached: Sequence[EntityIncidence], hyperedges: set[int]) -> Sequence[EntityIncidence]:
+    """Return the ``cached`` memberships of an entity, or an empty tuple if one of ``hyperedges`` is missing in them.
 
     Hyperedges with a primary key above all cached ones do not count as missing: they are read from the store.
     Snapshots of several versions share the cache: a search of a later version adds incidences without those of
@@ -353,7 +346,7 @@ class _Builder:
     def read(self, rows: IntArray) -> None:
         """Read the hyperedge memberships of the entities ``rows`` that are newer than the saved memberships."""
         snapshot = self._snapshot
-        after, pks = snapshot.incidences.get_last(rows).tolist(), snapshot.entities.pks.take(rows).tolist()
+        after, pks = snapshot.incidences.get_last_saved(rows).tolist(), snapshot.entities.pks.take(rows).tolist()
         with snapshot.store.read_transaction() as transaction:
             requests = list(zip(pks, after, repeat(snapshot.hyperedges.pks.last())))
             _, groups = transaction.get_together({}, requests)

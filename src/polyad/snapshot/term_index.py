@@ -167,8 +167,10 @@ class PassageTerms:
         """Return the BM25 index of an index without passages."""
         return cls((), Column.empty(np.int32), LiveRows.empty(), 0)
 
-    def advance(self, live: LiveRows, deleted: IntArray, added: Sequence[Postings], lengths: IntArray) -> PassageTerms:
-        """Return the BM25 index after passages were deleted and passages with ``lengths`` (in words) were added.
+    def with_changes(
+        self, live: LiveRows, deleted: IntArray, added: Sequence[Postings], lengths: IntArray
+    ) -> PassageTerms:
+        """Return the BM25 index without the passages ``deleted`` and with the posting lists of ``added`` passages.
 
         Args:
             live: The new mask of live passages.
@@ -186,7 +188,7 @@ class PassageTerms:
         return PassageTerms(self.runs, self.lengths, live, total_length, (~live.mask).nonzero()[0])
 
     def compact(self) -> PassageTerms:
-        """Return the BM25 index with all postings merged into one block, without deleted passages."""
+        """Merge all posting lists into one block, remove deleted passages, and return an equal BM25 index."""
         postings = Postings.merge_all(self.runs).prune(self.live.mask)
         return PassageTerms((postings,), self.lengths, self.live, self.total_length)
 
@@ -239,13 +241,16 @@ class PassageTerms:
     def _score_candidates(
         self, rows: IntArray, scores: Scores, remaining_terms: Sequence[tuple[float, list[PostingList]]], k: int
     ) -> tuple[IntArray, Scores]:
-        """Return (rows, BM25 scores) of candidates for the best ``k``, after adding ``remaining_terms`` to ``scores``.
+        """Add the BM25 scores of ``remaining_terms`` to candidate passages; return those that may be the ``k`` best.
 
         Args:
             rows: The passages, sorted.
             scores: Scores of the passages without the remaining terms.
             remaining_terms: The inverse document frequency and the posting lists of each remaining term.
             k: Number of best passages.
+
+        Returns:
+            Rows and BM25 scores of the remaining candidates.
         """
         max_gains = np.array([idf * (K1 + 1) for idf, _ in remaining_terms])
         for place, (idf, lists) in enumerate(remaining_terms, start=1):

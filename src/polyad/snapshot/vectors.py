@@ -58,6 +58,21 @@ _MAX_BLOCK = 64
 """Products whose maximum is taken together."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Candidates:
+    """The vectors that may be nearest to one query, before exact comparison.
+
+    Attributes:
+        query: The unit query vector; ``[dimension]``.
+        places: Positions of the candidates in the column of vectors.
+        products: Dot product of each candidate with the query.
+    """
+
+    query: FloatArray
+    places: IntArray
+    products: FloatArray
+
+
 @dataclass(frozen=True, eq=False)  # no slots, for the cached property
 class Vectors:
     """The unit vectors of all passages, hyperedges or entities, with exact and approximate nearest-neighbour search.
@@ -96,8 +111,8 @@ class Vectors:
     def __len__(self) -> int:
         return len(self.column)
 
-    def advance(self, live: LiveRows, vectors: FloatArray) -> Vectors:
-        """Return the vector index with appended rows; ``live`` is the new mask of rows that are not deleted."""
+    def with_changes(self, live: LiveRows, vectors: FloatArray) -> Vectors:
+        """Return the vector index with ``vectors`` as rows at its end; ``live`` is the new mask of live rows."""
         later = replace(self, column=self.column.append(vectors), live=live)
         if self.clusters is None or len(later.column.appended) - len(self.appended_clusters) < _MAX_UNASSIGNED:
             return later
@@ -166,40 +181,33 @@ class Vectors:
         """
         places, products = self._compute_products(vectors, k, use_codes=scores is None)
         return [
-            self._select_nearest(query, places, query_products, k, ids, scores)
+            self._select_nearest(_Candidates(query, places, query_products), k, ids, scores)
             for query, query_products in zip(vectors, products, strict=True)
         ]
 
     def _select_nearest(
-        self,
-        query: FloatArray,
-        candidates: IntArray,
-        products: FloatArray,
-        k: int,
-        ids: StringColumn,
-        scores: Column | None,
+        self, candidates: _Candidates, k: int, ids: StringColumn, scores: Column | None
     ) -> tuple[IntArray, FloatArray]:
-        """Return (rows, cosines times ``scores``) of the ``k`` best ``candidates`` for ``query``, ties by ``ids``.
+        """Return the rows of the ``k`` best candidates for a query, and their cosines times ``scores``; ties by id.
 
-        The ``candidates`` are positions in :attr:`column`, and ``products`` (overwritten) their dot products with
-        ``query``. Without ``scores``, the cosines are not multiplied.
+        Without ``scores``, the cosines are not multiplied. The products of ``candidates`` are overwritten.
         """
-        candidates, products = self._update_replaced(query, candidates, products)
-        rows = self._to_rows(candidates)
+        candidates = self._use_replacements(candidates)
+        query, products, rows = candidates.query, candidates.products, self._to_rows(candidates.places)
         if scores is not None:
             products *= scores.take(rows)
         if self.live.deleted_count:
             products[~self.live.are_live(rows)] = -np.inf
         rounding = _ROUNDING if scores is None else _WEIGHTED_ROUNDING
         highest = _find_highest(products, min(k, len(products)), rounding)
-        rows, cosines = rows[highest], compute_cosines(self.column.take(candidates[highest]), query)
+        rows, cosines = rows[highest], compute_cosines(self.column.take(candidates.places[highest]), query)
         if scores is not None:
             cosines = cosines * scores.take(rows)
         top = find_top_positions(cosines, k, lambda positions: ids.rank(rows[positions]))
         return rows[top], cosines[top]
 
     def _compute_products(self, queries: FloatArray, k: int, *, use_codes: bool = True) -> tuple[IntArray, FloatArray]:
-        """Return candidates for the ``k`` nearest vectors: (positions in :attr:`column`, products with ``queries``).
+        """Return vectors that may be among the ``k`` nearest, as positions in :attr:`column`, and their dot products.
 
         Args:
             queries: Unit vectors, float32 ``[queries, dimension]``.
@@ -228,9 +236,9 @@ class Vectors:
         return places, np.concatenate([*parts, compute_dot_product_matrix(appended[since], queries)], axis=1)
 
     def _compute_live_products(self, queries: FloatArray, k: int, *, use_codes: bool) -> tuple[IntArray, FloatArray]:
-        """Return live candidates for the ``k`` nearest vectors: (positions in :attr:`column`, dot products).
+        """Return the live vectors that may be among the ``k`` nearest, as positions, and their dot products.
 
-        With ``use_codes``, the candidates are preselected by their binary codes.
+        With ``use_codes``, binary codes preselect these vectors.
         """
         base, places = self.column.base, self._live_places
         saved, since = places[places < len(base)], places[places >= len(base)]
@@ -241,20 +249,17 @@ class Vectors:
         products = [compute_dot_product_matrix(part, queries) for part in parts]
         return np.concatenate([saved, since]), np.concatenate(products, axis=1)
 
-    def _update_replaced(
-        self, query: FloatArray, candidates: IntArray, products: FloatArray
-    ) -> tuple[IntArray, FloatArray]:
-        """Return (candidates, dot products with ``query``) with all replaced vectors, by their new values.
-
-        The ``candidates`` are positions in :attr:`column`.
-        """
+    def _use_replacements(self, candidates: _Candidates) -> _Candidates:
+        """Return ``candidates`` with all replaced vectors of :attr:`column`, by their new values."""
         replaced = self.column.replaced
         if not len(replaced):
-            return candidates, products
-        stays = ~is_in(candidates, replaced)
-        return (
-            np.concatenate([candidates[stays], replaced]),
-            np.concatenate([products[stays], compute_dot_products(self.column.replacements, query)]),
+            return candidates
+        stays = ~is_in(candidates.places, replaced)
+        products = compute_dot_products(self.column.replacements, candidates.query)
+        return _Candidates(
+            candidates.query,
+            np.concatenate([candidates.places[stays], replaced]),
+            np.concatenate([candidates.products[stays], products]),
         )
 
     def _to_places(self, rows: IntArray) -> IntArray:
