@@ -63,19 +63,19 @@ def main() -> None:
     records = [json.loads(line) for line in QUESTIONS.read_text(encoding="utf-8").splitlines()]
     questions = [Question(each["package"], each["text"], re.compile(each["answer"], re.DOTALL)) for each in records]
     rows: list[dict[str, object]] = []
-    ranks: dict[tuple[bool, str], list[int]] = {}
+    ranks_by_group: dict[tuple[bool, str], list[int]] = {}
     for package, group in groupby(questions, key=lambda question: question.package):
-        asked = list(group)
+        on_manual = list(group)
         with Engine.open(arguments.folder / f"index of {package}") as engine:
             engine.index(unpack(package, arguments.folder))
             for retriever in arguments.retrievers.split(","):
-                own = [rank_answer(engine, question, retriever) for question in asked]
-                ranks.setdefault((package in DECIDED, retriever), []).extend(own)
-                rows.append({"manual": package, "retriever": retriever, **summarise(own)})
+                ranks = [rank_answer(engine, question, retriever) for question in on_manual]
+                ranks_by_group.setdefault((package in DECIDED, retriever), []).extend(ranks)
+                rows.append({"manual": package, "retriever": retriever, **summarise(ranks)})
                 if retriever == "default":
-                    rows[-1].update(measure_display(engine, asked))
+                    rows[-1].update(measure_display(engine, on_manual))
                 print(json.dumps(rows[-1]), flush=True)
-    for (is_decided, retriever), every in ranks.items():
+    for (is_decided, retriever), every in ranks_by_group.items():
         name = "questions that decided" if is_decided else "questions that decided nothing"
         rows.append({"manual": name, "retriever": retriever, **summarise(every)})
         print(json.dumps(rows[-1]))
@@ -108,15 +108,15 @@ def summarise(ranks: Sequence[int]) -> dict[str, object]:
 
 def measure_display(engine: Engine, questions: Iterable[Question]) -> dict[str, object]:
     """Return how many answers in the first three hits their excerpts display, and what ``auto`` refuses."""
-    held = displayed = refused = 0
+    retrieved = displayed = refused = 0
     for question in questions:
         hits = engine.search(question.text, 3).passages
-        held += any(question.answer.search(hit.passage.text) for hit in hits)
+        retrieved += any(question.answer.search(hit.passage.text) for hit in hits)
         displayed += any(hit.excerpt and question.answer.search(hit.excerpt.text) for hit in hits)
         refused += not engine.search(question.text, min_relevance="auto").passages
     off_topic = sum(not engine.search(text, min_relevance="auto").passages for text in OFF_TOPIC)
     return {
-        "displayed": f"{displayed} of {held}",
+        "displayed": f"{displayed} of {retrieved}",
         "falsely refused": refused,
         "off topic refused": f"{off_topic} of {len(OFF_TOPIC)}",
     }
