@@ -129,6 +129,24 @@ def test_with_evidence_positives_all_triples_of_gold_passages_are_positive(snaps
     assert ("moreau", CAST, "bell") not in right, "a followed hyperedge is not met again"
 
 
+def test_evidence_positives_do_not_look_up_subjects(snapshot_of: SnapshotOf, monkeypatch: pytest.MonkeyPatch) -> None:
+    snapshot = snapshot_of(CHAIN)
+    calls: list[bool] = []
+    graph_type = type(snapshot.graph)
+    mentions = graph_type.mentions
+
+    def count(self: Any, *arguments: Any, **options: Any) -> Any:
+        calls.append(True)
+        return mentions(self, *arguments, **options)
+
+    monkeypatch.setattr(graph_type, "mentions", count)
+    query = Question("q", "Who made the Bell?", frozenset({"Bell"}), ("Aldby",))
+    collected(snapshot, query, positives="evidence")
+    assert not calls
+    collected(snapshot, query, positives="answers")
+    assert calls, "only answers as positives need target entities"
+
+
 def test_a_question_without_anything_right_gives_negatives_of_the_first_hop_only(snapshot_of: SnapshotOf) -> None:
     snapshot = snapshot_of({**CHAIN, "Far": [["far", "away"]]})
     examples = collected(snapshot, Question("q", "What of the Bell?", frozenset({"Far"}), ("Away",)))

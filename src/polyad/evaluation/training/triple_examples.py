@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -154,10 +154,12 @@ def collect_triples(
     for number, (query, gold) in enumerate(zip(queries, gold_passages, strict=True)):
         question = preparer.prepare(query.text)
         vectors[number] = question.vector
-        targets = _find_target_entities(snapshot, query, gold, question.topics)
-        is_positive = _build_labeller(
-            graph, question.topics, targets, np.isin(passages, gold), max_distance, training_settings.positives
-        )
+        is_in_gold = np.isin(passages, gold)
+        if training_settings.positives == "evidence":
+            is_positive = _build_evidence_labeller(is_in_gold)
+        else:
+            targets = _find_target_entities(snapshot, query, gold, question.topics)
+            is_positive = _build_answer_labeller(graph, question.topics, targets, is_in_gold, max_distance)
         walk = TripleWalk(space, recipe, question, settings.triples_per_hop)
         random = np.random.default_rng([training_settings.seed, _compute_seed(query.id)])
         for _ in range(max_distance):
@@ -228,28 +230,24 @@ LabelTriples = Callable[[Triples], BoolArray]
 """Returns whether each triple is positive."""
 
 
-def _build_labeller(
-    graph: Hypergraph,
-    topics: IntArray,
-    targets: IntArray,
-    is_in_gold: BoolArray,
-    max_distance: int,
-    positives: Literal["answers", "evidence"],
-) -> LabelTriples:
-    """Return a function that labels the triples of one question's walk: positive if they lead to the evidence.
+def _build_evidence_labeller(is_in_gold: BoolArray) -> LabelTriples:
+    """Return a function that labels a triple as positive if its hyperedge is in a passage of a gold document."""
+    return lambda triples: is_in_gold[triples.edges]
 
-    See :func:`collect_triples` for the two definitions of a positive triple.
+
+def _build_answer_labeller(
+    graph: Hypergraph, topics: IntArray, targets: IntArray, is_in_gold: BoolArray, max_distance: int
+) -> LabelTriples:
+    """Return a function that labels a triple as positive if it is on a shortest path from a topic to a target.
 
     Args:
         graph: Hypergraph of the walk.
         topics: Rows of the topic entities, at which the walk starts.
         targets: Rows of the entities that the walk should reach.
-        is_in_gold: Whether each hyperedge is in a passage of a gold document, ``[hyperedges]``.
+        is_in_gold: Whether each hyperedge is in a passage of a gold document, ``[hyperedges]``. Paths inside these
+            hyperedges take precedence.
         max_distance: Largest number of hyperedges of a path.
-        positives: Definition of positive triples.
     """
-    if positives == "evidence":
-        return lambda triples: is_in_gold[triples.edges]
     for edge_mask in (is_in_gold, np.ones_like(is_in_gold)):
         if labeller := _build_path_labeller(graph, topics, targets, edge_mask, max_distance):
             return labeller
