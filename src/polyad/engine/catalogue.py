@@ -371,7 +371,7 @@ class Catalogue:
             return list(transaction.count("role"))
 
     def units(self, role: str) -> dict[str, int]:
-        """Return the number of values with each unit in a role (argument name), keyed by unit; "" for no unit."""
+        """Return how many facts state a number in each unit for a role (argument name), such as 3 in "mg"."""
         return count_units(self._store, role)
 
     def list_roles(self, name: str) -> list[str]:

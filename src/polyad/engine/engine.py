@@ -102,7 +102,7 @@ class Engine:
 
     @property
     def values(self) -> ValueStore:
-        """A key-value store inside the index, for data of applications such as the server."""
+        """The index's key-value store, in which applications such as the server keep data of their own."""
         return self._store
 
     @property

@@ -88,20 +88,23 @@ class MethodRun:
         method: The construction method.
         progress: Receives the progress of indexing these documents.
         documents: The documents and failures; can be iterated over once.
-        file_count: Number of files to read.
+        file_count: Number of files to read; None for documents in memory.
         document_count: Number of documents that were read so far.
     """
 
     method: str
     progress: FileProgress
     documents: Iterator[Document | Failure] = field(default_factory=lambda: iter(()))
-    file_count: int = 0
+    file_count: int | None = None
     document_count: int = 0
 
 
 @dataclass(slots=True)
 class FileRuns:
-    """Reads files once for each construction method (such as ``facts``), the default method first.
+    """The files of an indexing run, and an iterator over their documents, grouped by construction method.
+
+    The construction method (such as ``facts``) says how hyperedges are built. Files are read once for each method, the
+    default method first.
 
     Attributes:
         selection: The files and documents to read.

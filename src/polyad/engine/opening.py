@@ -74,8 +74,8 @@ def open_index(
             reranker = loaders.load_reranker(reranker, settings.reranker)
         return store, Components(
             settings,
-            _check_embedder(store, embedder),
-            _check_extractor(store, mention_extractor, cached_model, loader),
+            _get_index_embedder(store, embedder),
+            _get_index_extractor(store, mention_extractor, cached_model, loader),
             cached_model,
             reranker,
             loaded_prompts,
@@ -94,8 +94,8 @@ def get_embedder(embedder: str | Embedder | None, settings: Settings, loader: lo
     return embedder
 
 
-def _check_embedder(store: Store, embedder: str | Embedder | None) -> str | Embedder:
-    """Return ``embedder`` if the index was built with it; for None, return the name of the index's embedder.
+def _get_index_embedder(store: Store, embedder: str | Embedder | None) -> str | Embedder:
+    """Return the embedder of an existing index, or its name, if the user named no other ``embedder``.
 
     Raises:
         IndexMismatchError: The index was built with another embedder.
@@ -107,14 +107,14 @@ def _check_embedder(store: Store, embedder: str | Embedder | None) -> str | Embe
     return embedder
 
 
-def _check_extractor(
+def _get_index_extractor(
     store: Store, extractor: str | MentionExtractor | None, model: LanguageModel | None, loader: loaders.Loader
 ) -> str | MentionExtractor:
-    """Return ``extractor`` if the index was built with it; for None, return the name of the index's mention extractor.
+    """Return the mention extractor of an existing index, or its name, if the user named no other ``extractor``.
 
     Args:
         store: Store of the index.
-        extractor: Name of an extractor, an extractor, or None.
+        extractor: Name of an extractor, an extractor, or None for the extractor of the index.
         model: Language model for an extractor that needs one.
         loader: Loads the extractor of a name.
 

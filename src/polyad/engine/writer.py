@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import Iterable, Iterator, Sequence, Set
 from contextlib import closing, contextmanager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import groupby
 from pathlib import Path
@@ -15,7 +15,7 @@ from polyad.curation.corrections import load_effects
 from polyad.curation.curator import Curator
 from polyad.curation.history import HistoryRecorder
 from polyad.engine.components import Components
-from polyad.engine.file_runs import FileRuns, FileSelection
+from polyad.engine.file_runs import FileProgress, FileRuns, FileSelection, MethodRun
 from polyad.engine.registry import DEFAULT_METHOD, METHOD_BY_KIND, Limits, MethodAssignment, make_builder, methods
 from polyad.engine.search import Searcher
 from polyad.engine.transfer import Importer, ImportReport
@@ -32,6 +32,23 @@ from polyad.readers.sources import MissingDocuments, find_missing_documents, get
 from polyad.snapshot.provider import SnapshotProvider
 
 _LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Command:
+    """One command that indexes files or documents: its limits, its progress callback and its entry in the history.
+
+    Attributes:
+        limits: Limits on the language model.
+        progress: Receives the progress of indexing.
+        recorder: Writes the documents and costs of the command to the history.
+        checkpoint: Checkpoint of a full rebuild; None for other commands.
+    """
+
+    limits: Limits
+    progress: Progress
+    recorder: HistoryRecorder
+    checkpoint: RebuildCheckpoint | None = None
 
 
 class Writer:
@@ -73,7 +90,7 @@ class Writer:
         if checkpoint:
             _LOG.warning("an earlier rebuild was interrupted; this run continues it")
         with self._record(now) as recorder:
-            report = self._index_files(files, limits, progress, checkpoint, recorder)
+            report = self._index_files(files, _Command(limits, progress, recorder, checkpoint))
         if checkpoint is not None and not report.counts.stop_reason:
             checkpoint.finish()
         return report if files.selection.ids else self._add_missing_documents(files, report, now, prune=prune)
@@ -99,24 +116,14 @@ class Writer:
         names = [method, model.cache_name if model else "", *map(str, paths)]
         return files, RebuildCheckpoint(self._store, names) if force else None
 
-    def _index_files(
-        self,
-        files: FileRuns,
-        limits: Limits,
-        progress: Progress,
-        checkpoint: RebuildCheckpoint | None,
-        recorder: HistoryRecorder,
-    ) -> IndexReport:
+    def _index_files(self, files: FileRuns, command: _Command) -> IndexReport:
         """Index files, one construction method after the other, and return a report; stop at a cost limit."""
         report: IndexReport | None = None
         has_one_method = len(files.assignment.methods) == 1
-        with closing(files.read(progress)) as runs:
+        with closing(files.read(command.progress)) as runs:
             for run in runs:
                 is_limited = has_one_method or methods[run.method].needs_language_model
-                run_limits = limits if is_limited else Limits()
-                run_report = self._index_by_method(
-                    run.documents, run.method, run_limits, run.progress, recorder, run.file_count, checkpoint
-                )
+                run_report = self._index_run(run, command if is_limited else replace(command, limits=Limits()))
                 if report is None:
                     report = run_report
                 elif run.document_count:
@@ -187,54 +194,39 @@ class Writer:
         See :meth:`polyad.engine.engine.Engine.index_documents`.
         """
         with self._record(now) as recorder:
-            return self._index_groups(_check_documents(documents), method, limits, progress, recorder)
+            return self._index_groups(_check_documents(documents), method, _Command(limits, progress, recorder))
 
-    def _index_groups(
-        self,
-        documents: Iterable[Document | Failure],
-        method: str,
-        limits: Limits,
-        progress: Progress,
-        recorder: HistoryRecorder,
-    ) -> IndexReport:
+    def _index_groups(self, documents: Iterable[Document | Failure], method: str, command: _Command) -> IndexReport:
         """Index documents in memory, grouped by construction method, and return a report; stop at a cost limit."""
+        progress = FileProgress(command.progress)
         if method:
-            return self._index_by_method(documents, method, limits, progress, recorder)
+            return self._index_run(MethodRun(method, progress, iter(documents)), command)
         assignment = self._get_assignment()
         report: IndexReport | None = None
         for group_method, group in groupby(documents, assignment.get_method):
             is_limited = group_method == assignment.default or methods[group_method].needs_language_model
-            group_limits = limits if is_limited else Limits()
-            group_report = self._index_by_method(group, group_method, group_limits, progress, recorder)
+            run = MethodRun(group_method, progress, group)
+            group_report = self._index_run(run, command if is_limited else replace(command, limits=Limits()))
             report = group_report if report is None else report.merge(group_report, group_report.documents)
             if report.counts.stop_reason:
                 break
-        return report or self._index_by_method((), assignment.default, limits, progress, recorder)
+        return report or self._index_run(MethodRun(assignment.default, progress), command)
 
-    def _index_by_method(
-        self,
-        documents: Iterable[Document | Failure],
-        method: str,
-        limits: Limits,
-        progress: Progress,
-        recorder: HistoryRecorder,
-        file_count: int | None = None,
-        checkpoint: RebuildCheckpoint | None = None,
-    ) -> IndexReport:
-        """Index documents whose hyperedges ``method`` builds, save the snapshot, and return a report."""
-        builder = make_builder(method, self._components, limits)
+    def _index_run(self, run: MethodRun, command: _Command) -> IndexReport:
+        """Index documents whose hyperedges one construction method builds, save the snapshot, and return a report."""
+        builder, checkpoint = make_builder(run.method, self._components, command.limits), command.checkpoint
         embedder, usage_before = self._components.embedder, self._components.usage
         start, encode_seconds_before, texts_before = time.perf_counter(), embedder.seconds, embedder.text_count
         model = self._components.language_model
         with model.replacing_replies(checkpoint) if model and checkpoint is not None else nullcontext():
-            indexer = self._build_indexer(builder, method, recorder)
-            counts = indexer.index(documents, progress, file_count, checkpoint=checkpoint)
+            indexer = self._build_indexer(builder, run.method, command.recorder)
+            counts = indexer.index(run.documents, run.progress, run.file_count, checkpoint=checkpoint)
         self._searcher.min_version = get_version(self._store)
         self._snapshots.save(counts.hyperedges)
-        if methods[method].describes_entities and counts.passages:
-            self._snapshots.get_with_entity_vectors(embedder, progress)
+        if methods[run.method].describes_entities and counts.passages:
+            self._snapshots.get_with_entity_vectors(embedder, run.progress)
         return IndexReport(
-            method,
+            run.method,
             counts,
             skipped=(),
             seconds=time.perf_counter() - start,

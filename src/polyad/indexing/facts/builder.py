@@ -216,21 +216,21 @@ class FactBuilder:
         default = FACT_SCORES.compute_default(fact.score for fact in extraction.facts)
         sentences = self._splitter.sentences(passage.text)
         grounder = Grounder(passage.title, passage.text, sentences)
-        join_subject = self._settings.join_subject
         subjects = (
             find_subjects(passage, sentences, _find_mentions(extraction.facts, grounder))
-            if join_subject
+            if self._settings.join_subject
             else NO_SUBJECTS
         )
         notes = replies.notes + Counter(extraction.notes)
         importance = _ImportanceScores(extraction.facts)
+        builder = _IncidenceBuilder(grounder, subjects, importance, drop_ungrounded=self._settings.drop_ungrounded)
         hyperedges = []
         for position, fact in enumerate(extraction.facts):
             span = grounder.find_span(fact.text)
             id = build_hyperedge_id(passage.id, position)
             notes[UNSUPPORTED] += compute_grounded_share(fact.text, span.of(passage.text)) < _HALF
             score = default if fact.score is None else fact.score
-            members = self._build_members(id, fact, subjects, grounder, importance, notes)
+            members = builder.build(id, fact)
             edge = Hyperedge(
                 *(id, HyperedgeKind.FACT, fact.text, passage.id, span.start, span.end, score, fact.relation),
                 arguments=_build_arguments(members.values()) if fact.relation else (),
@@ -244,45 +244,10 @@ class FactBuilder:
                         key, id, section.name, SUBJECT, score=importance.get_for_subject(key), strength=section.strength
                     )
             hyperedges.append(IndexedHyperedge(edge, tuple(members[key] for key in sorted(members)), NO_VECTOR))
+        notes.update(builder.notes)
         notes["facts"] += len(hyperedges)
         notes[NO_FACTS] += bool(replies.texts) and not hyperedges
         return BuildResult(hyperedges, replies.failure, notes)
-
-    def _build_members(
-        self,
-        hyperedge_id: str,
-        fact: ExtractedFact,
-        subjects: Subjects,
-        grounder: Grounder,
-        importance_scores: _ImportanceScores,
-        notes: Counter[str],
-    ) -> dict[str, Incidence]:
-        """Return the incidences (memberships) of a fact's entities by entity key; add counts to ``notes``.
-
-        Entities that do not occur in the passage are dropped if the settings say so.
-        """
-        strengths = {key: section.strength for key, section in subjects.sections}
-        strengths |= {key: strength for key, _, strength in subjects.definitions}
-        members: dict[str, Incidence] = {}
-        for entity in fact.entities:
-            key = find_named_key(
-                entity.name, entity.type, grounder.title, grounder.text, grounder.find_spans(entity.name)
-            )
-            if not key:
-                notes["dropped: names that name nothing by themselves, such as small numbers"] += 1
-                continue
-            is_grounded = grounder.is_grounded(entity.name)
-            notes[UNGROUNDED] += not is_grounded
-            if is_grounded or not self._settings.drop_ungrounded:
-                member = _build_incidence(
-                    key, hyperedge_id, entity, importance_scores.get(entity), grounder, is_grounded
-                )
-                if key in strengths:
-                    member = replace(member, role=SUBJECT, strength=strengths[key])
-                members.setdefault(key, member)
-        notes[TOO_FEW_ENTITIES] += len(members) < 2
-        notes["entities"] += len(members)
-        return members
 
     def estimate(self, passages: Sequence[Passage], find_replies: FindReplies) -> Usage:
         """Return the estimated language model usage of building hyperedges; cached replies are free.
@@ -413,12 +378,64 @@ class _ImportanceScores:
         return self._highest.get(key) or max(self._highest.values(), default=self._default)
 
 
-def _build_incidence(
-    key: str, hyperedge_id: str, entity: ExtractedEntity, score: float, grounder: Grounder, is_grounded: bool
-) -> Incidence:
-    spans = grounder.find_spans(entity.name) or grounder.find_spans(entity.name.strip(_QUOTATION_MARKS))
-    name = collapse_whitespace(grounder.get_text(spans[0]) if spans else entity.name)
-    return Incidence(key, hyperedge_id, name, "", entity.type, entity.description, score, is_grounded)
+class _IncidenceBuilder:
+    """Builds the incidences (members of hyperedges) for the facts of one passage.
+
+    Args:
+        grounder: Locates names in the passage.
+        subjects: The entities that the passage is about.
+        scores: The importance scores of the passage's entities.
+        drop_ungrounded: Whether entities that do not occur in the passage are dropped.
+
+    Attributes:
+        notes: Counts of entities, and of dropped and doubtful entities by reason.
+    """
+
+    def __init__(
+        self, grounder: Grounder, subjects: Subjects, scores: _ImportanceScores, *, drop_ungrounded: bool
+    ) -> None:
+        self._grounder = grounder
+        self._scores = scores
+        self.notes: Counter[str] = Counter()
+        self._drop_ungrounded = drop_ungrounded
+        self._strengths = {key: section.strength for key, section in subjects.sections}
+        self._strengths |= {key: strength for key, _, strength in subjects.definitions}
+
+    def build(self, hyperedge_id: str, fact: ExtractedFact) -> dict[str, Incidence]:
+        """Return the incidences of a fact's entities in a hyperedge, keyed by entity key."""
+        members: dict[str, Incidence] = {}
+        for entity in fact.entities:
+            member = self._build_incidence(hyperedge_id, entity)
+            if member is not None:
+                members.setdefault(member.entity_key, member)
+        self.notes[TOO_FEW_ENTITIES] += len(members) < 2
+        self.notes["entities"] += len(members)
+        return members
+
+    def _build_incidence(self, hyperedge_id: str, entity: ExtractedEntity) -> Incidence | None:
+        """Return the incidence of an entity in a hyperedge; None for an entity that is dropped."""
+        grounder = self._grounder
+        spans = grounder.find_spans(entity.name)
+        key = find_named_key(entity.name, entity.type, grounder.title, grounder.text, spans)
+        if not key:
+            self.notes["dropped: names that name nothing by themselves, such as small numbers"] += 1
+            return None
+        is_grounded = grounder.is_grounded(entity.name)
+        self.notes[UNGROUNDED] += not is_grounded
+        if not is_grounded and self._drop_ungrounded:
+            return None
+        spans = spans or grounder.find_spans(entity.name.strip(_QUOTATION_MARKS))
+        return Incidence(
+            key,
+            hyperedge_id,
+            name=collapse_whitespace(grounder.get_text(spans[0]) if spans else entity.name),
+            role=SUBJECT if key in self._strengths else "",
+            type=entity.type,
+            description=entity.description,
+            score=self._scores.get(entity),
+            grounded=is_grounded,
+            strength=self._strengths.get(key, 1.0),
+        )
 
 
 def _build_arguments(members: Iterable[Incidence]) -> tuple[Argument, ...]:
