@@ -371,7 +371,7 @@ class Catalogue:
             return list(transaction.count("role"))
 
     def units(self, role: str) -> dict[str, int]:
-        """Return how many facts state a number in each unit for a role (argument name), such as 3 in "mg"."""
+        """Return how many numbers facts state in each unit for a role (argument name); "" stands for no unit."""
         return count_units(self._store, role)
 
     def list_roles(self, name: str) -> list[str]:
