@@ -87,6 +87,16 @@ def test_links_count_less_for_a_question_without_proper_names(small_engine: Engi
     assert unnamed == pytest.approx(UNNAMED_SHARE * named)
 
 
+def test_relevance_counts_links_for_any_question(small_engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    gated, full = (
+        monkeypatch.setattr("polyad.retrieval.default.signals.UNNAMED_SHARE", share)
+        or small_engine.search("How is a bell cast?", 1, merge=False).passages[0]
+        for share in (UNNAMED_SHARE, 1)
+    )
+    assert gated.score != pytest.approx(full.score)
+    assert gated.relevance == pytest.approx(full.relevance)
+
+
 @pytest.mark.parametrize("place", ["Georgia", "Michigan", "Texas"])
 def test_an_ambiguous_name_is_resolved_by_the_other_names_of_the_question(
     tmp_path: Path, embedder: SentenceTransformerEmbedder, place: str

@@ -88,12 +88,15 @@ class _Ranking:
         contributions: Amounts that each signal, the second stage and, last, rare numbers add to each candidate's score;
             float32 ``[candidates, signals + 2]``.
         scores: The sums of the contributions; float32 ``[candidates]``.
+        relevance_shift: Added to a score before relevance is predicted from it, because the calibration holds for
+            scores with the linkability of the index.
     """
 
     snapshot: Snapshot
     inputs: SignalInputs
     contributions: FloatArray
     scores: FloatArray
+    relevance_shift: float
 
 
 class _CachedEvidence:
@@ -200,16 +203,24 @@ class DefaultRetriever:
     def _score_candidates(self, question: str, snapshot: Snapshot) -> _Ranking:
         linker = QuestionLinker(snapshot, self._extractor)
         inputs = SignalExtractor(snapshot, self._embedder, linker, rewriting=self._rewriting).compute_inputs(question)
-        linkability = np.float32(inputs.linkability)
-        weights = linkability * self._linkable_weights + (1 - linkability) * self._unlinkable_weights
-        contributions = compute_signals(inputs, self._rewriting) * weights
+        signals = compute_signals(inputs, self._rewriting)
+        contributions = signals * self._mix_weights(inputs.linkability)
         scores = contributions.sum(axis=1)
+        relevance_shift = 0.0
+        if inputs.linkability != snapshot.linkability:
+            relevance_shift = float((signals @ self._mix_weights(snapshot.linkability)).max() - scores.max())
         adjustments = np.zeros_like(scores)
         if self._second_stage.any():
             adjustments = compute_adjustments(inputs, scores, self._second_stage, snapshot)
         literals = _score_rare_literals(inputs.question, snapshot, inputs.candidates)
         contributions = np.column_stack([contributions, adjustments, literals])
-        return _Ranking(snapshot, inputs, contributions, scores + adjustments + literals)
+        return _Ranking(snapshot, inputs, contributions, scores + adjustments + literals, relevance_shift)
+
+    def _mix_weights(self, linkability: float) -> FloatArray:
+        """Return the weight of each signal for an index or a question with this ``linkability``."""
+        share = np.float32(linkability)
+        weights: FloatArray = share * self._linkable_weights + (1 - share) * self._unlinkable_weights
+        return weights
 
     def _build_evidence(self, ranking: _Ranking, k: int) -> Evidence:
         """Return evidence with the ``k`` best candidate passages of ``ranking``, read from the store."""
@@ -219,7 +230,8 @@ class DefaultRetriever:
         rows = inputs.candidates[best]
         links = {row: link for row in rows.tolist() if (link := _find_strongest_link(inputs, row))[0] >= 0}
         edges, similarities, owners = _find_nearest_hyperedges(snapshot, inputs, rows)
-        relevance = (self.calibration or Calibration()).predict_relevance(_compute_features(ranking), scores[best])
+        calibration, shifted = self.calibration or Calibration(), scores[best] + np.float32(ranking.relevance_shift)
+        relevance = calibration.predict_relevance(_compute_features(ranking), shifted)
         prefetched_rows = {
             Passage: sorted({source for source, _ in links.values()}),
             Hyperedge: snapshot.graph.hyperedges(rows)[0].tolist(),  # all are read for the selection of excerpts
@@ -309,7 +321,7 @@ def _compute_features(ranking: _Ranking, hidden_rows: Collection[int] = ()) -> R
     inputs, snapshot = ranking.inputs, ranking.snapshot
     cosines = snapshot.cosines("passage", np.sort(inputs.candidates[best]), inputs.scale.vectors[0])
     return RelevanceFeatures(
-        score=float(ranking.scores[best[:1]].sum()),
+        score=float(ranking.scores[best[:1]].sum()) + ranking.relevance_shift,
         cosine=float(cosines.max(initial=0)),
         unknown=float(inputs.terms.weights[inputs.terms.is_unknown].sum()) ** 3,
         unknown_names=inputs.unknown_names,
