@@ -32,7 +32,7 @@ FOLDERS = {
     "debian-reference-en": ["../debian-reference"],
     "python3.11-doc": ["python3.11/html/tutorial", "python3.11/html/howto", "python3.11/html/faq"],
     "postgresql-doc-15": ["postgresql-doc-15/html"],
-    "r-doc-html": ["r-doc-html/manual"],
+    "r-doc-html": ["../R/doc/manual"],
     "git-doc": ["git-doc"],
 }
 """Folders or files of each package that are indexed, relative to ``usr/share/doc``."""
