@@ -209,7 +209,7 @@ class Changes:
         imported = {f"{FOLDER}/{number:02}.md": self._edition for number in numbers}
         path, embedder = Path("export.jsonl").absolute(), HashingEmbedder(self._chance.choice((32, 48)))
         with build_fresh(imported, embedder.name) as engine:
-            engine.export(path, vectors=self._chance.random() < 0.7)
+            engine.export(path, vectors=self._chance.random() < 0.7, overwrite=True)
         self.after = self.before | imported
 
         def run(directory: Path) -> int:

@@ -39,7 +39,7 @@ NAMES = frozenset(("id", "ids", "entity", "name", "hyperedge", "model", "knowled
 """Parameters and properties that take an id or a name."""
 
 ROUNDS = 10
-"""Number of passes over all operations, so that the changes of one operation meet the requests of all others."""
+"""Least number of passes over all operations, so that the changes of one operation meet the requests of all others."""
 
 
 @dataclass
@@ -66,7 +66,7 @@ def main() -> None:
 
 
 def attack(folder: Path, count: int, seed_number: int) -> Findings:
-    """Send about `count` requests and return the statuses of the responses."""
+    """Send at least `count` requests and return the statuses of the responses."""
     build_index(folder / WORKSPACE)
     workspaces = Workspaces(open_index(), [], folder)
     app = create_app(workspaces, ServerSettings(requests_per_minute=10**9), allow_writes=True)
@@ -78,14 +78,16 @@ def attack(folder: Path, count: int, seed_number: int) -> Findings:
         operations = [result.ok() for result in schema.get_all_operations() if isinstance(result, Ok)]
         assert len(operations) == sum(map(len, description["paths"].values()))
         findings.operations = len(operations)
-        for number in range(ROUNDS):
+        number = 0
+        while number < ROUNDS or findings.requests < count:
             _restore_documents(server)
             for operation in operations:
                 for mode in (schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE):
-                    remaining = (count - findings.requests) / len(operations) / 2 / (ROUNDS - number)
+                    remaining = (count - findings.requests) / len(operations) / 2 / max(1, ROUNDS - number)
                     if remaining > 0:
                         examples = max(1, math.ceil(remaining))
                         _send_cases(operation, mode, examples, seed_number + number, findings)
+            number += 1
         _restore_documents(server)
     return findings
 

@@ -41,6 +41,14 @@ def test_an_index_is_moved_with_its_corrections() -> None:
     assert (result["unchanged"], result["added"]) == (2, 0)
 
 
+def test_an_export_replaces_a_file_only_with_force() -> None:
+    Path("kb.jsonl").write_text("notes", encoding="utf-8")
+    assert "--force" in run("export", "--out", "kb.jsonl", "--store", "kb", code=2)["error"]["message"]
+    assert Path("kb.jsonl").read_text(encoding="utf-8") == "notes"
+    run("export", "--out", "kb.jsonl", "--force", "--store", "kb")
+    assert run("import", "kb.jsonl", "--store", "copy")["added"] == 2
+
+
 def test_a_line_that_cannot_be_read_is_reported_and_the_exit_code_is_1() -> None:
     run("export", "--out", "kb.jsonl", "--no-vectors", "--store", "kb")
     lines = Path("kb.jsonl").read_text(encoding="utf-8").splitlines()

@@ -72,6 +72,42 @@ def test_an_imported_index_has_the_same_content_and_evidence(engine: Engine, tmp
         assert read_everything(copy._store) == read_everything(engine._store)
 
 
+@pytest.mark.parametrize("format", ["jsonl", "hif", "graphml", "parquet"])
+def test_an_export_replaces_files_and_follows_links_only_if_allowed(
+    engine: Engine, tmp_path: Path, format: str
+) -> None:
+    path, link, dangling = tmp_path / "export", tmp_path / "link", tmp_path / "dangling"
+    engine.export(path, format)
+    link.symlink_to(path)
+    dangling.symlink_to(tmp_path / "absent")
+    before = read_tree(path)
+    for target in (path, link, dangling):
+        with pytest.raises(ConfigurationError, match="exists"):
+            engine.export(target, format, vectors=False)
+    assert read_tree(path) == before
+    assert not (tmp_path / "absent").exists()
+    engine.corrections.restore(hyperedge="tower#0000/000")
+    engine.export(path, format, overwrite=True)
+    assert read_tree(path) != before
+
+
+def test_tables_are_exported_to_an_empty_folder_and_to_no_other(engine: Engine, tmp_path: Path) -> None:
+    tables = tmp_path / "tables"
+    tables.mkdir()
+    engine.export(tables, "parquet")
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "notes.txt").touch()
+    with pytest.raises(ConfigurationError, match="exists"):
+        engine.export(other, "parquet")
+    assert [file.name for file in other.iterdir()] == ["notes.txt"]
+
+
+def read_tree(path: Path) -> dict[str, bytes]:
+    """The contents of a file, or of the files in a folder."""
+    return {file.name: file.read_bytes() for file in (path.iterdir() if path.is_dir() else [path])}
+
+
 def test_a_copy_of_a_copy_is_the_same_file_also_later(engine: Engine, tmp_path: Path) -> None:
     path, second = tmp_path / "kb.jsonl", tmp_path / "second.jsonl"
     engine.export(path)

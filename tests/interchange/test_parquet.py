@@ -72,7 +72,7 @@ def test_vectors_can_be_left_out_and_have_the_length_of_the_index(engine: Engine
     engine.export(tmp_path / "tables", "parquet")
     column = read_schema(tmp_path / "tables" / "passages.parquet").field("vector")
     assert column.type.list_size == EMBEDDER.dimension
-    engine.export(tmp_path / "tables", "parquet", vectors=False)
+    engine.export(tmp_path / "tables", "parquet", vectors=False, overwrite=True)
     assert "vector" not in read_schema(tmp_path / "tables" / "passages.parquet").names
 
 

@@ -30,6 +30,7 @@ def export(
     no_vectors: Annotated[
         bool, typer.Option("--no-vectors", help="Leave out the vectors: a smaller file, and an import embeds again.")
     ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace PATH if it exists.")] = False,
     store: Store = None,
     json: Json = False,
     quiet: Quiet = False,
@@ -46,7 +47,7 @@ def export(
     if out is None:
         raise ConfigurationError("no file was given; expected --out PATH")
     with open_engine(load_settings(store=store), bare=True) as engine, progress_bar(quiet or json) as progress:
-        report = engine.export(out, format, vectors=not no_vectors, progress=progress)
+        report = engine.export(out, format, vectors=not no_vectors, overwrite=force, progress=progress)
     say_result(json, export_json(report), output.show_export, report)
 
 

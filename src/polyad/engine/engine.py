@@ -344,23 +344,31 @@ class Engine:
     # Moving
 
     def export(
-        self, path: str | Path, format: str = "jsonl", *, vectors: bool = True, progress: Progress = silent
+        self,
+        path: str | Path,
+        format: str = "jsonl",
+        *,
+        vectors: bool = True,
+        overwrite: bool = False,
+        progress: Progress = silent,
     ) -> ExportReport:
         """Write the index to a file in one consistent version, while other threads search and write.
 
         Args:
-            path: The file, which is replaced; for ``parquet`` a folder.
+            path: The file; for ``parquet`` a folder.
             format: One of :data:`polyad.engine.transfer.EXPORT_FORMATS`. Only ``jsonl`` is without loss, and can be
                 imported again.
             vectors: Whether to include the vectors, if the format has vectors.
+            overwrite: Whether existing files are replaced; through a symbolic link, its target.
             progress: Called with the number of exported documents.
 
         Raises:
-            ConfigurationError: There is no such format, or the file cannot be written.
+            ConfigurationError: There is no such format, the file cannot be written, or it exists and ``overwrite`` is
+                false.
         """
         from polyad.engine.transfer import export_index  # imports the indexing of documents
 
-        return export_index(self._store, Path(path), format, progress, vectors=vectors)
+        return export_index(self._store, Path(path), format, progress, vectors=vectors, overwrite=overwrite)
 
     @classmethod
     def open_like(

@@ -18,6 +18,7 @@ from polyad.protocols.lookups import get_digests
 from polyad.protocols.store import Damage, MaintainedStore, Store, StoredDocument
 from polyad.snapshot.files import SnapshotFiles
 from polyad.snapshot.integrity import check_files
+from polyad.text.files import check_output_path
 
 _LOG = logging.getLogger(__name__)
 
@@ -162,8 +163,7 @@ def back_up(store: Store, path: Path, *, overwrite: bool) -> BackupReport:
     start = time.perf_counter()
     if path.is_dir():
         raise ConfigurationError(f"{str(path)!r} is a folder; expected the name of a file")
-    if path.exists() and not overwrite:
-        raise ConfigurationError(f"{str(path)!r} exists; expected a new file, or replace it with --force")
+    check_output_path(path, overwrite=overwrite)
     if not isinstance(store, MaintainedStore):
         raise StoreError(f"this store cannot be copied to {str(path)!r}; use polyad export")
     files = store.back_up(path)

@@ -21,6 +21,7 @@ from polyad.model import Failure, IndexedDocument, Origin
 from polyad.protocols.components import Embedder, Progress
 from polyad.protocols.lookups import check_manifest, get_digests
 from polyad.protocols.store import ReadTransaction, Store, StoreOpener
+from polyad.text.files import check_output_path
 from polyad.text.filters import is_selected, list_document_fields, parse_filter
 
 EXPORT_FORMATS = MappingProxyType(
@@ -79,13 +80,16 @@ class ImportReport:
     seconds: float
 
 
-def export_index(store: Store, path: Path, format: str, progress: Progress, *, vectors: bool) -> ExportReport:
+def export_index(
+    store: Store, path: Path, format: str, progress: Progress, *, vectors: bool, overwrite: bool
+) -> ExportReport:
     """Write an index to the file ``path`` in an export format; see :meth:`polyad.engine.engine.Engine.export`."""
     start = time.perf_counter()
     if format not in EXPORT_FORMATS:
         raise ConfigurationError(f"the format is {format!r}; expected one of {', '.join(EXPORT_FORMATS)}")
     write = resolve_name(EXPORT_FORMATS[format])
     try:
+        check_output_path(path, overwrite=overwrite)
         path.parent.mkdir(parents=True, exist_ok=True)
         with store.read_transaction() as transaction:
             contents = IndexContents(store, transaction, progress, vectors=vectors)

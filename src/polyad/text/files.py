@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from io import BufferedReader, BufferedWriter
 from pathlib import Path
 
+from polyad.errors import ConfigurationError
+
 _RECORD_NUMBER = re.compile(r":\d+$")
 
 _MAX_BYTES = 1 << 26
@@ -82,6 +84,21 @@ def open_atomically(path: Path) -> Iterator[BufferedWriter]:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def check_output_path(path: Path, *, overwrite: bool) -> None:
+    """Raise an error if writing to ``path`` would replace a file or follow a symbolic link; accept an empty folder.
+
+    Args:
+        path: The file or folder to be written.
+        overwrite: Whether the user allowed its replacement; nothing is checked then.
+
+    Raises:
+        ConfigurationError: ``path`` is a file, a folder that is not empty, or a symbolic link, also one without target.
+    """
+    is_empty_folder = path.is_dir() and not path.is_symlink() and not any(path.iterdir())
+    if not (overwrite or is_empty_folder) and (path.is_symlink() or path.exists()):
+        raise ConfigurationError(f"{str(path)!r} exists; expected a new name, or replace it with --force")
 
 
 def read_package_file(package: str, name: str) -> str:
