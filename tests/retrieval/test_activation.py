@@ -12,7 +12,7 @@ from polyad.embedders.hashing import HashingEmbedder
 from polyad.hypergraph.sparse import compute_cosines
 from polyad.model import FloatArray, IntArray
 from polyad.protocols.snapshot import Kind, Snapshot
-from polyad.retrieval.hypersu.activation import ClueActivation, ReachableGraph
+from polyad.retrieval.hypersu.activation import ClueActivation, HubLimitedGraph
 
 
 def vectors(seed: int, count: int, dimension: int = 6) -> FloatArray:
@@ -61,10 +61,10 @@ def test_without_a_limit_a_frequent_entity_has_all_its_hyperedges(
     everything = np.arange(snapshot.row_count("entity"))
     degrees = np.bincount(snapshot.graph.memberships(everything)[1])
     bell = everything[degrees == 6]
-    limited = ReachableGraph(snapshot, clue, -1.0, hub_degree=5).memberships(bell)[0]
+    limited = HubLimitedGraph(snapshot, clue, -1.0, hub_degree=5).memberships(bell)[0]
     assert len(limited) == 2, "the nearest to the clue"
     for hub_degree in (0, 6):
-        edges, owners = ReachableGraph(snapshot, clue, -1.0, hub_degree).memberships(bell)
+        edges, owners = HubLimitedGraph(snapshot, clue, -1.0, hub_degree).memberships(bell)
         assert (sorted(edges.tolist()), set(owners.tolist())) == (list(range(6)), {0})
 
 

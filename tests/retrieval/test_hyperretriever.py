@@ -475,6 +475,7 @@ def test_over_a_question_the_threshold_is_lowered_once_nothing_new_reaches_it(
 
         def __init__(self) -> None:
             self.frontier, self.were_heads, self.were_followed = [rows["x"]], set[int](), set[int]()
+            self.topics, self.space = np.array([rows["x"]]), self
 
         def to_snapshot_rows(self, edges: IntArray) -> IntArray:
             return edges
@@ -496,8 +497,6 @@ def test_over_a_question_the_threshold_is_lowered_once_nothing_new_reaches_it(
     )
     accepted_triples = search_triples(
         walked,  # type: ignore[arg-type]
-        walked,  # type: ignore[arg-type]
-        np.array([rows["x"]]),
         lambda triples, _: np.array([plausible["abcd"[edge]] for edge in triples.edges], dtype=np.float32),
         settings,
     )

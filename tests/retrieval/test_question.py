@@ -13,7 +13,7 @@ from polyad.errors import ConfigurationError
 from polyad.indexing.mentions.rules import RuleMentionExtractor
 from polyad.model import Document, Mention
 from polyad.protocols.snapshot import Snapshot
-from polyad.retrieval.question import LinkedQuestion, QuestionLinker, insert_entity_names
+from polyad.retrieval.question import LinkedQuestion, QuestionLinker, replace_aliases
 from polyad.snapshot.provider import SnapshotProvider
 from polyad.stores.sqlite import SqliteStore
 
@@ -186,4 +186,4 @@ def test_an_alias_is_embedded_as_the_name_of_its_entity(tmp_path: Path) -> None:
             "Did Ada Lovelace write?": "Did Ada Lovelace write?",
             "": "",
         }.items():
-            assert insert_entity_names([question], linker.link(question), snapshot) == [text]
+            assert replace_aliases([question], linker.link(question), snapshot) == [text]

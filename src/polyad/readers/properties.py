@@ -23,14 +23,14 @@ def prepend_properties(content: Content) -> Content:
     """Return the content with title and author from the metadata as first lines, unless the text begins with these."""
     beginning = collapse_whitespace(f"{content.title}\n{content.text[:_BEGINNING]}").casefold()
     properties = {key.lower(): value for key, value in content.metadata.items()}
-    lines = {name: _join_unwritten(properties.get(name.lower()), beginning) for name in ("Title", "Author")}
+    lines = {name: _join_missing_values(properties.get(name.lower()), beginning) for name in ("Title", "Author")}
     title = clean_stated_title(lines["Title"])
     author = "" if lines["Author"].casefold() in _NO_AUTHOR else lines["Author"]
     return prepend_lines(content, [("Title", title), ("Author", author)])
 
 
-def _join_unwritten(value: object, beginning: str) -> str:
-    """Return the strings of a metadata value that the text ``beginning`` does not contain, joined by commas."""
+def _join_missing_values(value: object, beginning: str) -> str:
+    """Return the strings of a metadata value that are missing in the text ``beginning``, joined by commas."""
     values = [value] if isinstance(value, str) else value if isinstance(value, tuple) else ()
     return ", ".join(line for line in map(to_single_line, values) if line.casefold() not in beginning)
 

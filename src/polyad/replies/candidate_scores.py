@@ -89,7 +89,7 @@ def parse_candidate_scores(
     numbers = {name.casefold(): number for number, name in enumerate(names, start=1)}
     for raw_pairs in (_parse_json_scores(reply, candidate_count), _parse_score_lines(reply), _parse_score_list(reply)):
         repairs: set[Repair] = set()
-        listed = [(_replace_name(raw, numbers), score) for raw, score in raw_pairs]
+        listed = [(_convert_name_to_number(raw, numbers), score) for raw, score in raw_pairs]
         pairs = _number_from_one(listed, candidate_count, repairs)
         valid = _collect_valid_scores(pairs, candidate_count, repairs)
         if valid:
@@ -187,8 +187,8 @@ def _parse_score_list(reply: str) -> list[_Pair]:
 # Repair
 
 
-def _replace_name(candidate: object, numbers_by_name: Mapping[str, int]) -> object:
-    """Return the number of a candidate that the reply names; a candidate number is returned unchanged."""
+def _convert_name_to_number(candidate: object, numbers_by_name: Mapping[str, int]) -> object:
+    """Return the number of a candidate that a reply calls by its name; anything else is returned unchanged."""
     if not isinstance(candidate, str):
         return candidate
     return numbers_by_name.get(" ".join(candidate.split()).casefold(), candidate)

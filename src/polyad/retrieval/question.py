@@ -193,8 +193,8 @@ def _remove_mentions(question: str, mentions: Iterable[Mention]) -> str:
     return remainder if any(character.isalnum() for character in remainder) else question
 
 
-def insert_entity_names(texts: Iterable[str], question: LinkedQuestion, snapshot: Snapshot) -> list[str]:
-    """Return ``texts`` with the entity's key in place of each linked name that no passage contains, such as an alias.
+def replace_aliases(texts: Iterable[str], question: LinkedQuestion, snapshot: Snapshot) -> list[str]:
+    """Return ``texts`` with entity keys in place of the question's aliases: linked names that no passage contains.
 
     An embedder does not know what an alias such as ``Q42`` stands for.
     """

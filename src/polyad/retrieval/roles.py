@@ -83,11 +83,11 @@ def answer_roles(
         )
     if limit is not None and limit < 1:
         raise ConfigurationError(f"limit is {limit}; expected 1 or more")
-    facts = list(islice(_find_tuples(store, relation, parsed, requested_roles, select), limit))
+    query = _RoleQuery(store, parsed, requested_roles, select)
+    facts = list(islice(query.find_tuples(relation), limit))
     if not relation:
-        extracted = _find_extracted_facts(store, parsed, requested_roles, select)
         ids = {fact.hyperedge_id for fact in facts}
-        facts += [fact for fact in extracted if _has_roles(fact, requested_roles) and fact.hyperedge_id not in ids]
+        facts += [fact for fact in query.find_extracted_facts() if fact.hyperedge_id not in ids]
     return sorted(facts, key=lambda fact: fact.hyperedge_id)[:limit]
 
 
@@ -142,41 +142,53 @@ def get_role_values(edge: Hyperedge, requested_roles: Sequence[str] = ()) -> Rol
     return RoleBinding(edge.id, edge.text, roles, edge.relation, arguments)
 
 
-def _find_tuples(
-    store: Store, relation: str, conditions: Sequence[Condition], requested_roles: Sequence[str], filter_ids: Select
-) -> Iterator[RoleBinding]:
-    """Yield the tuples (facts supplied as data) that satisfy all conditions and that ``filter_ids`` permits, by id."""
-    with store.read_transaction() as transaction:
-        ids = transaction.find_tuples(relation, conditions)
-    for start in range(0, len(ids), _BATCH):
-        edges = get_all(store, Hyperedge, filter_ids(ids[start : start + _BATCH]))
-        facts = (get_role_values(edge, requested_roles) for edge in edges)
-        yield from (fact for fact in facts if _has_roles(fact, requested_roles))
+@dataclass(frozen=True, slots=True)
+class _RoleQuery:
+    """A query for facts by the values of their roles (argument names).
 
+    Attributes:
+        store: The index.
+        conditions: Conditions on the values of roles.
+        requested_roles: Roles that a fact must have, and whose values are returned; empty for all.
+        select: Returns which hyperedges, by id, may be returned.
+    """
 
-def _has_roles(fact: RoleBinding, roles: Sequence[str]) -> bool:
-    return all(role in fact.roles for role in roles)
+    store: Store
+    conditions: Sequence[Condition]
+    requested_roles: Sequence[str]
+    select: Select
 
+    def find_tuples(self, relation: str) -> Iterator[RoleBinding]:
+        """Yield the tuples (facts supplied as data) with a ``relation`` that satisfy all conditions, by id.
 
-def _find_extracted_facts(
-    store: Store, conditions: Sequence[Condition], requested_roles: Sequence[str], filter_ids: Select
-) -> list[RoleBinding]:
-    """Return the facts extracted from texts in which the entity of each condition has the condition's role."""
-    required = {(condition.role, build_name_key(condition.value)) for condition in conditions}
-    if any(condition.operator != "=" for condition in conditions) or not all(key for _, key in required):
-        return []
-    postings = [set(get_hyperedge_ids(store, key)) for key in sorted({key for _, key in required})]
-    facts = []
-    for item in get_all(store, IndexedHyperedge, filter_ids(sorted(set.intersection(*postings)))):
-        edge, parts = item.hyperedge, item.incidences
-        if edge.kind is HyperedgeKind.TUPLE:
-            continue
-        if required <= {(part.role, part.entity_key) for part in parts}:
-            roles = _group_by_role(
-                (part.role, part.name) for part in parts if not requested_roles or part.role in requested_roles
-            )
-            facts.append(RoleBinding(edge.id, edge.text, roles, edge.relation))
-    return facts
+        An empty relation stands for any.
+        """
+        with self.store.read_transaction() as transaction:
+            ids = transaction.find_tuples(relation, self.conditions)
+        for start in range(0, len(ids), _BATCH):
+            for edge in get_all(self.store, Hyperedge, self.select(ids[start : start + _BATCH])):
+                yield from self._filter(get_role_values(edge, self.requested_roles))
+
+    def find_extracted_facts(self) -> Iterator[RoleBinding]:
+        """Yield the facts extracted from texts in which the entity of each condition has the condition's role."""
+        required = {(condition.role, build_name_key(condition.value)) for condition in self.conditions}
+        if any(condition.operator != "=" for condition in self.conditions) or not all(key for _, key in required):
+            return
+        postings = [set(get_hyperedge_ids(self.store, key)) for key in sorted({key for _, key in required})]
+        for item in get_all(self.store, IndexedHyperedge, self.select(sorted(set.intersection(*postings)))):
+            edge, incidences = item.hyperedge, item.incidences
+            entity_roles = {(incidence.role, incidence.entity_key) for incidence in incidences}
+            if edge.kind is not HyperedgeKind.TUPLE and required <= entity_roles:
+                roles = _group_by_role(
+                    (incidence.role, incidence.name)
+                    for incidence in incidences
+                    if not self.requested_roles or incidence.role in self.requested_roles
+                )
+                yield from self._filter(RoleBinding(edge.id, edge.text, roles, edge.relation))
+
+    def _filter(self, fact: RoleBinding) -> Iterator[RoleBinding]:
+        if all(role in fact.roles for role in self.requested_roles):
+            yield fact
 
 
 def _group_by_role(pairs: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...]]:

@@ -93,7 +93,7 @@ class NameVariants:
         codes = _index_codes(keys, np.flatnonzero(are_subjects), _get_short_form_codes)
         names = cls(
             append_run((), codes),
-            () if is_final else append_run((), _index_codes(keys, rows, _get_name_codes)),
+            () if is_final else append_run((), _index_codes(keys, rows, _hash_short_name)),
             Column.empty(np.int32),
             GrowingAdjacency.empty(),
         )
@@ -162,11 +162,11 @@ class NameVariants:
         new = np.arange(len(self.subject), len(keys))
         extended = NameVariants(
             append_run(self.subject_codes, _index_codes(keys, changed_subjects, _get_short_form_codes)),
-            append_run(self.name_codes, _index_codes(keys, new, _get_name_codes)),
+            append_run(self.name_codes, _index_codes(keys, new, _hash_short_name)),
             self.subject.append(np.full(len(new), -1, dtype=np.int32)),
             self.variants,
         )
-        short_names = extended._find_affected_names(changed_subjects, entities)
+        short_names = extended._find_names_to_resolve(changed_subjects, entities)
         affected = union([changed_subjects, changed_entities, short_names])
         names = affected[entities.is_live(affected) & ~entities.is_subject(affected)]
         after = np.full(len(affected), -1)
@@ -207,8 +207,8 @@ class NameVariants:
         width = max(1, int(rows.max(initial=0)) + 1)
         return np.divmod(sort_unique(places[is_current] * width + rows[is_current]), width)
 
-    def _find_affected_names(self, changed_subjects: IntArray, entities: NamedEntities) -> IntArray:
-        """Return the rows of the short names whose full name may be another one after ``changed_subjects`` changed.
+    def _find_names_to_resolve(self, changed_subjects: IntArray, entities: NamedEntities) -> IntArray:
+        """Return the rows of the short names whose full name may change because ``changed_subjects`` changed.
 
         These names end in a changed subject or are a short form of a changed subject. If a code passes the limit of
         candidates, all names with the code are affected. The rows are in any order.
@@ -306,8 +306,8 @@ def _get_ending_codes(words: Sequence[str]) -> set[int]:
     return {2**32 + _hash_words(words[-2], words[-1])} if len(words) >= _MIN_WORDS else set()
 
 
-def _get_name_codes(words: Sequence[str]) -> set[int]:
-    """Return the hash codes under which a short name is indexed: a changed full name finds the name by these codes."""
+def _hash_short_name(words: Sequence[str]) -> set[int]:
+    """Return the hashes under which a short name such as "J. Smith" is listed, so that its full names find it."""
     if len(words) < _MIN_WORDS:
         return set()
     return {_hash_words(words[0], words[-1]), _hash_words(words[0][0], words[-1])} | _get_ending_codes(words)

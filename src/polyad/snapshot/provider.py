@@ -194,7 +194,7 @@ class SnapshotProvider:
         """Return the current snapshot after computing all missing entity vectors."""
         with self._advancing:
             with self._store.read_transaction() as transaction:
-                self._snapshot = snapshot = self._read_version(transaction, self._snapshot)
+                self._snapshot = snapshot = self._read_snapshot_at(transaction, self._snapshot)
                 outdated = OutdatedEntities.from_snapshot(snapshot)
             entity_embedder = EntityEmbedder(embedder, self._store, progress)
             self._snapshot = snapshot = add_entity_vectors(snapshot, outdated, entity_embedder)
@@ -211,7 +211,7 @@ class SnapshotProvider:
         with ExitStack() as stack:
             with self._advancing:
                 transaction = stack.enter_context(self._store.read_transaction())
-                self._snapshot = snapshot = self._read_version(transaction, self._snapshot)
+                self._snapshot = snapshot = self._read_snapshot_at(transaction, self._snapshot)
                 if embedder is not None:
                     outdated = OutdatedEntities.from_snapshot(snapshot)
                     # A read transaction cannot write, so vectors are not stored; a later search computes them again.
@@ -222,7 +222,7 @@ class SnapshotProvider:
     def build(self) -> MappedSnapshot:
         """Build a snapshot from the store alone, without the files of a saved snapshot."""
         with self._store.read_transaction() as transaction:
-            return SnapshotProvider(self._store, self._dimension)._read_version(transaction, None)
+            return SnapshotProvider(self._store, self._dimension)._read_snapshot_at(transaction, None)
 
     def save(self, new_hyperedges: int = MIN_SAVED) -> None:
         """Save the current snapshot to disk if many rows are unsaved, after ``new_hyperedges`` more were stored.
@@ -259,7 +259,7 @@ class SnapshotProvider:
             if saved.extends(snapshot):
                 saved = replace(saved, fields=snapshot.fields)
             with self._advancing, self._store.read_transaction() as transaction:
-                self._snapshot = snapshot = self._read_version(transaction, saved)
+                self._snapshot = snapshot = self._read_snapshot_at(transaction, saved)
             return snapshot
 
     def _advance_current(self) -> MappedSnapshot:
@@ -271,12 +271,12 @@ class SnapshotProvider:
         """Advance the current snapshot to the store's version and return it; the caller holds the lock."""
         self._is_searched = False
         with self._store.read_transaction() as transaction:
-            self._snapshot = self._read_version(transaction, self._snapshot)
+            self._snapshot = self._read_snapshot_at(transaction, self._snapshot)
         self._last_advance = time.monotonic()
         return self._snapshot
 
-    def _read_version(self, transaction: ReadTransaction, snapshot: MappedSnapshot | None) -> MappedSnapshot:
-        """Return a snapshot of the transaction's store version: ``snapshot`` with later changes, or a new snapshot."""
+    def _read_snapshot_at(self, transaction: ReadTransaction, snapshot: MappedSnapshot | None) -> MappedSnapshot:
+        """Return the snapshot at the transaction's store version: ``snapshot`` with later changes, or a new one."""
         # A snapshot with many unsaved rows is loaded again if another process has saved a later one.
         if self._files and (
             snapshot is None or (_should_save(snapshot) and self._files.get_version() > snapshot.saved.version)

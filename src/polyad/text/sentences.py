@@ -267,16 +267,16 @@ _PAGE = re.compile(r"[^\S\n]*\w{1,6}[^\S\n]*$", re.MULTILINE)
 took quadratic time."""
 
 
-def _build_lookbehind(abbreviations: str) -> str:
-    """Return a regex that matches after a full stop of one of the ``abbreviations``, separated by spaces."""
+def _match_abbreviations(abbreviations: str) -> str:
+    """Return a regex for the end of an abbreviation such as "fig."; ``abbreviations`` are separated by spaces."""
     return "|".join(rf"(?<=\b{word}\.)" for word in abbreviations.split())
 
 
 _ABBREVIATION = re.compile(
     r"\.(?=\s)(?:"
-    rf"(?:{_build_lookbehind('fig figs vol vols p pp ch chs chap sec secs sect eq eqs para paras')})(?=\s+[\dIVXLC])"
-    rf"|(?:{_build_lookbehind('no nos art arts tab tabs cl reg app')})(?=\s+\d)"
-    rf"|{_build_lookbehind('conf dept lieut mons proc ste tel trans univ')})",
+    rf"(?:{_match_abbreviations('fig figs vol vols p pp ch chs chap sec secs sect eq eqs para paras')})(?=\s+[\dIVXLC])"
+    rf"|(?:{_match_abbreviations('no nos art arts tab tabs cl reg app')})(?=\s+\d)"
+    rf"|{_match_abbreviations('conf dept lieut mons proc ste tel trans univ')})",
     re.IGNORECASE,
 )
 """Full stops of abbreviations that sentencex does not know, where they end no sentence: before a number, or anywhere.

@@ -143,7 +143,7 @@ class Calibration:
         limit: Relevance of the best passage, in (0, 1), below which a question is refused.
         questions: Number of generated questions; 0 for an index with too few suitable sentences.
         passages: Number of passages of the index at that time.
-        scorer: Digest of the scorer whose scores were measured.
+        scorer: Digest of the weights whose scores were measured.
     """
 
     offset: float = _AVERAGE_OFFSET
@@ -160,7 +160,7 @@ class Calibration:
         without_answer: Sequence[RelevanceFeatures],
         everyday: Sequence[RelevanceFeatures],
         passage_count: int,
-        scorer: str = "",
+        scorer_digest: str = "",
     ) -> Self:
         """Fit a calibration to searches for generated questions, with and without the passage that has the answer.
 
@@ -169,10 +169,10 @@ class Calibration:
             without_answer: Features of each generated question without the passage that the question is about.
             everyday: Features of the everyday questions.
             passage_count: Number of passages of the index.
-            scorer: Digest of the scorer.
+            scorer_digest: Digest of the weights whose scores were measured.
         """
         if len(with_answer) < MIN_QUESTIONS:
-            return cls(limit=_UNCALIBRATED_LIMIT, passages=passage_count, scorer=scorer)
+            return cls(limit=_UNCALIBRATED_LIMIT, passages=passage_count, scorer=scorer_digest)
         low, high = (float(np.median([each.score for each in measured])) for measured in (without_answer, with_answer))
         offset = (low + _AVERAGE_OFFSET) / 2
         scale = (max(_MIN_SCALE, high - low) + _AVERAGE_SCALE) / 2
@@ -184,7 +184,7 @@ class Calibration:
         unlinked_limit = np.clip(np.median(unanswered) + _EVERYDAY_MARGIN, *bounds)
         log_odds = np.interp(with_answer[0].linkability, (0, 1), (unlinked_limit, _LINKED_LIMIT))
         limit = 1 / (1 + math.exp(-min(_MAX_LIMIT, float(log_odds))))
-        return cls(offset, scale, limit, len(with_answer), passage_count, scorer)
+        return cls(offset, scale, limit, len(with_answer), passage_count, scorer_digest)
 
     def is_current(self, passage_count: int) -> bool:
         """Return whether the index still has about as many passages as when the calibration was computed."""

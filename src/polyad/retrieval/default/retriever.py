@@ -98,6 +98,33 @@ class _Ranking:
     scores: FloatArray
     relevance_shift: float
 
+    def find_best(self, k: int, scores: FloatArray | None = None) -> IntArray:
+        """Return the indices of the ``k`` candidates with the highest :attr:`scores`, best first, ties by id.
+
+        Args:
+            k: Number of candidates.
+            scores: Scores to rank by instead; float32 ``[candidates]``.
+        """
+        candidates, scores = self.inputs.candidates, self.scores if scores is None else scores
+        return find_top_positions(scores, k, lambda places: rank_by_id(self.snapshot, "passage", candidates[places]))
+
+    def compute_relevance_features(self, hidden_rows: Collection[int] = ()) -> RelevanceFeatures:
+        """Compute the relevance features of the best passages, without the passages ``hidden_rows``.
+
+        Scores count without the contribution of rare numbers.
+        """
+        inputs, scores = self.inputs, self.scores - self.contributions[:, -1]
+        best = self.find_best(K + len(hidden_rows), scores)
+        best = best[~np.isin(inputs.candidates[best], list(hidden_rows))][:K]
+        cosines = self.snapshot.cosines("passage", np.sort(inputs.candidates[best]), inputs.scale.vectors[0])
+        return RelevanceFeatures(
+            score=float(scores[best[:1]].sum()) + self.relevance_shift,
+            cosine=float(cosines.max(initial=0)),
+            unknown=float(inputs.terms.weights[inputs.terms.is_unknown].sum()) ** 3,
+            unknown_names=inputs.unknown_names,
+            linkability=self.snapshot.linkability,
+        )
+
 
 class _CachedEvidence:
     """A function that returns evidence with ``k`` passages, and caches the evidence for requests with a smaller ``k``.
@@ -198,7 +225,7 @@ class DefaultRetriever:
     ) -> tuple[RelevanceFeatures, RelevanceFeatures]:
         """Return a question's relevance features twice: for all passages, and without the passages ``hidden_rows``."""
         ranking = self._score_candidates(question, snapshot)
-        return _compute_features(ranking), _compute_features(ranking, hidden_rows)
+        return ranking.compute_relevance_features(), ranking.compute_relevance_features(hidden_rows)
 
     def _score_candidates(self, question: str, snapshot: Snapshot) -> _Ranking:
         linker = QuestionLinker(snapshot, self._extractor)
@@ -226,12 +253,12 @@ class DefaultRetriever:
         """Return evidence with the ``k`` best candidate passages of ``ranking``, read from the store."""
         snapshot, inputs, scores = ranking.snapshot, ranking.inputs, ranking.scores
         question = inputs.question.text
-        best = _find_best(ranking, k)
+        best = ranking.find_best(k)
         rows = inputs.candidates[best]
         links = {row: link for row in rows.tolist() if (link := _find_strongest_link(inputs, row))[0] >= 0}
         edges, similarities, owners = _find_nearest_hyperedges(snapshot, inputs, rows)
         calibration, shifted = self.calibration or Calibration(), scores[best] + np.float32(ranking.relevance_shift)
-        relevance = calibration.predict_relevance(_compute_features(ranking), shifted)
+        relevance = calibration.predict_relevance(ranking.compute_relevance_features(), shifted)
         prefetched_rows = {
             Passage: sorted({source for source, _ in links.values()}),
             Hyperedge: snapshot.graph.hyperedges(rows)[0].tolist(),  # all are read for the selection of excerpts
@@ -308,31 +335,6 @@ def _score_rare_literals(question: LinkedQuestion, snapshot: Snapshot, passages:
         return np.zeros(len(passages), dtype=np.float32)
     shares: FloatArray = snapshot.contains_terms(rare, passages).mean(axis=1, dtype=np.float32)
     return np.float32(_LITERAL_SCORE) * shares
-
-
-def _compute_features(ranking: _Ranking, hidden_rows: Collection[int] = ()) -> RelevanceFeatures:
-    """Compute the relevance features of a question's best passages, without the passages ``hidden_rows``.
-
-    Scores count without the contribution of rare numbers.
-    """
-    ranking = replace(ranking, scores=ranking.scores - ranking.contributions[:, -1])
-    best = _find_best(ranking, K + len(hidden_rows))
-    best = best[~np.isin(ranking.inputs.candidates[best], list(hidden_rows))][:K]
-    inputs, snapshot = ranking.inputs, ranking.snapshot
-    cosines = snapshot.cosines("passage", np.sort(inputs.candidates[best]), inputs.scale.vectors[0])
-    return RelevanceFeatures(
-        score=float(ranking.scores[best[:1]].sum()) + ranking.relevance_shift,
-        cosine=float(cosines.max(initial=0)),
-        unknown=float(inputs.terms.weights[inputs.terms.is_unknown].sum()) ** 3,
-        unknown_names=inputs.unknown_names,
-        linkability=snapshot.linkability,
-    )
-
-
-def _find_best(ranking: _Ranking, k: int) -> IntArray:
-    """Return the indices of the ``k`` best candidate passages in ``ranking``, best first, ties by id."""
-    snapshot, candidates = ranking.snapshot, ranking.inputs.candidates
-    return find_top_positions(ranking.scores, k, lambda places: rank_by_id(snapshot, "passage", candidates[places]))
 
 
 def _explain_links(

@@ -111,7 +111,7 @@ def compare_best(inputs: SignalInputs, scores: FloatArray, snapshot: Snapshot) -
         _compute_new_term_share(inputs, rows, BEST),
         inputs.coverage[best],
         *_compare_titles(inputs.question.text, snapshot, rows),
-        *_compare_vectors(inputs, snapshot, rows, weights),
+        *_compute_vector_features(inputs, snapshot, rows, weights),
     ]
     return best, np.stack(columns, axis=1).astype(np.float32)
 
@@ -195,10 +195,10 @@ def _compare_titles(question: str, snapshot: Snapshot, candidates: IntArray) -> 
     return columns
 
 
-def _compare_vectors(
+def _compute_vector_features(
     inputs: SignalInputs, snapshot: Snapshot, candidates: IntArray, weights_of_best: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return two cosines per candidate: with the best passages, and with the question minus the best passage.
+    """Return two cosines per candidate: with the best passages, and with the part of the question that the best lacks.
 
     The first is a mean over the best passages by ``weights_of_best``. The second is with the question's vector minus
     the projection of this vector on the best passage's vector.

@@ -32,7 +32,7 @@ from polyad.retrieval.default.links import (
     score_anchor_hyperedges,
 )
 from polyad.retrieval.default.relevance import UnknownNames
-from polyad.retrieval.question import LinkedQuestion, QuestionLinker, insert_entity_names
+from polyad.retrieval.question import LinkedQuestion, QuestionLinker, replace_aliases
 from polyad.text.words import extract_query_terms
 
 
@@ -344,7 +344,7 @@ class SignalExtractor:
         linkability = snapshot.linkability * (UNNAMED_SHARE if linked_question.lacks_proper_names else 1)
         names = UnknownNames.from_question(linked_question, snapshot)
         texts = [question, linked_question.remainder, *([names.rest] if names.share else [])]
-        vectors = self._embedder.encode(insert_entity_names(texts, linked_question, snapshot), "query")
+        vectors = self._embedder.encode(replace_aliases(texts, linked_question, snapshot), "query")
         scale = SimilarityScale(vectors[:2], snapshot)
         bm25_rows, bm25 = self._rank_by_bm25(question)
         entities = np.array(list(linked_question.entities), dtype=np.int64)

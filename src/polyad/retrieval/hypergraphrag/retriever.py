@@ -171,7 +171,7 @@ class HyperGraphRAGRetriever:
         rankings = {
             "contains a hyperedge similar to the question": _score_by_hyperedge(snapshot, graph_hits),
             "mentions an entity similar to a name in the question": _score_by_entity(snapshot, graph_hits),
-            "about an entity of a hyperedge similar to the question": _score_by_member(snapshot, graph_hits),
+            "about an entity of a hyperedge similar to the question": _score_by_subject(snapshot, graph_hits),
         }
         if self._settings.top_k_passages:
             ((near, cosines),) = snapshot.nearest("passage", question_vector[None], self._settings.top_k_passages)
@@ -236,8 +236,8 @@ def _score_by_entity(snapshot: Snapshot, graph_hits: _RetrievedGraph) -> Scores:
     return Scores.from_max(passages, shares[owners]).above(0)
 
 
-def _score_by_member(snapshot: Snapshot, graph_hits: _RetrievedGraph) -> Scores:
-    """Score each passage by the best hyperedge of another passage that contains the subject of this passage.
+def _score_by_subject(snapshot: Snapshot, graph_hits: _RetrievedGraph) -> Scores:
+    """Score each passage by the best hyperedge elsewhere that contains the passage's subject (its main entity).
 
     Only the hyperedges in ``graph_hits`` that are similar to the question count.
     """

@@ -17,7 +17,7 @@ from polyad.hypergraph.distance import Triples
 from polyad.hypergraph.sparse import Scores, find_top_positions, sort_unique, union
 from polyad.model import BoolArray, FloatArray, IntArray
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
-from polyad.retrieval.hyperretriever.triple_walk import SearchSpace, TripleWalk
+from polyad.retrieval.hyperretriever.triple_walk import TripleWalk
 
 ScoreTriples = Callable[[Triples, FloatArray], FloatArray]
 """Returns the plausibility (f_theta) of triples, from their rows in the snapshot and their other features."""
@@ -64,25 +64,17 @@ class _ScoredTriples:
         return _ScoredTriples(selected, self.plausibilities[positions], self.scores[positions], self.hop)
 
 
-def search_triples(
-    walk: TripleWalk,
-    space: SearchSpace,
-    topics: IntArray,
-    score_triples: ScoreTriples,
-    settings: HyperRetrieverSettings,
-) -> AcceptedTriples:
-    """Return the plausible triples (head, hyperedge, tail) that a search from the entities ``topics`` reaches.
+def search_triples(walk: TripleWalk, score_triples: ScoreTriples, settings: HyperRetrieverSettings) -> AcceptedTriples:
+    """Return the plausible triples (head, hyperedge, tail) that ``walk`` reaches from the entities of a question.
 
     Triples are searched hop by hop; a head and a tail are two entities of the hyperedge.
 
     Args:
-        walk: A walk from the topic entities.
-        space: The hypergraph of the walk.
-        topics: Row numbers of the topic entities.
+        walk: A walk that has not begun.
         score_triples: Returns the plausibility of triples.
         settings: Thresholds and limits.
     """
-    search = _Search(walk, space, topics, score_triples, settings)
+    search = _Search(walk, score_triples, settings)
     if settings.minimum_over == "question":
         search.run_by_question()
     else:
@@ -93,19 +85,12 @@ def search_triples(
 class _Search:
     """The state of one search for plausible triples (head, hyperedge, tail)."""
 
-    def __init__(
-        self,
-        walk: TripleWalk,
-        space: SearchSpace,
-        topics: IntArray,
-        score_triples: ScoreTriples,
-        settings: HyperRetrieverSettings,
-    ) -> None:
+    def __init__(self, walk: TripleWalk, score_triples: ScoreTriples, settings: HyperRetrieverSettings) -> None:
         self._walk = walk
-        self._space = space
+        self._space = walk.space
         self._score_triples = score_triples
         self._settings = settings
-        self._paths = Scores(topics, np.ones(len(topics), dtype=np.float32))  # score of the best path to each entity
+        self._paths = Scores(walk.topics, np.ones(len(walk.topics), dtype=np.float32))  # of the best path to an entity
         self._hop_count = 0
         self._accepted: list[_ScoredTriples] = []
 

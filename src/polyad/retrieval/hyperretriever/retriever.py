@@ -24,7 +24,7 @@ from polyad.retrieval.evidence import HYPEREDGES_PER_PASSAGE, RankedHyperedge, b
 from polyad.retrieval.hyperretriever.expansion import AcceptedTriples, search_triples
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
 from polyad.retrieval.hyperretriever.triple_scorer import PrecomputedScorer, TripleScorer
-from polyad.retrieval.hyperretriever.triple_walk import QuestionPreparer, SearchSpace, TripleWalk, WalkQuestion
+from polyad.retrieval.hyperretriever.triple_walk import QuestionPreparer, SearchSpace, TripleWalk
 from polyad.retrieval.question import QuestionLinker
 from polyad.text.words import format_count
 
@@ -76,7 +76,10 @@ class HyperRetriever:
         prepared_question = QuestionPreparer(
             snapshot, self._embedder, linker, signals=self._scorer.recipe.signals
         ).prepare(question)
-        triples = self._search(prepared_question, snapshot)
+        walk = TripleWalk(
+            self.prepare(snapshot), self._scorer.recipe, prepared_question, self._settings.triples_per_hop
+        )
+        triples = search_triples(walk, partial(self._score_triples, snapshot, prepared_question.vector), self._settings)
         strongest = _find_strongest_triples(snapshot, triples)
         edges, plausibilities = triples.edges[strongest], triples.plausibilities[strongest]
         owners = snapshot.graph.passages(edges)
@@ -117,15 +120,6 @@ class HyperRetriever:
             if self._space is None or self._space.snapshot is not snapshot:
                 self._space = SearchSpace.from_snapshot(snapshot, binary=self._settings.binary)
             return self._space
-
-    def _search(self, question: WalkQuestion, snapshot: Snapshot) -> AcceptedTriples:
-        space = self.prepare(snapshot)
-        walk = TripleWalk(space, self._scorer.recipe, question, self._settings.triples_per_hop)
-
-        def score_triples(triples: Triples, extras: FloatArray) -> FloatArray:
-            return self._score_triples(snapshot, question.vector, triples, extras)
-
-        return search_triples(walk, space, question.topics, score_triples, self._settings)
 
     def _score_triples(
         self, snapshot: Snapshot, question: FloatArray, triples: Triples, extras: FloatArray

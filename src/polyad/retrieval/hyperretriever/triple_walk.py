@@ -184,16 +184,21 @@ class TripleWalk:
         question: The question with its topic entities.
         triples_per_hop: Maximum number of triples at one hop; hyperedges nearest to the question come first. A single
             hyperedge with more triples is limited to the nearest heads, and a single head to the nearest tails.
+
+    Attributes:
+        space: The hypergraph.
+        topics: Row numbers of the entities from which the walk starts.
     """
 
     def __init__(self, space: SearchSpace, recipe: Recipe, question: WalkQuestion, triples_per_hop: int) -> None:
-        self._space = space
+        self.space = space
+        self.topics = question.topics
         self._recipe = recipe
         self._question = question
         self._limit = triples_per_hop
         self._visited_heads = self._followed_edges = np.empty(0, dtype=np.int64)
         self._walked = Triples.concatenate([])
-        self._frontier = question.topics
+        self._frontier = self.topics
 
     def enumerate_hop(self) -> tuple[Triples, FloatArray]:
         """Return (triples of the current hop, ``[triples, features]`` for the triple scorer).
@@ -223,9 +228,9 @@ class TripleWalk:
         """Return the triples of the current hop's hyperedges: at most ``triples_per_hop``, near the question first."""
         edges, heads = self._select_nearest_edges(), self._frontier
         if len(edges) == 1:  # only the nearest hyperedge alone can exceed the limit
-            members = self._space.members(edges)[0]
+            members = self.space.members(edges)[0]
             heads = self._select_nearest(members[is_in(members, heads)], self._limit // max(1, len(members) - 1))
-        triples = build_triples(self._space.members, edges, heads)
+        triples = build_triples(self.space.members, edges, heads)
         if len(triples) <= self._limit:
             return triples
         return triples.select(is_in(triples.tails, self._select_nearest(triples.tails, self._limit)))
@@ -234,7 +239,7 @@ class TripleWalk:
         """Return the ``count`` entities nearest to the question, sorted by row number."""
         if len(entities) <= max(1, count):
             return entities
-        snapshot = self._space.snapshot
+        snapshot = self.space.snapshot
         cosines = snapshot.cosines("entity", entities, self._question.vector)
         return _select_top(snapshot, entities, cosines, max(1, count))
 
@@ -243,7 +248,7 @@ class TripleWalk:
 
         At least one hyperedge is returned.
         """
-        space = self._space
+        space = self.space
         edges = space.memberships(self._frontier)[0]
         edges = np.sort(edges[~is_in(edges, self._followed_edges)])
         starts = np.flatnonzero(mark_first_of_equals(edges))
@@ -260,7 +265,7 @@ class TripleWalk:
 
     def _build_extras(self, triples: Triples) -> FloatArray:
         """Return the input features of triples other than vectors, such as distances in the hypergraph (equation 8)."""
-        recipe, question, space = self._recipe, self._question, self._space
+        recipe, question, space = self._recipe, self._question, self.space
         starts = question.topics if recipe.starts == "topics" else self._walked.heads
         rows, encodings = compute_directional_distances(self._walked, starts, recipe.rounds, recipe.directions)
         columns = [encode_triples(triples, rows, encodings)]
@@ -274,7 +279,7 @@ class TripleWalk:
 
     def _compute_cosines(self, edges: IntArray) -> FloatArray:
         """Return the cosine of each edge with the question; a pair of entities has the cosine of its hyperedge."""
-        hyperedges = self._space.to_snapshot_rows(edges)
+        hyperedges = self.space.to_snapshot_rows(edges)
         rows = sort_unique(hyperedges)
-        cosines: FloatArray = self._space.snapshot.cosines("hyperedge", rows, self._question.vector)
+        cosines: FloatArray = self.space.snapshot.cosines("hyperedge", rows, self._question.vector)
         return cosines[rows.searchsorted(hyperedges)]

@@ -86,8 +86,8 @@ class _NearestHyperedges:
     is_complete: bool
 
 
-class ReachableGraph:
-    """The hypergraph without most hyperedges of frequent entities: the hyperedges nearest to a question's clues remain.
+class HubLimitedGraph:
+    """The hypergraph in which a frequent entity (hub) has only the hyperedges that are nearest to a question's clues.
 
     Implements :class:`polyad.protocols.snapshot.Graph`.
 

@@ -32,7 +32,7 @@ from polyad.retrieval.evidence import (
     fill_with_similar,
     sort_by_score,
 )
-from polyad.retrieval.hypersu.activation import ClueActivation, ReachableGraph
+from polyad.retrieval.hypersu.activation import ClueActivation, HubLimitedGraph
 from polyad.retrieval.hypersu.settings import HyperSUSettings
 from polyad.retrieval.question import LinkedQuestion, QuestionLinker, SimilarNames
 from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
@@ -164,30 +164,20 @@ class HyperSURetriever:
     ) -> _Expansion:
         settings = self._settings
         activation = ClueActivation(snapshot, clue_vectors, self._threshold, settings.sharpening)
-        graph = ReachableGraph(snapshot, clue_vectors, self._threshold, settings.hub_degree)
-        order = partial(rank_by_id, snapshot, "entity")
-        forward = expand_frontier(
-            graph,
-            dict.fromkeys(linked_question.entities, 1.0),
-            activation,
-            order,
-            depth=settings.forward_depth,
+        walk = partial(
+            expand_frontier,
+            HubLimitedGraph(snapshot, clue_vectors, self._threshold, settings.hub_degree),
+            activation=activation,
+            sort_key=partial(rank_by_id, snapshot, "entity"),
             width=settings.width,
             decay=settings.decay,
         )
+        forward = walk(dict.fromkeys(linked_question.entities, 1.0), depth=settings.forward_depth)
         ((anchors, _),) = snapshot.nearest(
             "passage", question[None], settings.anchors if settings.backward_depth else 0
         )
         starts = union([snapshot.graph.members(snapshot.graph.hyperedges(anchors)[0])[0]])
-        backward = expand_frontier(
-            graph,
-            dict.fromkeys(starts.tolist(), 1.0),
-            activation,
-            order,
-            depth=settings.backward_depth,
-            width=settings.width,
-            decay=settings.decay,
-        )
+        backward = walk(dict.fromkeys(starts.tolist(), 1.0), depth=settings.backward_depth)
         scores = {
             edge: bridge * (settings.convergence_bonus if edge in backward.bridges else 1.0)
             for edge, bridge in forward.bridges.items()
