@@ -71,8 +71,8 @@ from polyad.replies.thoughts import (
     remove_leading_thoughts,
     remove_thoughts,
 )
-from polyad.retrieval.asking import _locate_name, _parse_names
 from polyad.retrieval.hits import TextFingerprint
+from polyad.retrieval.prompting import _locate_name, _parse_names
 from polyad.retrieval.question import _remove_mentions
 from polyad.snapshot.columns import EntityKeys, LiveRows, StringColumn
 from polyad.snapshot.name_variants import NamedEntities, NameVariants

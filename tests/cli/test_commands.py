@@ -247,7 +247,7 @@ def test_copies_are_shown_once_with_both_places(run: Run, tmp_path: Path) -> Non
 
 def relevant(monkeypatch: pytest.MonkeyPatch, *values: float) -> None:
     """Let the default retriever say how relevant its passages are."""
-    rank = DefaultRetriever.rank
+    rank = DefaultRetriever.rank_candidates
 
     def rank_with_values(self: DefaultRetriever, question: str, snapshot: Snapshot) -> Callable[[int], Evidence]:
         build = rank(self, question, snapshot)
@@ -259,7 +259,7 @@ def relevant(monkeypatch: pytest.MonkeyPatch, *values: float) -> None:
 
         return build_with_values
 
-    monkeypatch.setattr(DefaultRetriever, "rank", rank_with_values)
+    monkeypatch.setattr(DefaultRetriever, "rank_candidates", rank_with_values)
 
 
 def test_hits_below_the_relevance_limit_are_omitted(

@@ -22,7 +22,7 @@ from polyad.model import (
     TraceStep,
 )
 from polyad.retrieval.assembly import SearchOptions, assemble_hits
-from polyad.retrieval.hits import Part
+from polyad.retrieval.hits import ScoredSpan
 from polyad.text.words import count_words
 
 SENTENCES = [f"Sentence {number} of {name} speaks of {name} alone." for name in ("a", "b", "c") for number in range(4)]
@@ -54,19 +54,19 @@ def ranking(passages: Sequence[ScoredPassage], requested: list[int] | None = Non
     return retrieve
 
 
-def nowhere(passages: Sequence[Passage]) -> list[list[Part]]:
-    return [[Part(Span(0, len(passage.text)), 0.0)] for passage in passages]
+def nowhere(passages: Sequence[Passage]) -> list[list[ScoredSpan]]:
+    return [[ScoredSpan(Span(0, len(passage.text)), 0.0)] for passage in passages]
 
 
-def by_sentence(*words: str) -> Callable[[Sequence[Passage]], list[list[Part]]]:
+def by_sentence(*words: str) -> Callable[[Sequence[Passage]], list[list[ScoredSpan]]]:
     """The sentences of a passage; those nearest that have some words, the first of them before all."""
 
-    def parts_of(passage: Passage) -> list[Part]:
+    def parts_of(passage: Passage) -> list[ScoredSpan]:
         parts, start = [], 0
         for sentence in passage.text.split(". "):
             end = min(start + len(sentence) + 1, len(passage.text))
             near = max((10.0 - place for place, word in enumerate(words) if word in sentence.split()), default=0.0)
-            parts.append(Part(Span(start, end), near))
+            parts.append(ScoredSpan(Span(start, end), near))
             start = end + 1
         return sorted(parts, key=lambda part: -part.similarity)
 

@@ -13,7 +13,7 @@ from polyad import Document, Engine
 from polyad.embedders.sentence_transformers import SentenceTransformerEmbedder
 from polyad.model import Span
 from polyad.retrieval.excerpts import ExcerptSelector, ExcerptSource
-from polyad.retrieval.hits import Part, join_spans
+from polyad.retrieval.hits import ScoredSpan, join_spans
 from polyad.text.sentences import split_sentences
 from polyad.text.words import count_words
 
@@ -47,7 +47,7 @@ def test_an_excerpt_has_the_sentence_that_answers_and_its_neighbour(engine: Engi
 
 def test_a_sentence_whose_hyperedge_is_similar_is_preferred(engine: Engine) -> None:
     start = MANUAL.index("The band plays on")
-    similar = [Part(Span(start, start + 20), 0.9)]
+    similar = [ScoredSpan(Span(start, start + 20), 0.9)]
     (selected,) = selector(engine, "Who tuned the violin?").select([ExcerptSource(MANUAL, "", similar, 1.0)], 12)
     assert selected.best.start == start
 

@@ -25,9 +25,9 @@ from polyad.language_models.scripted import Request, ScriptedLanguageModel, Scri
 from polyad.model import Document, Evidence, Mention, Usage
 from polyad.protocols.components import BudgetCheck, LanguageModel, OnOutcome, Prompt, Reply
 from polyad.protocols.snapshot import Snapshot
-from polyad.retrieval.asking import QuestionNames
 from polyad.retrieval.hypermemory.retriever import HyperMemoryRetriever
 from polyad.retrieval.hypermemory.settings import HyperMemorySettings
+from polyad.retrieval.prompting import QuestionNameExtractor
 from polyad.snapshot.provider import SnapshotProvider
 from polyad.stores.sqlite import SqliteStore, SqliteValueFile
 from polyad.text.words import count_tokens
@@ -265,7 +265,7 @@ def test_the_call_that_finds_the_questions_names_counts_too(snapshot: Snapshot, 
 
     oracle = Oracle(EDGES, ENTITIES)
     model = ScriptedLanguageModel(say)
-    names = QuestionNames(model, RuleMentionExtractor())
+    names = QuestionNameExtractor(model, RuleMentionExtractor())
     settings = HyperMemorySettings(calls="paper", max_calls=max_calls)
     evidence = Over(snapshot, HyperMemoryRetriever(EMBEDDER, names, model, settings)).retrieve(CHAIN, 3)
     assert len(model.prompts) == evidence.notes["llm_calls"] == min(max_calls, 6)

@@ -1,4 +1,4 @@
-"""Links between passages, on hypergraphs small enough to compute by hand."""
+"""EntityLinks between passages, on hypergraphs small enough to compute by hand."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from polyad.protocols.components import Embedder, TextKind
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.default import links
 from polyad.retrieval.default.links import (
+    CosineScaler,
     FollowedMentions,
-    SimilarityScale,
+    build_links,
     compute_rarity,
-    find_links,
-    score_anchor_hyperedges,
+    score_entity_hyperedges,
 )
 from tests.rows import get_document_ids
 
@@ -40,9 +40,9 @@ class Compass:
         return np.array([DIRECTIONS.get(text.split()[0], (0.0, 1.0)) for text in texts], dtype=np.float32)
 
 
-def north(snapshot: Snapshot) -> SimilarityScale:
+def north(snapshot: Snapshot) -> CosineScaler:
     """Of a question that lies east and its remainder north; similarities are cosines."""
-    scale = SimilarityScale(np.array([[0, 1], [1, 0]], dtype=np.float32), snapshot)
+    scale = CosineScaler(np.array([[0, 1], [1, 0]], dtype=np.float32), snapshot)
     scale.means, scale.spreads = np.zeros(2, dtype=np.float32), np.ones(2, dtype=np.float32)
     return scale
 
@@ -63,7 +63,7 @@ def count_weights(snapshot: Snapshot, weights: dict[str, float]) -> list[float]:
     rows = snapshot.find_rows("entity", weights)
     entities = np.array([rows[key] for key in weights], dtype=np.int64)
     counting = np.array(list(weights.values()), dtype=np.float32)
-    anchors = score_anchor_hyperedges(
+    anchors = score_entity_hyperedges(
         snapshot,
         entities,
         counting * compute_rarity(snapshot, snapshot.graph.mention_counts(entities)),
@@ -89,7 +89,7 @@ def test_an_entity_and_the_remainder_apart_from_each_other_do_not_count(snapshot
 def test_each_anchor_belongs_to_its_entity(snapshot: Snapshot) -> None:
     rows = snapshot.find_rows("entity", ["isk", "marr"])
     entities = np.array([rows["isk"], rows["marr"]], dtype=np.int64)
-    anchors = score_anchor_hyperedges(snapshot, entities, np.array([1, 0.25], dtype=np.float32), north(snapshot))
+    anchors = score_entity_hyperedges(snapshot, entities, np.array([1, 0.25], dtype=np.float32), north(snapshot))
     assert anchors.owners.tolist() == [0, 0, 0, 1]
     assert anchors.values[-1] == pytest.approx(0.25 * 0.6)
 
@@ -118,7 +118,7 @@ def test_a_link_to_a_strong_subject_is_shared_by_the_strong_alone(tmp_path: Path
         snapshot = engine.snapshot()
     mentions = snapshot.graph.mentions(np.array([snapshot.find_rows("entity", ["isk"])["isk"]]))
     weak = dict(zip(get_document_ids(snapshot, mentions[0]), mentions[2].tolist(), strict=True))["c"]
-    passages, owners, shares, sure = find_links(*mentions, 1)
+    passages, owners, shares, sure = build_links(*mentions, 1)
     results = dict(zip(get_document_ids(snapshot, passages), shares.tolist(), strict=True))
     assert owners.tolist() == [0, 0, 0]
     assert dict(zip(get_document_ids(snapshot, passages), sure.tolist(), strict=True)) == {

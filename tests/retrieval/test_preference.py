@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polyad.model import Evidence, Passage, ScoredPassage
-from polyad.retrieval.reranking import rank_preferred
+from polyad.retrieval.postprocessing import rank_preferred
 
 
 def build_evidence(count: int) -> Evidence:

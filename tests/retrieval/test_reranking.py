@@ -9,7 +9,7 @@ import pytest
 
 from polyad.errors import RerankerError
 from polyad.model import Evidence, FloatArray, Passage, ScoredPassage
-from polyad.retrieval.reranking import rerank
+from polyad.retrieval.postprocessing import rerank
 
 
 class ByLength:

@@ -21,7 +21,7 @@ from polyad.retrieval.default import second_stage
 from polyad.retrieval.default.links import MAX_FOLLOWED_DEGREE, compute_rarity
 from polyad.retrieval.default.retriever import DefaultRetriever, DefaultSettings
 from polyad.retrieval.default.scorer import LinearScorer
-from polyad.retrieval.default.second_stage import FEATURES, compare_best, compute_adjustments
+from polyad.retrieval.default.second_stage import FEATURES, compare_candidates, compute_adjustments
 from polyad.retrieval.default.signals import SignalExtractor, SignalInputs
 from polyad.retrieval.question import QuestionLinker
 from polyad.text.words import extract_query_terms, extract_terms
@@ -91,7 +91,7 @@ def compute_slowly(inputs: SignalInputs, snapshot: Snapshot, rows: list[int], ra
 
 
 def test_features_equal_a_slow_reference(inputs: SignalInputs, scores: FloatArray, snapshot: Snapshot) -> None:
-    best, features = compare_best(inputs, scores, snapshot)
+    best, features = compare_candidates(inputs, scores, snapshot)
     rows = inputs.candidates[best].tolist()
     assert scores[best].tolist() == sorted(scores, reverse=True)
     assert len(rows) > 3

@@ -55,11 +55,11 @@ class RetrieverSpec:
 
 def _get_question_extractor(components: Components) -> MentionExtractor:
     """Return the extractor of names in questions: the language model or, without one, the index's extractor."""
-    from polyad.retrieval.asking import QuestionNames
+    from polyad.retrieval.prompting import QuestionNameExtractor
 
     language_model = components.language_model
     return (
-        QuestionNames(language_model, components.extractor, components.prompts)
+        QuestionNameExtractor(language_model, components.extractor, components.prompts)
         if language_model
         else components.extractor
     )

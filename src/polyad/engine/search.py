@@ -21,10 +21,9 @@ from polyad.protocols.snapshot import Snapshot
 from polyad.protocols.store import RELEVANCE, Store
 from polyad.retrieval.assembly import MAX_DEPTH_FACTOR, SearchOptions, assemble_hits
 from polyad.retrieval.default.relevance import Calibration
-from polyad.retrieval.displayed import retrieve_displayed
 from polyad.retrieval.excerpts import ExcerptSelector, locate_excerpts
-from polyad.retrieval.hits import PartRanker
-from polyad.retrieval.reranking import MIN_CANDIDATES, rank_preferred, rerank
+from polyad.retrieval.hits import SpanRanker
+from polyad.retrieval.postprocessing import MIN_CANDIDATES, rank_preferred, rerank, retrieve_filtered
 from polyad.snapshot.mapped_snapshot import MappedSnapshot
 from polyad.snapshot.parts import build_passage_filter
 from polyad.snapshot.provider import SnapshotProvider
@@ -55,10 +54,10 @@ class _PreparableRetriever(Protocol):
 
 @runtime_checkable
 class _RankingRetriever(Protocol):
-    """A retriever with a method ``rank``, which ranks a question's candidates once for any number of hits."""
+    """A retriever with a method ``rank_candidates``, which scores a question's candidates once for all ``k``."""
 
-    def rank(self, question: str, snapshot: Snapshot) -> Callable[[int], Evidence]:
-        """Rank all candidates for a question and return a function ``k -> evidence`` for the k best."""
+    def rank_candidates(self, question: str, snapshot: Snapshot) -> Callable[[int], Evidence]:
+        """Score all candidate passages of a question; return a function ``k -> evidence`` with the k best."""
 
 
 @runtime_checkable
@@ -252,7 +251,7 @@ class Searcher:
             rank = _prepare_retrieval(retriever, question, snapshot)
             if part.connected is not None:
                 rank_connected = _prepare_retrieval(retriever, question, part.connected)
-                rank = partial(retrieve_displayed, rank_connected, rank, snapshot)
+                rank = partial(retrieve_filtered, rank_connected, rank, snapshot)
             calibration = self._load_calibration(retriever) if isinstance(retriever, _CalibratedRetriever) else None
 
             def retrieve(k: int) -> Evidence:
@@ -267,7 +266,7 @@ class Searcher:
             evidence = assemble_hits(
                 retrieve,
                 options,
-                PartRanker(snapshot, question, embedder),
+                SpanRanker(snapshot, question, embedder),
                 ExcerptSelector(snapshot, question, self._split_sentences) if options.merge else None,
                 # A reranker reads a fixed number of candidates, so a larger request returns no other passages.
                 max_depth_factor=MAX_DEPTH_FACTOR if reranker is None else 1,
@@ -290,7 +289,7 @@ def _prepare_retrieval(retriever: Retriever, question: str, snapshot: Snapshot) 
     rank: Callable[[int], Evidence] | None = None
     if isinstance(retriever, _RankingRetriever):
         with report_failure(RetrieverError, _describe(retriever)):
-            rank = retriever.rank(question, snapshot)
+            rank = retriever.rank_candidates(question, snapshot)
 
     def retrieve(k: int) -> Evidence:
         with report_failure(RetrieverError, _describe(retriever)):

@@ -15,7 +15,15 @@ from typing import Final, Literal
 from polyad.errors import SettingError
 from polyad.model import Evidence, Passage, ScoredHyperedge, ScoredPassage, Span
 from polyad.retrieval.excerpts import ExcerptSelector, ExcerptSource
-from polyad.retrieval.hits import Hit, Part, RankParts, TextFingerprint, find_overlap, select_first_words, select_spans
+from polyad.retrieval.hits import (
+    Hit,
+    RankSpans,
+    ScoredSpan,
+    TextFingerprint,
+    find_overlap,
+    select_first_words,
+    select_spans,
+)
 from polyad.text.filters import Filter
 from polyad.text.words import count_words
 
@@ -42,8 +50,8 @@ _MIN_COPY_SHINGLES = 12
 _MAX_FILLERS = 3
 """Passages that are cut to fill the rest of a budget before it counts as full."""
 
-RankPieces = Callable[[ScoredPassage], Sequence[Part]]
-"""Returns the pieces of a passage that may be displayed without the others, best first."""
+RankSentences = Callable[[ScoredPassage], Sequence[ScoredSpan]]
+"""Returns the spans of a passage that a shortened hit may display, best first: sentences or hyperedges."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,27 +95,25 @@ class SearchOptions:
 
     @property
     def depth(self) -> int:
-        """The number of passages that a search retrieves first; adjacent passages may later be merged into one hit."""
+        """The number of passages to retrieve first. If several form one hit, the search retrieves more."""
         return self.max_hits or max(DEFAULT_K, (self.max_words or 0) // _WORDS_PER_PASSAGE)
 
 
 def assemble_hits(
     retrieve: Callable[[int], Evidence],
     options: SearchOptions,
-    rank_parts: RankParts,
+    rank_spans: RankSpans,
     selector: ExcerptSelector | None = None,
     *,
     max_depth_factor: int = MAX_DEPTH_FACTOR,
     auto_limit: float = 0.0,
 ) -> Evidence:
-    """Return evidence with as many hits as ``options`` requests, merged from the passages that ``retrieve(k)`` returns.
-
-    More passages are retrieved until there are enough hits.
+    """Retrieve passages and merge adjacent ones into hits, until there are as many hits as ``options`` requests.
 
     Args:
         retrieve: Returns evidence with a number of passages, best first.
         options: Number of hits, words and relevance.
-        rank_parts: Ranks the parts of passages by similarity to the question.
+        rank_spans: Ranks the hyperedges of passages by similarity to the question.
         selector: Selects the excerpts of hits; None for hits without excerpts.
         max_depth_factor: Largest multiple of the first request; 1 if a larger request returns no other passages.
         auto_limit: Relevance of the best passage below which no passage is returned, if ``options`` ask for "auto".
@@ -116,11 +122,11 @@ def assemble_hits(
         SettingError: A minimum relevance is set, and the retriever does not predict relevance.
     """
     depth, max_depth = options.depth, options.depth * max_depth_factor
-    rank_pieces = partial(_rank_pieces, rank_parts, selector)
+    rank_sentences = partial(_rank_sentences, rank_spans, selector)
     while True:
         retrieved = retrieve(depth)
         evidence = _drop_irrelevant(retrieved, options.min_relevance, auto_limit)
-        selection = _select_hits(evidence.passages, options, rank_pieces)
+        selection = _select_hits(evidence.passages, options, rank_sentences)
         if selection.is_full or len(evidence.passages) < depth or depth == max_depth:
             break
         missing = options.max_hits - len(selection.hits) if options.max_hits else depth
@@ -128,24 +134,27 @@ def assemble_hits(
     max_passage_words = _MAX_PASSAGE_WORDS
     while selection.was_cut and not selection.is_full:  # there are no further passages: display more of each passage
         max_passage_words *= 2
-        selection = _select_hits(evidence.passages, options, rank_pieces, max_passage_words)
+        selection = _select_hits(evidence.passages, options, rank_sentences, max_passage_words)
     result = _replace_passages(evidence, retrieved.passages, selection.hits)
-    return _add_excerpts(result, selection.hits, rank_parts, selector, options.max_words) if selector else result
+    return _add_excerpts(result, selection.hits, rank_spans, selector, options.max_words) if selector else result
 
 
-def _rank_pieces(rank_parts: RankParts, selector: ExcerptSelector | None, scored: ScoredPassage) -> Sequence[Part]:
-    """Return the sentences of a passage, best first; if ``selector`` is None, the hyperedges of the passage."""
-    (parts,) = rank_parts([scored.passage])
-    return selector.rank_sentences(_build_source(scored, parts, 0.0)) if selector else parts
+def _rank_sentences(
+    rank_spans: RankSpans, selector: ExcerptSelector | None, scored: ScoredPassage
+) -> Sequence[ScoredSpan]:
+    """Return the sentences of a passage, the best for the question first; its hyperedges if ``selector`` is None."""
+    (hyperedges,) = rank_spans([scored.passage])
+    return selector.rank_sentences(_build_source(scored, hyperedges, 0.0)) if selector else hyperedges
 
 
-def _build_source(scored: ScoredPassage, parts: Sequence[Part], relevance: float) -> ExcerptSource:
+def _build_source(scored: ScoredPassage, hyperedges: Sequence[ScoredSpan], relevance: float) -> ExcerptSource:
     passage = scored.passage
-    return ExcerptSource(passage.text, f"{scored.origin.title}\n{passage.title}\n{passage.heading}", parts, relevance)
+    head = f"{scored.origin.title}\n{passage.title}\n{passage.heading}"
+    return ExcerptSource(passage.text, head, hyperedges, relevance)
 
 
 def _drop_irrelevant(evidence: Evidence, min_relevance: MinRelevance, auto_limit: float) -> Evidence:
-    """Return the evidence without passages of a lower relevance than ``min_relevance`` requires.
+    """Remove the passages whose relevance is below ``min_relevance`` from the evidence.
 
     A number as ``min_relevance`` drops each passage below this relevance. "auto" drops all passages if all are below
     ``auto_limit``, and otherwise none. If no passage is left, the empty evidence states the best relevance.
@@ -170,7 +179,7 @@ def _drop_irrelevant(evidence: Evidence, min_relevance: MinRelevance, auto_limit
 
 
 class _HitSelection:
-    """Merges ranked passages into hits, until there are as many hits or words as the search requests.
+    """Builds hits from ranked passages: merges adjacent passages, lists copies once, and stops at the limits.
 
     Attributes:
         hits: The hits.
@@ -178,12 +187,12 @@ class _HitSelection:
         was_cut: Whether a passage was cut though more of it would have fitted.
     """
 
-    def __init__(self, options: SearchOptions, rank_pieces: RankPieces, max_passage_words: int) -> None:
+    def __init__(self, options: SearchOptions, rank_sentences: RankSentences, max_passage_words: int) -> None:
         self.hits: list[Hit] = []
         self.is_full = False
         self.was_cut = False
         self._options = options
-        self._rank_pieces = rank_pieces
+        self._rank_sentences = rank_sentences
         self._max_passage_words = max_passage_words
         self._words_left = options.max_words
         self._filler_count = 0
@@ -226,10 +235,10 @@ class _HitSelection:
         word_count = max(0, count_words(text) - sum(count_words(span.of(text)) for span in hidden))
         max_words = min(words_left, self._max_passage_words)
         if word_count > max_words or (hidden and not can_merge):
-            pieces = self._rank_pieces(hit.best)
+            pieces = self._rank_sentences(hit.best)
             is_best_too_long = not self.hits and count_words(pieces[0].span.of(text)) > max_words
             hit.spans = (
-                select_first_words(text, pieces[0], max_words)
+                select_first_words(text, pieces[0].span, max_words)
                 if is_best_too_long
                 else select_spans(text, pieces, max_words, hidden)
             )
@@ -250,17 +259,17 @@ class _HitSelection:
         """Merge ``new_hit`` and ``adjacent_hits`` (of the passages before and after) into the first adjacent hit."""
         first, *others = adjacent_hits
         for other in (new_hit, *others):
-            first.absorb(other)
+            first.merge(other)
         self.hits = [hit for hit in self.hits if not any(hit is other for other in others)]
 
 
 def _select_hits(
     passages: Sequence[ScoredPassage],
     options: SearchOptions,
-    rank_pieces: RankPieces,
+    rank_sentences: RankSentences,
     max_passage_words: int = _MAX_PASSAGE_WORDS,
 ) -> _HitSelection:
-    selection = _HitSelection(options, rank_pieces, max_passage_words)
+    selection = _HitSelection(options, rank_sentences, max_passage_words)
     for scored in passages:
         selection.add(scored)
         if selection.is_full:
@@ -269,7 +278,7 @@ def _select_hits(
 
 
 def _replace_passages(evidence: Evidence, retrieved: Sequence[ScoredPassage], hits: Sequence[Hit]) -> Evidence:
-    """Return the evidence with ``hits`` in place of the ``retrieved`` passages, and only the hyperedges of these hits.
+    """Replace the ``retrieved`` passages of the evidence by ``hits``, and remove the hyperedges of all other passages.
 
     A hyperedge of another passage stays if the search reached a hit by this hyperedge.
     """
@@ -297,7 +306,7 @@ def _replace_passages(evidence: Evidence, retrieved: Sequence[ScoredPassage], hi
 
 
 def _translate_hyperedge(scored: ScoredHyperedge, hit_by_id: Mapping[str, Hit]) -> ScoredHyperedge | None:
-    """Return a hyperedge whose span is converted to its hit's text; None if the hit does not display the span."""
+    """Convert the character span of a hyperedge from its passage to the hit's text; None if the hit omits the span."""
     edge = scored.hyperedge
     hit = hit_by_id.get(edge.passage_id)
     if hit is None:
@@ -311,15 +320,15 @@ def _translate_hyperedge(scored: ScoredHyperedge, hit_by_id: Mapping[str, Hit]) 
 
 
 def _add_excerpts(
-    evidence: Evidence, hits: Sequence[Hit], rank_parts: RankParts, selector: ExcerptSelector, max_words: int | None
+    evidence: Evidence, hits: Sequence[Hit], rank_spans: RankSpans, selector: ExcerptSelector, max_words: int | None
 ) -> Evidence:
-    """Return the evidence with an excerpt of each hit: the best sentences, within ``max_words`` for all hits."""
+    """Add an excerpt to each hit: the sentences that fit the question best, at most ``max_words`` words in all hits."""
     passages = [passage for hit in hits for passage in hit.passages]
-    parts_by_id = {passage.id: parts for passage, parts in zip(passages, rank_parts(passages), strict=True)}
+    spans_by_id = {passage.id: spans for passage, spans in zip(passages, rank_spans(passages), strict=True)}
     sources = [
         _build_source(
             scored,
-            list(hit.iterate_displayed_parts(parts_by_id)),
+            hit.list_displayed_spans(spans_by_id),
             1 / rank if scored.relevance is None else scored.relevance,
         )
         for rank, (hit, scored) in enumerate(zip(hits, evidence.passages, strict=True), 1)

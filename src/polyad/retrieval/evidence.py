@@ -27,7 +27,7 @@ RankedPassage = tuple[int, float, str]
 
 
 class RankedHyperedge(NamedTuple):
-    """A hyperedge's row number and score, with the search step that led to the hyperedge: matched text and entities.
+    """The row number and score of a hyperedge, with the search step that reached it: matched text and entities.
 
     Attributes:
         row: Row number of the hyperedge.
@@ -111,7 +111,7 @@ def build_evidence(
 def _build_trace(
     snapshot: Snapshot, edges: Sequence[RankedHyperedge], texts: Sequence[ScoredHyperedge], names: Mapping[int, str]
 ) -> tuple[TraceStep, ...]:
-    """Return the search step that led to each of ``edges``, with the entity names of the dictionary ``names``.
+    """Return the search step that reached each of ``edges``, as text; ``names`` has the names of entities by row.
 
     The arguments ``edges`` and ``texts`` are the same hyperedges: as row numbers, and as read from the store.
     """
@@ -178,7 +178,7 @@ def read_entity_names(snapshot: Snapshot, rows: Iterable[int]) -> dict[int, str]
 def fill_with_similar(
     snapshot: Snapshot, passages: Sequence[RankedPassage], question_vector: FloatArray, k: int
 ) -> list[RankedPassage]:
-    """Return ``k`` passages: the best of ``passages``, then passages nearest to ``question_vector``, with lower scores.
+    """Return ``k`` ranked passages: ``passages`` first, then with lower scores the passages nearest to the question.
 
     Args:
         snapshot: The index.

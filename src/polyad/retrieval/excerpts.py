@@ -10,7 +10,7 @@ import numpy as np
 
 from polyad.model import Evidence, Excerpt, Pagination, ScoredPassage, Span
 from polyad.protocols.snapshot import Snapshot
-from polyad.retrieval.hits import PART_SEPARATOR, Part
+from polyad.retrieval.hits import PART_SEPARATOR, ScoredSpan
 from polyad.text.sentences import find_code_blocks
 from polyad.text.words import count_words, extract_search_terms, extract_terms_and_codes
 
@@ -45,13 +45,13 @@ class ExcerptSource:
     Attributes:
         text: The text of the hit.
         head: Title and headings, which are displayed above the excerpt and not in it.
-        parts: The texts of hyperedges in it, with similarities to the question.
+        hyperedges: Spans of the hyperedges in the text, with similarities to the question.
         relevance: Relevance of the hit, in [0, 1].
     """
 
     text: str
     head: str
-    parts: Sequence[Part]
+    hyperedges: Sequence[ScoredSpan]
     relevance: float
 
 
@@ -70,7 +70,7 @@ class SelectedSentences:
 
 @dataclass(frozen=True, slots=True)
 class _Sentence:
-    """A sentence of a hit, with its span, length in words, and score for the question."""
+    """A sentence of a hit, with its character span, number of words, and score for the question."""
 
     hit: int
     span: Span
@@ -122,15 +122,15 @@ class ExcerptSelector:
         for sentence in selected:
             spans[sentence.hit].append(sentence.span)
         return [
-            SelectedSentences(_join_adjacent(hit.text, sorted(parts, key=lambda span: span.start)), parts[0])
-            for hit, parts in zip(hits, spans, strict=True)
+            SelectedSentences(_join_adjacent(hit.text, sorted(best_spans, key=lambda span: span.start)), best_spans[0])
+            for hit, best_spans in zip(hits, spans, strict=True)
         ]
 
-    def rank_sentences(self, hit: ExcerptSource) -> list[Part]:
+    def rank_sentences(self, hit: ExcerptSource) -> list[ScoredSpan]:
         """Return a hit's sentences with their similarities to the question, best first; ties in text order."""
         spans, scores = self._score_spans(hit)
         order = sorted(range(len(spans)), key=lambda place: (-scores[place], place))
-        return [Part(spans[place], scores[place]) for place in order]
+        return [ScoredSpan(spans[place], scores[place]) for place in order]
 
     def _score_sentences(self, number: int, hit: ExcerptSource) -> list[_Sentence]:
         return [
@@ -159,8 +159,8 @@ class ExcerptSelector:
     def _value_sentence(self, hit: ExcerptSource, span: Span) -> float:
         terms, codes = extract_terms_and_codes(span.of(hit.text))
         coverage = sum(self._weights.get(term, 0.0) for term in {*terms, *codes})
-        overlapping = (part for part in hit.parts if part.span.start < span.end and span.start < part.span.end)
-        return coverage + _UNIT_WEIGHT * max((part.similarity for part in overlapping), default=0.0)
+        overlapping = (edge for edge in hit.hyperedges if edge.span.start < span.end and span.start < edge.span.end)
+        return coverage + _UNIT_WEIGHT * max((edge.similarity for edge in overlapping), default=0.0)
 
     @cached_property
     def _weights(self) -> dict[str, float]:
@@ -172,7 +172,7 @@ class ExcerptSelector:
 
 
 def _join_code(text: str, sentences: Sequence[Span]) -> list[Span]:
-    """Return ``sentences`` (spans) of a text, with each short code block as one sentence.
+    """Return the spans of sentences of a text, where each short code block counts as a single sentence.
 
     A code block is short if it has at most :data:`_MAX_CODE_WORDS` words.
     """
@@ -191,7 +191,7 @@ def _trim_ellipsis(text: str, span: Span) -> Span:
 
 
 def _join_adjacent(text: str, spans: Sequence[Span]) -> list[Span]:
-    """Return ``spans`` of a text, joined where at most :data:`_MAX_GAP_WORDS` words lie between two of the spans."""
+    """Join two ``spans`` of a text if at most :data:`_MAX_GAP_WORDS` words lie between them; return all spans."""
     joined: list[Span] = []
     for span in spans:
         if joined and count_words(text[joined[-1].end : span.start]) <= _MAX_GAP_WORDS:

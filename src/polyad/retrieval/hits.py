@@ -1,9 +1,9 @@
-"""Hits: adjacent passages as one result, passages cut to their best parts, and copies of a text."""
+"""Hits: adjacent passages as one result, passages cut to their best spans, and copies of a text."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import groupby, pairwise
@@ -69,8 +69,8 @@ class TextFingerprint:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """A span of a passage (a sentence or a hyperedge) with the similarity of its text to the question.
+class ScoredSpan:
+    """A span of a text (a sentence or a hyperedge) with the similarity of the span to the question.
 
     Attributes:
         span: Characters of the passage's text.
@@ -81,12 +81,12 @@ class Part:
     similarity: float
 
 
-RankParts = Callable[[Sequence[Passage]], Sequence[Sequence[Part]]]
-"""Returns the parts of each passage, the most similar to the question first; the whole text if there are none."""
+RankSpans = Callable[[Sequence[Passage]], Sequence[Sequence[ScoredSpan]]]
+"""Returns the hyperedges of each passage, the most similar to the question first; the whole text if there are none."""
 
 
-class PartRanker:
-    """Ranks the hyperedges of passages by similarity to a question: by cosine, or by shared words without an embedder.
+class SpanRanker:
+    """Ranks the hyperedges of passages, as spans of their text, by cosine to a question, or by shared words.
 
     Args:
         snapshot: The index.
@@ -98,16 +98,16 @@ class PartRanker:
         self._snapshot = snapshot
         self._question = question
         self._embedder = embedder
-        self._parts_by_id: dict[str, Sequence[Part]] = {}
+        self._spans_by_id: dict[str, Sequence[ScoredSpan]] = {}
 
-    def __call__(self, passages: Sequence[Passage]) -> Sequence[Sequence[Part]]:
-        """Return the parts of each passage, the most similar first, ties in text order. See :data:`RankParts`."""
-        missing = [passage for passage in passages if passage.id not in self._parts_by_id]
+    def __call__(self, passages: Sequence[Passage]) -> Sequence[Sequence[ScoredSpan]]:
+        """Return the hyperedges of each passage as spans, the most similar first, ties in text order."""
+        missing = [passage for passage in passages if passage.id not in self._spans_by_id]
         if missing:
-            self._parts_by_id.update(zip((passage.id for passage in missing), self._rank(missing), strict=True))
-        return [self._parts_by_id[passage.id] for passage in passages]
+            self._spans_by_id.update(zip((passage.id for passage in missing), self._rank(missing), strict=True))
+        return [self._spans_by_id[passage.id] for passage in passages]
 
-    def _rank(self, passages: Sequence[Passage]) -> list[Sequence[Part]]:
+    def _rank(self, passages: Sequence[Passage]) -> list[Sequence[ScoredSpan]]:
         row_by_id = self._snapshot.find_rows("passage", [passage.id for passage in passages])
         positions = [position for position, passage in enumerate(passages) if passage.id in row_by_id]
         rows = np.array([row_by_id[passages[position].id] for position in positions], dtype=np.int64)
@@ -119,15 +119,15 @@ class PartRanker:
             similarities = [
                 len(self._words & set(normalize_words(edge.text))) / max(1, len(self._words)) for edge in edges
             ]
-        parts: list[list[Part]] = [[] for _ in passages]
+        spans: list[list[ScoredSpan]] = [[] for _ in passages]
         for edge, owner, similarity in zip(edges, owners.tolist(), similarities, strict=True):
             span = _clip_span(passages[positions[owner]], edge)
             if span.start < span.end:
-                parts[positions[owner]].append(Part(span, similarity))
+                spans[positions[owner]].append(ScoredSpan(span, similarity))
         return [
-            sorted(passage_parts, key=lambda part: (-part.similarity, part.span.start, part.span.end))
-            or [Part(Span(0, len(passage.text)), 0.0)]
-            for passage, passage_parts in zip(passages, parts, strict=True)
+            sorted(passage_spans, key=lambda scored: (-scored.similarity, scored.span.start, scored.span.end))
+            or [ScoredSpan(Span(0, len(passage.text)), 0.0)]
+            for passage, passage_spans in zip(passages, spans, strict=True)
         ]
 
     @cached_property
@@ -174,8 +174,8 @@ class Hit:
         is_whole = self.spans is None
         return is_whole and (_is_next(self.passages[-1], passage) or _is_next(passage, self.passages[0]))
 
-    def absorb(self, other: Hit) -> None:
-        """Merge the hit ``other``, of an adjacent passage, into this hit."""
+    def merge(self, other: Hit) -> None:
+        """Merge the hit ``other``, whose passage precedes or follows, into this hit."""
         self.passages = sorted([*self.passages, *other.passages], key=lambda passage: passage.start)
         self.fingerprints += other.fingerprints
         self.copies += other.copies
@@ -239,13 +239,18 @@ class Hit:
             length += displayed.end - displayed.start + len(PART_SEPARATOR)
         return None
 
-    def iterate_displayed_parts(self, parts_by_id: Mapping[str, Sequence[Part]]) -> Iterator[Part]:
-        """Yield the parts (hyperedges) of the hit's passages that the hit displays, with spans in its text."""
-        for passage in self.passages:
-            for part in parts_by_id[passage.id]:
-                span = self.translate_span(passage.id, part.span)
-                if span:
-                    yield Part(span, part.similarity)
+    def list_displayed_spans(self, spans_by_id: Mapping[str, Sequence[ScoredSpan]]) -> list[ScoredSpan]:
+        """Return the spans of passages that the hit displays, converted to spans of the hit's text.
+
+        Args:
+            spans_by_id: Hyperedges of each passage, by the passage's id.
+        """
+        return [
+            ScoredSpan(displayed, scored.similarity)
+            for passage in self.passages
+            for scored in spans_by_id[passage.id]
+            if (displayed := self.translate_span(passage.id, scored.span))
+        ]
 
 
 def merge_passages(passages: Sequence[Passage], best: Passage) -> Passage:
@@ -260,7 +265,7 @@ def merge_passages(passages: Sequence[Passage], best: Passage) -> Passage:
 
 
 def _fill_gap(length: int) -> str:
-    """Return ``length`` characters of white space to put between passages: a space, or a blank line if longer."""
+    """Return ``length`` characters of white space between passages: a space, or a blank line from 2 on."""
     return " " * length if length < 2 else "\n\n".ljust(length)
 
 
@@ -286,7 +291,7 @@ def _get_number(passage: Passage) -> int:
 
 
 def find_overlap(passage: Passage, spans: Iterable[Span]) -> list[Span]:
-    """Return the parts of a passage that overlap ``spans`` of its document, as spans of the passage's text."""
+    """Return the overlap of a passage with ``spans`` of its document, as spans of the passage's text."""
     overlap = []
     for span in spans:
         start, end = max(span.start, passage.start), min(span.end, passage.end)
@@ -295,17 +300,19 @@ def find_overlap(passage: Passage, spans: Iterable[Span]) -> list[Span]:
     return overlap
 
 
-def select_spans(text: str, parts: Iterable[Part], max_words: int, excluded_spans: Iterable[Span] = ()) -> list[Span]:
-    """Return the spans of a text's best ``parts``, up to ``max_words`` words outside ``excluded_spans``, in text order.
+def select_spans(
+    text: str, ranked: Iterable[ScoredSpan], max_words: int, excluded_spans: Iterable[Span] = ()
+) -> list[Span]:
+    """Return the best of the ``ranked`` spans of a text that fit into ``max_words`` words, in text order.
 
     Args:
         text: The text of a passage.
-        parts: Parts of the text, best first; parts that do not fit are skipped.
-        max_words: Number of words that fit.
+        ranked: Spans of the text, best first; spans that do not fit are skipped.
+        max_words: Number of words that fit, outside ``excluded_spans``.
         excluded_spans: Spans that another hit displays; their words are left out and not counted.
 
     Returns:
-        Disjoint spans; empty if no part fits.
+        Disjoint spans; empty if no span fits.
     """
     words = find_words(text)
     starts = [word.start for word in words]
@@ -318,8 +325,8 @@ def select_spans(text: str, parts: Iterable[Part], max_words: int, excluded_span
         for index in get_word_range(span):
             is_free[index] = False
     selected: list[int] = []
-    for part in parts:
-        free = [index for index in get_word_range(part.span) if is_free[index]]
+    for scored in ranked:
+        free = [index for index in get_word_range(scored.span) if is_free[index]]
         if len(free) <= max_words:
             max_words -= len(free)
             selected += free
@@ -337,10 +344,10 @@ def _join_words(words: Sequence[Span], word_indexes: Sequence[int]) -> list[Span
     return spans
 
 
-def select_first_words(text: str, part: Part, count: int) -> list[Span]:
-    """Return the span of the first ``count`` words of a part; an empty span if it contains no words."""
-    words = find_words(part.span.of(text))[:count]
-    return [Span(part.span.start + words[0].start, part.span.start + words[-1].end)] if words else []
+def select_first_words(text: str, span: Span, count: int) -> list[Span]:
+    """Return the span of the first ``count`` words in ``span`` of a text; no span if there are no words."""
+    words = find_words(span.of(text))[:count]
+    return [Span(span.start + words[0].start, span.start + words[-1].end)] if words else []
 
 
 def _join_parts(text: str, spans: Sequence[Span]) -> str:

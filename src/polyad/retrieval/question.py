@@ -40,7 +40,7 @@ class LinkedQuestion:
 
     @property
     def lacks_proper_names(self) -> bool:
-        """Whether the question is written with capitals, but no name in it has any, as in "How do I import a file?"."""
+        """Whether the question has capitals but no capitalised names, as in "How do I import a file?"."""
         names = [mention.name for mention in (*self.entities.values(), *self.unlinked)]
         return self.text != self.text.lower() and all(map(str.islower, names))
 
@@ -86,7 +86,7 @@ class SimilarNames:
         return linked
 
     def _find_candidates(self, key: str) -> list[int]:
-        """Return the entities whose names share the rarest word of ``key``; none if the word is too frequent."""
+        """Return the entities whose names contain the rarest word of ``key``; none if many names contain it."""
         postings = self._snapshot.find_entities("word", key.split())
         rarest = min(postings.values(), key=len, default=[])
         return rarest if len(rarest) <= MAX_CANDIDATES else []
@@ -129,7 +129,7 @@ class QuestionLinker:
         mentions = sorted([*entity_names, *extracted], key=lambda mention: (mention.start, -mention.end))
         keys = [self._build_key(mention) for mention in mentions]
         rows = self._find_rows(keys)
-        names = [key for key, mention in zip(keys, mentions, strict=True) if key in rows and not _is_plain(mention)]
+        names = [key for key, mention in zip(keys, mentions, strict=True) if key in rows and not _is_lowercase(mention)]
         if names:  # a plain word counts only if the question has no name
             rows = {key: rows[key] for key in names}
         entities: dict[int, Mention] = {}
@@ -180,7 +180,7 @@ class QuestionLinker:
         }
 
 
-def _is_plain(mention: Mention) -> bool:
+def _is_lowercase(mention: Mention) -> bool:
     """Return whether a mention (name in the question) is a single word in lower case, which is rarely a name."""
     return mention.name.islower() and len(mention.name.split()) == 1 and mention.name.isalpha()
 
@@ -194,7 +194,7 @@ def _remove_mentions(question: str, mentions: Iterable[Mention]) -> str:
 
 
 def replace_aliases(texts: Iterable[str], question: LinkedQuestion, snapshot: Snapshot) -> list[str]:
-    """Return ``texts`` with entity keys in place of the question's aliases: linked names that no passage contains.
+    """Replace aliases in ``texts``, which are names that no passage contains, by the names of their entities.
 
     An embedder does not know what an alias such as ``Q42`` stands for.
     """

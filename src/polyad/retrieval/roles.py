@@ -134,7 +134,7 @@ def _parse_conditions(conditions: Mapping[str, str | Sequence[str]] | Iterable[s
 
 
 def get_role_values(edge: Hyperedge, requested_roles: Sequence[str] = ()) -> RoleBinding:
-    """Return a fact's values of ``requested_roles`` (argument names); of all roles if none are requested."""
+    """Return the values of ``requested_roles`` (argument names) in a fact; of all roles if none are requested."""
     arguments = tuple(
         argument for argument in edge.arguments if not requested_roles or argument.role in requested_roles
     )

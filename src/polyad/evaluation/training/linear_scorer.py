@@ -30,7 +30,7 @@ from polyad.model import BoolArray, FloatArray, IntArray
 from polyad.protocols.components import Embedder, MentionExtractor, Progress, silent
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.default.scorer import LinearScorer, get_weights_file_name
-from polyad.retrieval.default.second_stage import FEATURES, compare_best, compute_second_stage_weight
+from polyad.retrieval.default.second_stage import FEATURES, compare_candidates, compute_second_stage_weight
 from polyad.retrieval.default.signals import (
     Candidates,
     SignalExtractor,
@@ -436,7 +436,7 @@ def build_second_stage_examples(
     compared = []
     for example in examples:
         scores = example.expand_by_linkability(len(names)) @ weights
-        best, features = compare_best(extractor.compute_inputs(example.text), scores, snapshot)
+        best, features = compare_candidates(extractor.compute_inputs(example.text), scores, snapshot)
         columns = np.column_stack(
             [scores[best], compute_second_stage_weight(example.linkability, len(best)) * features]
         )

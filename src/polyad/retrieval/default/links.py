@@ -30,8 +30,8 @@ MIN_HYPEREDGE_SHARE = 0.3
 """Share of a link that counts for its entity even if the hyperedge does not resemble the question."""
 
 
-class SimilarityScale:
-    """Scales cosines to similarities that are comparable between embedding models and questions.
+class CosineScaler:
+    """Rescales the cosines of a question, so that they are comparable between questions and embedders.
 
     0 is the mean cosine of the corpus (or below it), 1 the passage nearest to the question. Similarities are cached,
     so an instance serves one question.
@@ -62,9 +62,9 @@ class SimilarityScale:
         self._cache = {"passage": sentinel, "hyperedge": sentinel}
 
     def similarities(self, kind: Literal["passage", "hyperedge"], rows: IntArray) -> FloatArray:
-        """Return two similarities per row, ``[rows, 2]``: to the question, and to the question without entity names.
+        """Return similarities of passages or hyperedges to the question, and to the question without entity names.
 
-        Rows are of passages or hyperedges, as ``kind`` states.
+        Shape ``[rows, 2]``; ``kind`` states what ``rows`` are.
         """
         cached_rows, values = self._cache[kind]
         positions = cached_rows.searchsorted(rows)
@@ -81,8 +81,8 @@ class SimilarityScale:
         return similarities
 
 
-class Links(NamedTuple):
-    """Weighted links, each from an entity to a passage about the entity, as parallel arrays.
+class EntityLinks(NamedTuple):
+    """Weighted links from entities to the passages about these entities, as parallel arrays.
 
     Attributes:
         passages: Row number of each passage.
@@ -99,7 +99,7 @@ class Links(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FollowedMentions:
-    """The mentions of entities in the best passages, over which a search step continues to other passages.
+    """The entities that the best passages mention, and the other passages that these entities lead to, as arrays.
 
     Attributes:
         entities: Row number of each mention's entity.
@@ -119,13 +119,13 @@ class FollowedMentions:
     rarities: FloatArray
     other_passages: IntArray
     mention_of_other: IntArray
-    links: Links
+    links: EntityLinks
 
     @classmethod
     def from_incidences(
         cls, snapshot: Snapshot, entities: IntArray, sources: IntArray, weights: FloatArray, similarities: FloatArray
     ) -> FollowedMentions:
-        """Build mentions from parallel arrays, in which each of the passages ``sources`` mentions one of ``entities``.
+        """Build the mentions from parallel arrays: the passage ``sources[i]`` mentions the entity ``entities[i]``.
 
         The attributes of the class state what the arrays are. Very frequent entities, in over
         :data:`MAX_FOLLOWED_DEGREE` passages, are omitted.
@@ -143,13 +143,13 @@ class FollowedMentions:
             compute_rarity(snapshot, degrees[rare]),
             passages[elsewhere],
             owners[elsewhere],
-            find_links(passages, owners, strengths, len(entities)),
+            build_links(passages, owners, strengths, len(entities)),
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """One search step: from the best passages to the entities that they mention, and on to passages about the entities.
+    """The result of one hop of a search: best passages -> entities that they mention -> passages about these entities.
 
     Attributes:
         link: The strongest link to each passage.
@@ -171,15 +171,15 @@ class Hop:
     mentions: FollowedMentions
     linked_entities: tuple[IntArray, FloatArray]
 
-    def get_links_to(self, passages: IntArray) -> FloatArray:
-        """Return the strongest link of each type to each passage, ``[3, passages]``; see :attr:`by_type`."""
+    def get_link_strengths(self, passages: IntArray) -> FloatArray:
+        """Return the strongest link of three types that leads to each passage, ``[3, passages]``; 0 without a link."""
         links = np.zeros((3, len(passages)), dtype=np.float32)
         if len(self.link):
             positions, is_linked = self.link.find_positions(passages)
             np.copyto(links, self.by_type[:, positions], where=is_linked)
         return links
 
-    def find_origin(self, passage: int) -> tuple[float, int, int]:
+    def find_strongest_link(self, passage: int) -> tuple[float, int, int]:
         """Return the strongest link to a passage as (strength, source passage, entity); (0, -1, -1) without a link."""
         position = int(self.link.rows.searchsorted(passage))
         if position == len(self.link) or self.link.rows[position] != passage:
@@ -188,14 +188,14 @@ class Hop:
 
 
 def compute_rarity(snapshot: Snapshot, passage_counts: IntArray) -> FloatArray:
-    """Return the rarity of entities that ``passage_counts`` passages mention: 1 for one passage, near 0 for all."""
+    """Return the rarity of entities by the number of passages that mention them: 1 for one passage, near 0 for all."""
     log_corpus_size = np.log(snapshot.passage_count + 1)
     rarity: FloatArray = (1 - np.log(np.maximum(passage_counts, 1)) / log_corpus_size).astype(np.float32)
     return rarity
 
 
-def find_links(passages: IntArray, entities: IntArray, strengths: FloatArray, entity_count: int) -> Links:
-    """Return weighted links from entities to the passages about them, built from parallel arrays of all mentions.
+def build_links(passages: IntArray, entities: IntArray, strengths: FloatArray, entity_count: int) -> EntityLinks:
+    """Build weighted links from entities to the passages about them, from parallel arrays of all mentions.
 
     The more passages are about an entity, the less each link weighs: a share is 1 / sqrt(passages about the entity).
     For a strong subject, only passages with a strong subject are counted.
@@ -212,13 +212,13 @@ def find_links(passages: IntArray, entities: IntArray, strengths: FloatArray, en
     strong = 1 / np.sqrt(np.maximum(1, np.bincount(entities[is_strong], minlength=entity_count)))
     weak = 1 / np.sqrt(np.maximum(1, np.bincount(entities, minlength=entity_count)))
     shares = np.where(is_strong, strong[entities].astype(np.float32), weak[entities].astype(np.float32) * strengths)
-    return Links(passages, entities, shares, is_strong)
+    return EntityLinks(passages, entities, shares, is_strong)
 
 
 def follow_mentions(
-    snapshot: Snapshot, passage_scores: Scores, subject_scores: Scores, similarity: SimilarityScale
+    snapshot: Snapshot, passage_scores: Scores, subject_scores: Scores, similarity: CosineScaler
 ) -> Hop:
-    """Return the search step from the passages with the best ``passage_scores`` to passages about their entities.
+    """Search one hop: from the passages with the best scores, via the entities that they mention, to further passages.
 
     Args:
         snapshot: The index.
@@ -255,9 +255,9 @@ def follow_mentions(
 
 
 def select_mentions(
-    snapshot: Snapshot, sources: IntArray, weights: FloatArray, similarity: SimilarityScale
+    snapshot: Snapshot, sources: IntArray, weights: FloatArray, similarity: CosineScaler
 ) -> FollowedMentions:
-    """Return the mentions of entities in the passages ``sources``; very frequent entities are omitted."""
+    """Return the entities that the passages ``sources`` mention, without very frequent entities."""
     edges, source_of_edge = snapshot.graph.hyperedges(sources)
     similarities = similarity.similarities("hyperedge", edges).max(axis=1)
     entities, edge_of_entity = snapshot.graph.members(edges)
@@ -267,8 +267,8 @@ def select_mentions(
     )
 
 
-class AnchorHyperedges(NamedTuple):
-    """The scored hyperedges of anchors: entities named in the question, or reached by a search step.
+class EntityHyperedges(NamedTuple):
+    """The hyperedges of entities that a question names or that a hop reached, with scores, as parallel arrays.
 
     Attributes:
         passages: Row number of each hyperedge's passage.
@@ -281,10 +281,10 @@ class AnchorHyperedges(NamedTuple):
     values: FloatArray
 
 
-def score_anchor_hyperedges(
-    snapshot: Snapshot, entities: IntArray, weights: FloatArray, similarity: SimilarityScale
-) -> AnchorHyperedges:
-    """Score each hyperedge of ``entities``: weight of the entity times similarity to the question without names.
+def score_entity_hyperedges(
+    snapshot: Snapshot, entities: IntArray, weights: FloatArray, similarity: CosineScaler
+) -> EntityHyperedges:
+    """Score each hyperedge of ``entities`` by the entity's weight times the similarity to the question without names.
 
     Such a hyperedge can state in one place what the question asks of the entity. The terms of a whole passage do not
     show whether the name of the entity and the answer stand together.
@@ -297,4 +297,4 @@ def score_anchor_hyperedges(
     """
     edges, owners = snapshot.graph.memberships(entities)
     values = weights[owners] * similarity.similarities("hyperedge", edges)[:, 1]
-    return AnchorHyperedges(snapshot.graph.passages(edges), owners, values)
+    return EntityHyperedges(snapshot.graph.passages(edges), owners, values)

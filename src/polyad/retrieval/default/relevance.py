@@ -75,7 +75,7 @@ _WORD = re.compile(r"\w[\w'\u2019-]*")
 
 @dataclass(frozen=True, slots=True)
 class RelevanceFeatures:
-    """Statistics of a question's best passages, from which the relevance of the passages is predicted.
+    """Features of a question's best passages, from which a logistic model predicts relevance.
 
     Attributes:
         score: Deciding score of the best passage.
@@ -109,7 +109,7 @@ class UnknownNames:
 
     @classmethod
     def from_question(cls, question: LinkedQuestion, snapshot: Snapshot) -> Self:
-        """Find the unknown names of a question; words of names that are linked to entities count as known."""
+        """Find the capitalised words of a question that no passage contains, except in names of entities."""
         names = [word for word in list(_WORD.finditer(question.text))[1:] if word[0][0].isupper()]
         linked_terms = {term for mention in question.entities.values() for term in extract_query_terms(mention.name)}
         terms = [term for term in extract_query_terms(question.text) if term not in linked_terms] if names else []
@@ -122,7 +122,7 @@ class UnknownNames:
         return cls(len(unknown_names) / max(1, len(names)), " ".join(rest.split()))
 
     def compute_weighted_share(self, question_vector: FloatArray, rest_vector: FloatArray) -> float:
-        """Return the share of unknown names, times the importance of these names for the question, in [0, 1].
+        """Return the share of unknown names, weighted by how much they change the question's vector, in [0, 1].
 
         Args:
             question_vector: Unit vector of the question.
@@ -162,7 +162,7 @@ class Calibration:
         passage_count: int,
         scorer_digest: str = "",
     ) -> Self:
-        """Fit a calibration to searches for generated questions, with and without the passage that has the answer.
+        """Fit a calibration to the features of questions that the index answers, and of questions without an answer.
 
         Args:
             with_answer: Features of each generated question on the whole index.
@@ -191,13 +191,13 @@ class Calibration:
         return abs(passage_count - self.passages) <= _MAX_CHANGE * self.passages
 
     def compute_log_odds(self, features: RelevanceFeatures) -> float:
-        """Return the log odds that the index contains the answer to the question with these ``features``."""
+        """Return the log odds that the index answers the question with these ``features``."""
         score = features.linkability * (features.score - self.offset) / self.scale
         values = asdict(replace(features, score=score))
         return INTERCEPT + sum(weight * float(values[name]) for name, weight in WEIGHTS.items())
 
     def predict_relevance(self, features: RelevanceFeatures, scores: FloatArray) -> list[float]:
-        """Return the relevance, in (0, 1), of the passages with ``scores`` for the question with ``features``."""
+        """Return the relevance, in (0, 1), of each passage from its score and the question's ``features``."""
         differences = (scores - features.score) / self.scale
         log_odds = self.compute_log_odds(features) + WEIGHTS["score"] * differences
         relevance: list[float] = (1 / (1 + np.exp(-np.clip(log_odds, -30, 30)))).tolist()
@@ -219,7 +219,7 @@ def read_everyday_questions() -> list[str]:
 
 
 def generate_questions(snapshot: Snapshot) -> Iterator[tuple[str, int]]:
-    """Yield artificial questions, made from sentences of the index, each with the row of the sentence's passage.
+    """Yield (artificial question made from a sentence of the index, row of the passage that has the sentence).
 
     The same index yields the same questions.
     """
@@ -237,11 +237,11 @@ def generate_questions(snapshot: Snapshot) -> Iterator[tuple[str, int]]:
         if _MIN_WORDS <= len(words := span.of(text).split()) <= _MAX_WORDS
     ]
     for words, row in generator.sample(pairs, min(len(pairs), MAX_QUESTIONS)):
-        yield _omit_words(words, vocabulary, generator), row
+        yield _distort_sentence(words, vocabulary, generator), row
 
 
-def _omit_words(words: Sequence[str], vocabulary: Sequence[str], generator: random.Random) -> str:
-    """Return a sentence's words as an artificial question, with content words dropped or replaced."""
+def _distort_sentence(words: Sequence[str], vocabulary: Sequence[str], generator: random.Random) -> str:
+    """Return an artificial question: a sentence with some content words dropped and some replaced at random."""
     content = [number for number, word in enumerate(words) if extract_query_terms(word)]
     kept_count = min(len(content), max(_MIN_CONTENT_WORDS, round(_KEPT_SHARE * len(content))))
     omitted = set(content) - set(generator.sample(content, kept_count))

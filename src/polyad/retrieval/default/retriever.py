@@ -109,7 +109,7 @@ class _Ranking:
         return find_top_positions(scores, k, lambda places: rank_by_id(self.snapshot, "passage", candidates[places]))
 
     def compute_relevance_features(self, hidden_rows: Collection[int] = ()) -> RelevanceFeatures:
-        """Compute the relevance features of the best passages, without the passages ``hidden_rows``.
+        """Compute the features from which relevance is predicted, without the passages ``hidden_rows``.
 
         Scores count without the contribution of rare numbers.
         """
@@ -127,7 +127,7 @@ class _Ranking:
 
 
 class _CachedEvidence:
-    """A function that returns evidence with ``k`` passages, and caches the evidence for requests with a smaller ``k``.
+    """A function that returns evidence with the ``k`` best passages, and caches the evidence for a smaller ``k``.
 
     The third request for more passages than before reads as many as a search may request, to save round trips.
 
@@ -197,11 +197,11 @@ class DefaultRetriever:
         self.calibration: Calibration | None = None
 
     def retrieve(self, query: Query, snapshot: Snapshot) -> Evidence:
-        """Return the best passages as evidence, with their largest signals and with hyperedges near the question."""
-        return self.rank(query.text, snapshot)(query.k)
+        """Return the best passages as evidence, with the reasons for their scores and their nearest hyperedges."""
+        return self.rank_candidates(query.text, snapshot)(query.k)
 
-    def rank(self, question: str, snapshot: Snapshot) -> Callable[[int], Evidence]:
-        """Rank the candidates of a question; return a function that builds evidence with the ``k`` best passages."""
+    def rank_candidates(self, question: str, snapshot: Snapshot) -> Callable[[int], Evidence]:
+        """Score all candidate passages of a question; return a function ``k -> evidence`` with the ``k`` best."""
         if not snapshot.passage_count:
             return lambda _: build_evidence(snapshot, question, self.name, [])
         return _CachedEvidence(partial(self._build_evidence, self._score_candidates(question, snapshot)))
@@ -223,7 +223,7 @@ class DefaultRetriever:
     def compute_relevance_features(
         self, question: str, snapshot: Snapshot, hidden_rows: Collection[int] = ()
     ) -> tuple[RelevanceFeatures, RelevanceFeatures]:
-        """Return a question's relevance features twice: for all passages, and without the passages ``hidden_rows``."""
+        """Return the relevance features of a question twice: with and without the passages ``hidden_rows``."""
         ranking = self._score_candidates(question, snapshot)
         return ranking.compute_relevance_features(), ranking.compute_relevance_features(hidden_rows)
 
@@ -244,7 +244,7 @@ class DefaultRetriever:
         return _Ranking(snapshot, inputs, contributions, scores + adjustments + literals, relevance_shift)
 
     def _mix_weights(self, linkability: float) -> FloatArray:
-        """Return the weight of each signal for an index or a question with this ``linkability``."""
+        """Return the weights of the signals, interpolated by ``linkability`` (0 to 1) between two trained sets."""
         share = np.float32(linkability)
         weights: FloatArray = share * self._linkable_weights + (1 - share) * self._unlinkable_weights
         return weights
@@ -315,10 +315,10 @@ class DefaultRetriever:
 
 
 def _score_rare_literals(question: LinkedQuestion, snapshot: Snapshot, passages: IntArray) -> FloatArray:
-    """Return for each passage the share of the question's rare numbers and codes in it, times :data:`_LITERAL_SCORE`.
+    """Score each passage by the share of the question's rare numbers and codes, such as error codes, in it.
 
     An error code or part number that few passages contain says more about them than its rarity among other words, and
-    encoders hardly distinguish numbers. Links already count numbers in a linked name, such as "Felices 140".
+    encoders hardly distinguish numbers. EntityLinks already count numbers in a linked name, such as "Felices 140".
     """
     terms = [
         term
@@ -379,5 +379,5 @@ def _find_nearest_hyperedges(
 
 def _find_strongest_link(inputs: SignalInputs, passage: int) -> tuple[int, int]:
     """Return (source passage, entity) of the strongest link to ``passage``; (-1, -1) without a link."""
-    _, source, entity = max((hop.find_origin(passage) for hop in inputs.hops), key=lambda origin: origin[0])
+    _, source, entity = max((hop.find_strongest_link(passage) for hop in inputs.hops), key=lambda origin: origin[0])
     return source, entity

@@ -42,13 +42,13 @@ FEATURES = (
     "similar to the best passages",
     "similar to what the best passage leaves of the question",
 )
-"""The features of a candidate, in the order of the columns of :func:`compare_best`."""
+"""The features of a candidate, in the order of the columns of :func:`compare_candidates`."""
 
 
 def compute_adjustments(
     inputs: SignalInputs, scores: FloatArray, feature_weights: FloatArray, snapshot: Snapshot
 ) -> FloatArray:
-    """Return the change of each candidate passage's score after the best candidates are compared with each other.
+    """Return the change of each candidate's score by the second stage, which compares the best candidates.
 
     Changes are 0 for linkability 0, where names do not lead to the passages about them.
 
@@ -63,7 +63,7 @@ def compute_adjustments(
     adjustments = np.zeros(len(scores), dtype=np.float32)
     if not inputs.linkability:
         return adjustments
-    best, features = compare_best(inputs, scores, snapshot)
+    best, features = compare_candidates(inputs, scores, snapshot)
     adjusted = scores[best] + np.float32(compute_second_stage_weight(inputs.linkability, len(best))) * (
         features * feature_weights
     ).sum(axis=1)
@@ -76,7 +76,7 @@ def compute_adjustments(
 
 
 def compute_second_stage_weight(linkability: float, candidate_count: int) -> float:
-    """Return the weight of the second stage: ``linkability`` (how reliable links are) squared, less for few candidates.
+    """Return the weight of the second stage: ``linkability`` squared, and less for fewer candidates than usual.
 
     The square of the linkability keeps the first three hits in manuals (linkability 0.2), of which linkability itself
     loses some. With few candidates, as in an index of a few pages, the best three differ little from the rest.
@@ -88,8 +88,8 @@ def compute_second_stage_weight(linkability: float, candidate_count: int) -> flo
     return linkability**2 * min(1.0, candidate_count / MAX_CANDIDATES)
 
 
-def compare_best(inputs: SignalInputs, scores: FloatArray, snapshot: Snapshot) -> tuple[IntArray, FloatArray]:
-    """Return (indices of the best candidates, features ``[best, features]`` that compare them with each other).
+def compare_candidates(inputs: SignalInputs, scores: FloatArray, snapshot: Snapshot) -> tuple[IntArray, FloatArray]:
+    """Return (indices of the best candidates, features ``[best, features]`` that compare each with the others).
 
     Best first; the features are float32, in the order of :data:`FEATURES`.
     """
@@ -119,7 +119,7 @@ def compare_best(inputs: SignalInputs, scores: FloatArray, snapshot: Snapshot) -
 def _compare_entities(
     mentions: FollowedMentions, candidates: IntArray, best: IntArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Compare the entities of each of the passages ``candidates`` with the entities of each of the passages ``best``.
+    """Return the entities that each pair of a candidate and a best passage share, as two matrices of scores.
 
     Returns:
         Two matrices ``[candidates, best]``. The first has the rarity of the rarest entity that both passages mention,

@@ -23,13 +23,13 @@ from polyad.protocols.components import Embedder
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.default.links import (
     MAX_FOLLOWED_DEGREE,
+    CosineScaler,
     FollowedMentions,
     Hop,
-    SimilarityScale,
+    build_links,
     compute_rarity,
-    find_links,
     follow_mentions,
-    score_anchor_hyperedges,
+    score_entity_hyperedges,
 )
 from polyad.retrieval.default.relevance import UnknownNames
 from polyad.retrieval.question import LinkedQuestion, QuestionLinker, replace_aliases
@@ -55,7 +55,7 @@ class TermCoverage:
 
     @classmethod
     def from_question(cls, question: LinkedQuestion, snapshot: Snapshot, passages: IntArray) -> TermCoverage:
-        """Build the table of the question's terms that each of ``passages`` (sorted row numbers) contains.
+        """Build the table of which terms of the question each of ``passages`` (sorted row numbers) contains.
 
         A passage that mentions an entity of the question by another name, such as an alias, also contains the terms of
         the name in the question. Very frequent entities are omitted.
@@ -85,12 +85,12 @@ class TermCoverage:
         return contained
 
     def compute_coverage(self, is_contained: BoolArray) -> FloatArray:
-        """Return the share, in [0, 1], of question terms that ``is_contained`` (a mask) marks, weighted by rarity."""
+        """Return the sum of the weights (idf shares) of the question terms in the mask ``is_contained``, in [0, 1]."""
         coverage: FloatArray = np.where(is_contained, self.weights, np.float32(0)).sum(axis=-1)
         return coverage
 
     def compute_gain(self, passages: IntArray, is_contained: BoolArray, mentions: FollowedMentions) -> FloatArray:
-        """Return the share of question terms that each passage contains and a best passage with the same entity lacks.
+        """Return the share of question terms that each passage adds to a best passage with which it shares an entity.
 
         Args:
             passages: Row numbers, sorted.
@@ -190,7 +190,7 @@ class SignalInputs:
 
     question: LinkedQuestion
     linkability: float
-    scale: SimilarityScale
+    scale: CosineScaler
     candidates: IntArray
     hops: tuple[Hop, Hop]
     links: FloatArray
@@ -268,7 +268,7 @@ def list_signal_names(rewriting: bool) -> list[str]:
 
 
 def list_weight_names(signal_names: Sequence[str]) -> list[str]:
-    """Return the names of the weights, two per signal: for an index with and without reliable links.
+    """Return the names of the trained weights: each signal has one for encyclopaedias and one for novels.
 
     The order is that of :func:`expand_by_linkability`.
     """
@@ -282,7 +282,7 @@ def compute_signals(inputs: SignalInputs, rewriting: bool) -> FloatArray:
 
 
 def expand_by_linkability(signals: FloatArray, linkability: float) -> FloatArray:
-    """Return the columns of ``signals`` twice: times ``linkability`` (how reliable links are), and times 1 minus it.
+    """Return the signals twice, times ``linkability`` and times 1 - ``linkability``, as each has two trained weights.
 
     A signal that identifies evidence among articles that mention each other says little in a novel, so each signal has
     two weights, one for linkability 1 and one for linkability 0. An index in between mixes them.
@@ -338,14 +338,14 @@ class SignalExtractor:
         return Candidates([id.rpartition("#")[0] for id in ids], signals, ids, inputs.linkability)
 
     def compute_inputs(self, question: str) -> SignalInputs:
-        """Select the candidate passages of a question, and compute the scores and links for their signals."""
+        """Select the candidate passages of a question, and compute the scores and links that the signals need."""
         snapshot = self._snapshot
         linked_question = self._linker.link(question)
         linkability = snapshot.linkability * (UNNAMED_SHARE if linked_question.lacks_proper_names else 1)
         names = UnknownNames.from_question(linked_question, snapshot)
         texts = [question, linked_question.remainder, *([names.rest] if names.share else [])]
         vectors = self._embedder.encode(replace_aliases(texts, linked_question, snapshot), "query")
-        scale = SimilarityScale(vectors[:2], snapshot)
+        scale = CosineScaler(vectors[:2], snapshot)
         bm25_rows, bm25 = self._rank_by_bm25(question)
         entities = np.array(list(linked_question.entities), dtype=np.int64)
         degrees = snapshot.graph.mention_counts(entities)
@@ -390,7 +390,7 @@ class SignalExtractor:
             scale,
             candidates,
             hops,
-            np.maximum(*(hop.get_links_to(candidates) for hop in hops)),
+            np.maximum(*(hop.get_link_strengths(candidates) for hop in hops)),
             dense=dense,
             rest=rest,
             dense_rank=_invert_ranks(scale.nearest[0], candidates),
@@ -407,8 +407,8 @@ class SignalExtractor:
             prior=_score_before_links(dense, bm25.get(candidates), about.get(candidates)),
             anchor=anchor.get(candidates),
             hop_anchor=hop_anchor.get(candidates),
-            hyperedges=self._measure_hyperedges(candidates, scale),
-            rewrites=self._measure_rewrites(linked_question, candidates, hops, scale),
+            hyperedges=self._compute_hyperedge_similarities(candidates, scale),
+            rewrites=self._compute_rewrite_similarities(linked_question, candidates, hops, scale),
             unknown_names=names.compute_weighted_share(vectors[0], vectors[-1]),
         )
 
@@ -434,7 +434,7 @@ class SignalExtractor:
         return rows, Scores.from_pairs(rows, scores / max(float(scores.max(initial=0)), 1e-9))
 
     def _score_question_entities(self, entities: IntArray, rarities: FloatArray) -> tuple[Scores, Scores, Scores]:
-        """Score the passages that are about one of the question's ``entities``, or that mention one of these entities.
+        """Score the passages whose subject is one of the question's ``entities``, and the passages that mention one.
 
         Args:
             entities: Row numbers of the question's entities, without very frequent entities.
@@ -445,7 +445,7 @@ class SignalExtractor:
             of all passages that mention an entity.
         """
         passages, owners, strengths = self._snapshot.graph.mentions(entities)
-        links = find_links(passages, owners, strengths, len(entities))
+        links = build_links(passages, owners, strengths, len(entities))
         weak = ~links.is_strong
         return (
             Scores.from_max(links.passages[links.is_strong], links.shares[links.is_strong]),
@@ -454,7 +454,7 @@ class SignalExtractor:
         )
 
     def _score_hub_mentions(self, hubs: IntArray, rarities: FloatArray, passages: IntArray) -> FloatArray:
-        """Return for each passage the summed ``rarities`` of the ``hubs`` (very frequent entities) that it mentions.
+        """Return for each passage the sum of the ``rarities`` of the ``hubs`` (very frequent entities) in it.
 
         Only ``passages`` are read, since a hub has too many memberships to read them all.
         """
@@ -471,9 +471,9 @@ class SignalExtractor:
         return sums
 
     def _score_by_hyperedge(
-        self, question_entities: Scores, hops: tuple[Hop, Hop], best_passage: IntArray, similarity: SimilarityScale
+        self, question_entities: Scores, hops: tuple[Hop, Hop], best_passage: IntArray, similarity: CosineScaler
     ) -> tuple[Scores, Scores]:
-        """Score passages twice: by the best hyperedge with an entity of the question, and with an entity of ``hops``.
+        """Score passages by their best hyperedge with an entity of the question, and with an entity of ``hops``.
 
         Args:
             question_entities: Rarities of the question's entities, without frequent ones.
@@ -486,7 +486,7 @@ class SignalExtractor:
             np.concatenate([hop_mentions.entities for hop_mentions in mentions]),
             np.concatenate([hop_mentions.weights * hop_mentions.rarities for hop_mentions in mentions]),
         )
-        anchors = score_anchor_hyperedges(
+        anchors = score_entity_hyperedges(
             self._snapshot,
             np.concatenate([question_entities.rows, followed_entities.rows]),
             np.concatenate([question_entities.values, followed_entities.values]),
@@ -499,8 +499,8 @@ class SignalExtractor:
             Scores.from_max(anchors.passages[elsewhere], anchors.values[elsewhere]),
         )
 
-    def _score_after_hop(self, hop: Hop, bm25: Scores, subject_scores: Scores, similarity: SimilarityScale) -> Scores:
-        """Return passage scores after the search step ``hop``: the score before links, and the links of the step.
+    def _score_after_hop(self, hop: Hop, bm25: Scores, subject_scores: Scores, similarity: CosineScaler) -> Scores:
+        """Return the scores of passages after a hop: the score before links plus the links of the hop.
 
         Args:
             hop: The search step.
@@ -513,8 +513,8 @@ class SignalExtractor:
         prior = _score_before_links(dense, bm25.get(rows), subject_scores.get(rows))
         return Scores(rows, prior + hop.link.get(rows) * (MIN_LINK_SHARE + rest))
 
-    def _measure_hyperedges(self, candidates: IntArray, similarity: SimilarityScale) -> FloatArray:
-        """Return each passage's highest hyperedge similarity to the question, and to the question without its names.
+    def _compute_hyperedge_similarities(self, candidates: IntArray, similarity: CosineScaler) -> FloatArray:
+        """Return each passage's highest similarity of a hyperedge to the question, and to the question without names.
 
         Shape ``[candidates, 2]``.
         """
@@ -523,10 +523,10 @@ class SignalExtractor:
         np.maximum.at(best, owners, similarity.similarities("hyperedge", edges))
         return best
 
-    def _measure_rewrites(
-        self, question: LinkedQuestion, candidates: IntArray, hops: tuple[Hop, Hop], similarity: SimilarityScale
+    def _compute_rewrite_similarities(
+        self, question: LinkedQuestion, candidates: IntArray, hops: tuple[Hop, Hop], similarity: CosineScaler
     ) -> FloatArray:
-        """Return each candidate's highest similarity to a question in which an entity of ``hops`` replaces the names.
+        """Return each passage's highest similarity to a question whose names are replaced by an entity of ``hops``.
 
         Shape ``[candidates, 2]``: unweighted, and weighted by the link to the entity; zeros without rewriting.
         """

@@ -38,7 +38,7 @@ _RANKING_DEPTH = 200
 
 @dataclass(frozen=True, slots=True)
 class _RetrievedGraph:
-    """The entities and hyperedges retrieved for a question, as arrays of row numbers and scores (the paper's K_H).
+    """The entities and hyperedges retrieved for a question, with scores, as arrays (K_H in the paper).
 
     Attributes:
         entities: The retrieved entities R_V, best first.
@@ -99,7 +99,7 @@ class HyperGraphRAGRetriever:
         return self._build_evidence(snapshot, question, ", ".join(names), graph_hits, hits)
 
     def _retrieve_graph(self, snapshot: Snapshot, vector: FloatArray, name_vectors: FloatArray) -> _RetrievedGraph:
-        """Return hyperedges similar to the question, and hyperedges of entities similar to names in the question.
+        """Retrieve hyperedges similar to the question, and hyperedges of entities similar to names in the question.
 
         The paper calls the result K_H.
         """
@@ -126,7 +126,7 @@ class HyperGraphRAGRetriever:
         )
 
     def _retrieve_entities(self, snapshot: Snapshot, name_vectors: FloatArray) -> Scores:
-        """Return the entities most similar to ``name_vectors`` (of the question's names), with scores in (0, 100]."""
+        """Return the entities most similar to the names in the question, with scores in (0, 100]."""
         settings = self._settings
         if not settings.top_k_entities:
             return Scores.empty()
@@ -163,7 +163,7 @@ class HyperGraphRAGRetriever:
     def _rank_passages(
         self, snapshot: Snapshot, graph_hits: _RetrievedGraph, question_vector: FloatArray, k: int
     ) -> list[RankedPassage]:
-        """Return the ``k`` best passages as (row, score, reason), by the sum of the inverse ranks in several rankings.
+        """Return the ``k`` best passages as (row, score, reason), by reciprocal rank fusion of several rankings.
 
         The rankings are by hyperedges, entities and members in ``graph_hits``, and by similarity if
         ``top_k_passages`` is not 0.
@@ -220,13 +220,13 @@ class HyperGraphRAGRetriever:
 
 
 def _score_by_hyperedge(snapshot: Snapshot, graph_hits: _RetrievedGraph) -> Scores:
-    """Score each passage by its best hyperedge, of the hyperedges in ``graph_hits`` similar to the question."""
+    """Score each passage by its hyperedge that is most similar to the question."""
     retrieved = graph_hits.retrieved
     return Scores.from_max(snapshot.graph.passages(retrieved.rows), retrieved.values).above(0)
 
 
 def _score_by_entity(snapshot: Snapshot, graph_hits: _RetrievedGraph) -> Scores:
-    """Score each passage by its best entity, of the entities in ``graph_hits`` similar to the question's names.
+    """Score each passage by the retrieved entity that it mentions; of several, by the best.
 
     The score of an entity is divided by the root of its number of mentions.
     """
@@ -237,7 +237,7 @@ def _score_by_entity(snapshot: Snapshot, graph_hits: _RetrievedGraph) -> Scores:
 
 
 def _score_by_subject(snapshot: Snapshot, graph_hits: _RetrievedGraph) -> Scores:
-    """Score each passage by the best hyperedge elsewhere that contains the passage's subject (its main entity).
+    """Score each passage by the best retrieved hyperedge of another passage that contains its subject (main entity).
 
     Only the hyperedges in ``graph_hits`` that are similar to the question count.
     """
@@ -251,7 +251,7 @@ def _score_by_subject(snapshot: Snapshot, graph_hits: _RetrievedGraph) -> Scores
 
 
 def _choose_thresholds(settings: HyperGraphRAGSettings, embedder_name: str) -> EmbedderCalibration:
-    """Return minimum scores of entities, hyperedges and passages, from ``settings`` or as measured for the embedder.
+    """Return the minimum scores of entities, hyperedges and passages, from ``settings`` or defaults of the embedder.
 
     These are tau_V, tau_H and tau_C of the paper. A setting has priority over a value measured for the embedder, and a
     measured value over that of the paper.
@@ -279,7 +279,7 @@ def _describe_reach(by_entity: bool, by_similarity: bool) -> str:
 
 
 def _invert_ranks(scores: Scores, sort_key: SortKey) -> Scores:
-    """Return 1 / (:data:`_RANK_CONSTANT` + rank) of each row by descending score; ``sort_key`` breaks ties.
+    """Return the reciprocal rank of each row, 1 / (constant + rank) by descending score; ``sort_key`` breaks ties.
 
     Only the :data:`_RANKING_DEPTH` rows with the highest scores are included.
     """

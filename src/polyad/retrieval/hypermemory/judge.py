@@ -33,7 +33,7 @@ _VERDICT_SCHEMA = build_object_schema(reason=STRING, sufficient=BOOLEAN)
 
 @dataclass(frozen=True, slots=True)
 class CandidateList:
-    """Candidates for a prompt in which a language model scores them: an entity's hyperedges, or a hyperedge's entities.
+    """The hyperedges of an entity, or the entities of a hyperedge, which a language model scores in one prompt.
 
     Attributes:
         origin: The entity or hyperedge that the candidates belong to.
@@ -47,8 +47,8 @@ class CandidateList:
 
 
 @dataclass(frozen=True, slots=True)
-class DepthCandidates:
-    """The hyperedges and entities at one depth of a beam search, which a language model scores in one prompt.
+class BeamCandidates:
+    """All candidate hyperedges and entities at one depth of a beam search, which a language model scores in one prompt.
 
     Attributes:
         frontier: Names of the entities that the search has reached.
@@ -65,7 +65,7 @@ class DepthCandidates:
 
 
 class Judge:
-    """Scores the candidates of one search with a language model, within limits on the number and time of requests.
+    """Scores the candidates of one search with a language model, up to a maximum number and time of requests.
 
     After several failures in a row, or when the time is over, no further prompt is sent; requests in progress finish.
 
@@ -115,7 +115,7 @@ class Judge:
 
     @property
     def requests(self) -> int:
-        """The number of language model requests of this search, including retries, without cached replies.
+        """The number of language model requests of this search, with retries and without cached replies.
 
         Failed attempts are not billed, and some language models report billed calls only: the higher number counts.
         """
@@ -126,8 +126,8 @@ class Judge:
         """Whether the search has used all the language model requests that it may send."""
         return self.calls >= self._max_calls or self._limit.is_exceeded
 
-    def score_hyperedges(self, candidates: Sequence[CandidateList]) -> list[tuple[float, ...] | None]:
-        """Return the language model's scores of hyperedges for each of the ``candidates``, one list per entity.
+    def score_hyperedge_lists(self, candidates: Sequence[CandidateList]) -> list[tuple[float, ...] | None]:
+        """Score the hyperedges of several entities with the language model; return a list of scores for each entity.
 
         These are S_F in equation 14. None stands for a list that the limits exclude.
 
@@ -139,16 +139,16 @@ class Judge:
         instructions = self._prompts.get_text("hypermemory_hyperedges", width=self._width)
         return self._score_lists(candidates, instructions, ("Entity", "Texts"), selective=True)
 
-    def score_entities(self, candidates: Sequence[CandidateList]) -> list[tuple[float, ...] | None]:
-        """Return the language model's scores of entities for each of the ``candidates``, one list per hyperedge.
+    def score_entity_lists(self, candidates: Sequence[CandidateList]) -> list[tuple[float, ...] | None]:
+        """Score the entities of several hyperedges with the language model; return a list of scores for each hyperedge.
 
-        These are S_E in equation 15; see :meth:`score_hyperedges`.
+        These are S_E in equation 15; see :meth:`score_hyperedge_lists`.
         """
         instructions = self._prompts.get_text("hypermemory_entities")
         return self._score_lists(candidates, instructions, ("Text", "Entities"), selective=False)
 
-    def score_depth(self, candidates: DepthCandidates) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
-        """Return (scores of the hyperedges, scores of the entities) at one depth, from one prompt; None at the limit.
+    def score_beam_candidates(self, candidates: BeamCandidates) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
+        """Score all candidates at one depth in one prompt; return (hyperedge scores, entity scores) or None.
 
         Scores are in [0, 1] (equations 14 and 15). None is returned if no further call is allowed.
 
@@ -209,7 +209,7 @@ class Judge:
             self.failure = self.failure or str(outcome)
 
     def build_notes(self) -> dict[str, int]:
-        """Return statistics of a search, keyed by name: the numbers of calls, requests and repaired replies."""
+        """Return the numbers of prompts, requests and repaired replies of a search, by name."""
         repairs = {kind.value: self.repairs[kind] for kind in Repair if self.repairs[kind]}
         return {"llm_calls": self.calls, "llm_requests": self.requests, **repairs}
 
@@ -256,7 +256,7 @@ class Judge:
     def _send_prompts(
         self, prompts: Sequence[Prompt], is_usable: Callable[[int, str], bool], expected_format: str
     ) -> list[Reply | LanguageModelError]:
-        """Send as many prompts as the call limits allow; return a reply, or the error, for each prompt sent.
+        """Send the prompts, up to the limit on calls; return the reply or the error of each prompt that was sent.
 
         A reply that ``is_usable`` rejects becomes an error that names the ``expected_format``, and is not cached.
         """
@@ -279,7 +279,7 @@ class Judge:
 
 
 class _CallLimit:
-    """A limit on language model calls: no calls after a maximum time, or after too many failures in a row.
+    """A limit on language model calls, reached after a maximum time or too many failures in a row.
 
     Attributes:
         attempts: Number of attempts so far.
@@ -297,7 +297,7 @@ class _CallLimit:
 
     @property
     def is_exceeded(self) -> bool:
-        """Whether so many prompts failed, or so much time passed, that the search must not send any more."""
+        """Whether the limit is reached, so that the search must not send any more prompts."""
         return self._failures >= self._max_failures or self._clock() >= self._until
 
     def __call__(self, prompt: Prompt, spent: Usage) -> None:  # noqa: ARG002  # the signature of a BudgetCheck
@@ -318,7 +318,7 @@ class _CallLimit:
             self.attempts += 1
 
     def record_outcome(self, is_reply: bool) -> None:
-        """Count an answered prompt (``is_reply``) or a failed prompt for the call limit."""
+        """Record for the limit whether a prompt got a reply (``is_reply``) or failed."""
         with self._lock:
             self._failures = 0 if is_reply else self._failures + 1
             self._attempts_by_prompt.clear()

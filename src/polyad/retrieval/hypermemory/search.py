@@ -13,7 +13,7 @@ from polyad.model import FloatArray, Passage, ScoredHyperedge
 from polyad.protocols.components import Embedder
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.evidence import read_entity_names, read_scored_hyperedges
-from polyad.retrieval.hypermemory.judge import CandidateList, DepthCandidates, Judge
+from polyad.retrieval.hypermemory.judge import BeamCandidates, CandidateList, Judge
 from polyad.retrieval.hypermemory.settings import HyperMemorySettings
 from polyad.text.prompts import join_lines
 from polyad.text.words import collapse_whitespace, count_tokens
@@ -28,7 +28,7 @@ _MAX_DESCRIPTION_CHARACTERS = 300  # a frequent entity has a description from ev
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step of a search path: head entity, hyperedge and tail entity, with the path's score so far.
+    """One step of a search path, from a head entity over a hyperedge to a tail entity, with the path's score so far.
 
     A path begins with a step of depth 0, which has only a tail: the topic entity.
 
@@ -85,7 +85,7 @@ class BeamSearch:
         self.steps: list[Step] = []
 
     def find_start_entities(self) -> list[int]:
-        """Return start entities for a question without names: entities of the hyperedges nearest to the question."""
+        """Return start entities for a question without names: the entities of its three nearest hyperedges."""
         entities: dict[int, None] = {}
         ((edges, _),) = self._snapshot.nearest("hyperedge", self._vector[None], _START_HYPEREDGES)
         for edge in edges.tolist():
@@ -93,7 +93,7 @@ class BeamSearch:
         return list(entities)
 
     def build_notes(self) -> dict[str, int]:
-        """Return statistics of the search: the depth that it reached, and whether it found sufficient evidence."""
+        """Return the depth that the search reached, and whether it ended with sufficient evidence, by name."""
         return {"depth": self._depth, **({"sufficient": 1} if self._sufficient else {})}
 
     def run(self, topics: Sequence[int]) -> None:
@@ -111,16 +111,16 @@ class BeamSearch:
                     return
 
     def _extend_paths(self, frontier: Sequence[Step]) -> list[Step]:
-        """Extend the search paths ``frontier`` by one hop, record the best triples, and return the extended paths.
+        """Extend the search paths ``frontier`` by one hop, record the best steps, and return the extended paths.
 
         A hyperedge without an unvisited member ends the path, yet may contain the answer: with ``dead_ends``, the best
         such hyperedges are added beside the beam, with the score of the hyperedge alone.
         """
         if self._settings.calls == "batched":
-            candidates, tails = self._score_depth(frontier)
+            candidates, tails = self._score_in_one_prompt(frontier)
         else:
             candidates = _merge_same_hyperedges(self._sort_steps(self._score_hyperedges(frontier)))
-            tails = self._score_tails([step.edge for step in candidates])
+            tails = self._score_unvisited_members([step.edge for step in candidates])
         triples = [
             replace(step, tail=tail, score=step.score * score)
             for step in candidates
@@ -154,14 +154,14 @@ class BeamSearch:
         return [step for _, step in sorted(zip(keys, step_list, strict=True), key=lambda pair: pair[0])]
 
     def _score_hyperedges(self, frontier: Sequence[Step]) -> list[Step]:
-        """Return steps from each entity in ``frontier`` to its best hyperedges, with the scores of the paths."""
+        """Return the steps from each entity in ``frontier`` to its best hyperedges, with the scores of the paths."""
         offers = [
             (reached, edges)
             for reached in frontier
             if (edges := self._select_hyperedges(reached.tail, self._settings.edge_tokens))
         ]
         names = read_entity_names(self._snapshot, [reached.tail for reached, _ in offers])
-        scored = self._judge.score_hyperedges(
+        scored = self._judge.score_hyperedge_lists(
             [
                 CandidateList(
                     collapse_whitespace(names[reached.tail]),
@@ -177,8 +177,8 @@ class BeamSearch:
             for step in self._build_steps(reached, edges, scores or ())
         ]
 
-    def _score_depth(self, frontier: Sequence[Step]) -> tuple[list[Step], dict[int, dict[int, float]]]:
-        """Return (steps to the best hyperedges of ``frontier``, scores of their unvisited entities), from one prompt.
+    def _score_in_one_prompt(self, frontier: Sequence[Step]) -> tuple[list[Step], dict[int, dict[int, float]]]:
+        """Score hyperedges and entities in one prompt; return (steps to the best hyperedges, scores of their entities).
 
         The ``frontier`` has the paths to the entities reached so far. Scores are by hyperedge, then by entity.
         """
@@ -190,8 +190,8 @@ class BeamSearch:
         members = {edge: self._list_unvisited_members(edge) for edge in edges}
         rows = list(dict.fromkeys(row for edge in edges for row in members[edge]))
         names = read_entity_names(self._snapshot, sorted({*rows, *(reached.tail for reached in frontier)}))
-        scored = self._judge.score_depth(
-            DepthCandidates(
+        scored = self._judge.score_beam_candidates(
+            BeamCandidates(
                 [collapse_whitespace(names[reached.tail]) for reached in frontier],
                 [self._texts[edge] for edge in edges],
                 [collapse_whitespace(names[row]) for row in rows],
@@ -251,8 +251,8 @@ class BeamSearch:
                 selected.append(edge)
         return selected
 
-    def _score_tails(self, edges: Iterable[int]) -> dict[int, dict[int, float]]:
-        """Return the language model's scores of the unvisited entities in each hyperedge, in nested dictionaries."""
+    def _score_unvisited_members(self, edges: Iterable[int]) -> dict[int, dict[int, float]]:
+        """Return for each hyperedge the language model's scores of its unvisited entities, as nested dictionaries."""
         offers = []
         tails: dict[int, dict[int, float]] = {}
         for edge in edges:
@@ -260,7 +260,7 @@ class BeamSearch:
             if members := self._list_unvisited_members(edge):
                 offers.append((edge, members))
         names = read_entity_names(self._snapshot, sorted({row for _, members in offers for row in members}))
-        scored = self._judge.score_entities(
+        scored = self._judge.score_entity_lists(
             [
                 CandidateList(
                     self._texts[edge],
@@ -336,7 +336,7 @@ class BeamSearch:
 
 
 def _merge_same_hyperedges(steps: Iterable[Step]) -> list[Step]:
-    """Merge the steps over the same hyperedge into the first such step, with the head entities of all these steps.
+    """Merge steps over the same hyperedge into one step, which has the head entities of all of them.
 
     The other steps lead to the same entities and would only fill the beam.
     """

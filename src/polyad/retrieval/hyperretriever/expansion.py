@@ -95,7 +95,7 @@ class _Search:
         self._accepted: list[_ScoredTriples] = []
 
     def run_by_hop(self) -> None:
-        """Search hop by hop, and lower the threshold in each hop with too few plausible hyperedges."""
+        """Search hop by hop; lower the threshold within each hop that has too few plausible hyperedges."""
         while hop := self._score_hop():
             accepted, followed = select_triples(
                 hop.triples.edges, hop.plausibilities, self._space.density, self._settings
@@ -106,7 +106,7 @@ class _Search:
             self._follow([hop.select(followed)])
 
     def run_by_question(self) -> None:
-        """Search all hops with one threshold; repeat with a lower threshold while too few hyperedges are accepted."""
+        """Search all hops with one threshold, and again with lower thresholds while too few hyperedges are accepted."""
         settings, rejected = self._settings, list[_ScoredTriples]()
         for reduction in range(settings.reductions + 1):
             threshold = settings.threshold - settings.decay * reduction
@@ -175,7 +175,7 @@ class _Search:
 def select_triples(
     triple_edges: IntArray, plausibilities: FloatArray, edges_per_entity: float, settings: HyperRetrieverSettings
 ) -> tuple[IntArray, IntArray]:
-    """Return the indices of triples to accept, and the indices of triples from whose tails the search continues.
+    """Select triples of one hop: return (indices of the accepted triples, indices of those where the search continues).
 
     See section 3.1.5, equations 11 and 12.
 
@@ -216,7 +216,7 @@ def lower_threshold(triple_edges: IntArray, plausibilities: FloatArray, settings
 def _limit_if_dense(
     accepted: BoolArray, plausibilities: FloatArray, edges_per_entity: float, settings: HyperRetrieverSettings
 ) -> BoolArray:
-    """Return the mask ``accepted``; if the hypergraph is dense, only its ``max_triples`` most plausible triples.
+    """Return the mask ``accepted``, limited to the ``max_triples`` most plausible triples if the hypergraph is dense.
 
     A hypergraph is dense if it has more than ``high_density`` hyperedges per entity.
     """

@@ -115,7 +115,7 @@ class HyperRetriever:
         )
 
     def prepare(self, snapshot: Snapshot) -> SearchSpace:
-        """Return the hypergraph of a snapshot as the search needs it; the hypergraph of the last snapshot is cached."""
+        """Build the hypergraph that the search traverses, and cache it for further searches of the same snapshot."""
         with self._space_lock:
             if self._space is None or self._space.snapshot is not snapshot:
                 self._space = SearchSpace.from_snapshot(snapshot, binary=self._settings.binary)
@@ -124,7 +124,7 @@ class HyperRetriever:
     def _score_triples(
         self, snapshot: Snapshot, question: FloatArray, triples: Triples, extras: FloatArray
     ) -> FloatArray:
-        """Return the plausibility of each triple, as the trained scorer predicts it from vectors and ``extras``.
+        """Predict the plausibility of each triple from the vectors of its rows and the features ``extras``.
 
         The ``extras`` are features other than vectors. Each vector is multiplied once, however many triples contain it.
         Vectors are in the order of ids: the last bits of a matrix product depend on the positions of rows, and row
@@ -154,7 +154,7 @@ def _sort_by_id(snapshot: Snapshot, kind: Kind, rows: IntArray) -> tuple[IntArra
 def _select_hyperedges(
     snapshot: Snapshot, edges: IntArray, plausibilities: FloatArray, passages: IntArray, limit: int
 ) -> IntArray:
-    """Return the indices of the hyperedges to list in the evidence, by plausibility, then shared entities, then id.
+    """Return the indices of the hyperedges to list in the evidence, sorted by plausibility, shared entities and id.
 
     The best few hyperedges of each of ``passages`` are listed, and at most ``limit`` hyperedges of other passages. With
     the limit 0, all hyperedges are listed: the paper fills its context with hyperedges of any passage (section 3.1.6).
@@ -176,7 +176,7 @@ def _select_hyperedges(
 def _select_entities(
     snapshot: Snapshot, topics: IntArray, triples: AcceptedTriples, limit: int
 ) -> list[tuple[int, float]]:
-    """Return (entity, score) pairs: ``topics`` with score 1, then tail entities with their best triple's plausibility.
+    """Return entities with scores: ``topics`` with 1, then tails with the plausibility of their best triple.
 
     At most ``limit`` entities are returned; with 0, all of them.
     """

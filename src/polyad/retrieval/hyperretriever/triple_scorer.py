@@ -38,7 +38,7 @@ _BATCH = 2048  # triples scored at once, so that their hidden layer stays in the
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
-    """The configuration of a triple scorer: its input features and training data, stored with its weights.
+    """The configuration of a triple scorer, stored with its weights: embedder, input features and training data.
 
     Attributes:
         embedder: Name of the embedder of all vectors.

@@ -29,7 +29,7 @@ _MAX_START_ENTITIES = 200
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SearchSpace:
-    """The hypergraph that a search traverses; optionally, each hyperedge is split into pairs of entities.
+    """The hypergraph that a search traverses: that of the index, or one with hyperedges split into pairs of entities.
 
     Attributes:
         snapshot: A snapshot with entity vectors.
@@ -136,7 +136,7 @@ class QuestionPreparer:
         self._extractor = SignalExtractor(snapshot, embedder, linker, rewriting=False) if signals else None
 
     def prepare(self, question: str) -> WalkQuestion:
-        """Return the question with its vector, its topic entities (where the walk starts) and passage signals.
+        """Embed the question and find the entities where the walk starts (topics) and the signals of passages.
 
         The topics of a question that names no entity are the entities of its nearest hyperedges; of very many, those
         with the nearest names.
@@ -201,7 +201,7 @@ class TripleWalk:
         self._frontier = self.topics
 
     def enumerate_hop(self) -> tuple[Triples, FloatArray]:
-        """Return (triples of the current hop, ``[triples, features]`` for the triple scorer).
+        """Return the triples of the current hop, and their input features for the scorer, ``[triples, features]``.
 
         The features are float32, ``recipe.extra_count`` for each triple.
 
@@ -211,7 +211,7 @@ class TripleWalk:
         triples = self._enumerate_triples()
         self._visited_heads = union([self._visited_heads, self._frontier])
         self._walked = Triples.concatenate([self._walked, triples])
-        return triples, self._build_extras(triples)
+        return triples, self._build_extra_features(triples)
 
     def follow(self, triples: Triples, positions: IntArray) -> None:
         """Continue the walk from the tail entities of ``triples[positions]``, except entities visited before.
@@ -225,7 +225,7 @@ class TripleWalk:
         self._frontier = tails[~is_in(tails, self._visited_heads)]
 
     def _enumerate_triples(self) -> Triples:
-        """Return the triples of the current hop's hyperedges: at most ``triples_per_hop``, near the question first."""
+        """Return the triples of the current hop: at most ``triples_per_hop``, those nearest to the question."""
         edges, heads = self._select_nearest_edges(), self._frontier
         if len(edges) == 1:  # only the nearest hyperedge alone can exceed the limit
             members = self.space.members(edges)[0]
@@ -244,7 +244,7 @@ class TripleWalk:
         return _select_top(snapshot, entities, cosines, max(1, count))
 
     def _select_nearest_edges(self) -> IntArray:
-        """Return the hyperedges of the current hop; if too many, only the hyperedges nearest to the question.
+        """Return the hyperedges of the current hop; of too many, only those nearest to the question.
 
         At least one hyperedge is returned.
         """
@@ -263,7 +263,7 @@ class TripleWalk:
         is_within_limit[0] = True
         return edges[order[is_within_limit]]
 
-    def _build_extras(self, triples: Triples) -> FloatArray:
+    def _build_extra_features(self, triples: Triples) -> FloatArray:
         """Return the input features of triples other than vectors, such as distances in the hypergraph (equation 8)."""
         recipe, question, space = self._recipe, self._question, self.space
         starts = question.topics if recipe.starts == "topics" else self._walked.heads

@@ -26,7 +26,7 @@ scattered vectors takes several times as long as comparing vectors in a row."""
 
 
 class ClueActivation:
-    """Computes the activation of hyperedges, in [0, 1]: similarity to clues (short texts about the question).
+    """Computes activations of hyperedges, in [0, 1], from the similarity to clues (short texts about the question).
 
     alpha(u) = clamp((max over clues c of sim(c, u) - delta) / (1 - delta), 0, 1) ^ gamma.
 
@@ -73,7 +73,7 @@ class ClueActivation:
 
 @dataclass(frozen=True, slots=True)
 class _NearestHyperedges:
-    """The hyperedges nearest to a question's clues, as parallel arrays: hyperedge, and an entity in the hyperedge.
+    """The hyperedges nearest to the clues of a question and their entities, as parallel arrays.
 
     Attributes:
         edges: Row number of each hyperedge.

@@ -23,7 +23,6 @@ from polyad.protocols.components import Embedder, LanguageModel, MentionExtracto
 from polyad.protocols.snapshot import Snapshot
 from polyad.replies.loose_json import find_strings
 from polyad.replies.schema import STRING, build_array_schema, build_object_schema
-from polyad.retrieval.asking import BestEffortPrompter
 from polyad.retrieval.evidence import (
     HYPEREDGES_PER_PASSAGE,
     RankedHyperedge,
@@ -34,6 +33,7 @@ from polyad.retrieval.evidence import (
 )
 from polyad.retrieval.hypersu.activation import ClueActivation, HubLimitedGraph
 from polyad.retrieval.hypersu.settings import HyperSUSettings
+from polyad.retrieval.prompting import BestEffortPrompter
 from polyad.retrieval.question import LinkedQuestion, QuestionLinker, SimilarNames
 from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
 from polyad.text.words import format_count
@@ -83,7 +83,7 @@ class LanguageModelClues:
 
 @dataclass(frozen=True, slots=True)
 class _Expansion:
-    """Two walks on the hypergraph for a question, and the scores of the hyperedges that the forward walk reached.
+    """The result of two walks on the hypergraph, from the question and from its nearest passages, with scores.
 
     Attributes:
         forward: The walk from the entities of the question.

@@ -1,4 +1,4 @@
-"""Questions of a search to a language model. The search continues without a reply."""
+"""Prompts that a search sends to a language model, and continues without if there is no reply."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ class BestEffortPrompter:
         return parsed_replies[0] if parsed_replies else None
 
 
-class QuestionNames:
-    """A mention extractor that asks a language model for the names in a question (HyperGraphRAG, appendix A.2).
+class QuestionNameExtractor:
+    """Extracts the names in a question with a language model (HyperGraphRAG, appendix A.2).
 
     HyperRAG, section 3.1.1, does the same.
 
@@ -91,11 +91,11 @@ class QuestionNames:
 
     @property
     def name(self) -> str:
-        """The name of this mention extractor, for messages only; an index never stores this name."""
+        """The name of this extractor in messages."""
         return "question names"
 
     def extract(self, texts: Sequence[str]) -> list[list[Mention]]:
-        """Return the names in each question as mentions (name and character range)."""
+        """Return the names in each of ``texts``, which are questions, with their character offsets."""
         return [self._mentions(text) for text in texts]
 
     def _mentions(self, text: str) -> list[Mention]:
@@ -107,7 +107,7 @@ class QuestionNames:
 
 
 def _parse_names(reply: str) -> list[str] | None:
-    """Return the list of names in a language model's reply; None if the reply contains no such list."""
+    """Parse the list of names from a language model's JSON reply; None if the reply contains no such list."""
     names = find_strings(reply, "entities")
     return None if names is None else names[:MAX_NAMES]
 

@@ -8,7 +8,7 @@ import pytest
 from polyad.errors import LanguageModelError, NoMoreRepliesError
 from polyad.language_models.scripted import ScriptedLanguageModel, ScriptedOutcome
 from polyad.model import Mention
-from polyad.retrieval.asking import MAX_NAMES, QuestionNames
+from polyad.retrieval.prompting import MAX_NAMES, QuestionNameExtractor
 
 QUESTION = "Who directed Romeo in Rome, the Alba of Carla Diaz?"
 
@@ -29,7 +29,7 @@ class Fallback:
 def extract_names(reply: ScriptedOutcome, question: str = QUESTION) -> list[Mention]:
     """The mentions for a reply; fails when the other extractor is asked."""
     fallback = Fallback()
-    (mentions,) = QuestionNames(ScriptedLanguageModel([reply]), fallback).extract([question])
+    (mentions,) = QuestionNameExtractor(ScriptedLanguageModel([reply]), fallback).extract([question])
     assert fallback.texts == []
     return mentions
 
@@ -113,14 +113,14 @@ def test_a_question_that_names_nothing_has_no_names() -> None:
 )
 def test_without_a_usable_reply_the_other_extractor_is_asked(reply: ScriptedOutcome) -> None:
     fallback = Fallback()
-    (mentions,) = QuestionNames(ScriptedLanguageModel([reply]), fallback).extract([QUESTION])
+    (mentions,) = QuestionNameExtractor(ScriptedLanguageModel([reply]), fallback).extract([QUESTION])
     assert mentions == [Mention("fallback", 0, 3)]
     assert fallback.texts == [QUESTION]
 
 
 def test_each_question_is_one_request_that_asks_for_names() -> None:
     model, fallback = ScriptedLanguageModel([listed("Alba"), "no", listed("Rome")]), Fallback()
-    mentions = QuestionNames(model, fallback).extract(["Alba?", "Lima?", "Rome?"])
+    mentions = QuestionNameExtractor(model, fallback).extract(["Alba?", "Lima?", "Rome?"])
     assert [[mention.name for mention in other_mention] for other_mention in mentions] == [
         ["Alba"],
         ["fallback"],
@@ -133,4 +133,4 @@ def test_each_question_is_one_request_that_asks_for_names() -> None:
     assert f"at most {MAX_NAMES}" in instructions
     schema = model.prompts[0].json_schema or {}
     assert schema["additionalProperties"] is False
-    assert QuestionNames(model, fallback).extract([]) == []
+    assert QuestionNameExtractor(model, fallback).extract([]) == []

@@ -9,7 +9,7 @@ from polyad.errors import LanguageModelError, NoMoreRepliesError
 from polyad.language_models.reply_cache import CachedLanguageModel
 from polyad.language_models.scripted import ScriptedLanguageModel, ScriptedOutcome
 from polyad.protocols.components import Prompt
-from polyad.retrieval.asking import PAUSE, BestEffortPrompter
+from polyad.retrieval.prompting import PAUSE, BestEffortPrompter
 from polyad.stores.sqlite import SqliteValueFile
 
 
@@ -50,7 +50,7 @@ def test_a_reply_that_cannot_be_read_is_asked_for_again_the_next_time(
 
 def test_after_a_failure_that_concerns_all_nothing_is_asked_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 1000.0
-    monkeypatch.setattr("polyad.retrieval.asking.time.monotonic", lambda: now)
+    monkeypatch.setattr("polyad.retrieval.prompting.time.monotonic", lambda: now)
     ask, model = asking(NoMoreRepliesError("nobody there"), "7")
     assert (ask(), ask()) == (None, None)
     assert len(model.prompts) == 1

@@ -1,0 +1,113 @@
+"""Changes the evidence of a retriever: reranks passages, prefers documents, and removes excluded documents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from polyad.errors import RerankerError
+from polyad.model import Evidence, FloatArray, ScoredPassage
+from polyad.protocols.components import Reranker, report_failure
+from polyad.protocols.snapshot import Snapshot
+
+MIN_CANDIDATES = 50
+"""Passages that a reranker reads at least. Each costs as much as a passage in a language model's prompt."""
+
+
+def rerank(evidence: Evidence, reranker: Reranker) -> Evidence:
+    """Return the evidence with its passages scored and sorted by the reranker.
+
+    Raises:
+        RerankerError: The reranker failed, or did not return a finite number for each passage.
+    """
+    if not evidence.passages:
+        return evidence
+    scores = _compute_scores(reranker, evidence)
+    order = np.argsort(-scores, kind="stable").tolist()
+    passages = (_replace_score(evidence.passages[position], float(scores[position])) for position in order)
+    return replace(evidence, passages=tuple(passages))
+
+
+def _compute_scores(reranker: Reranker, evidence: Evidence) -> FloatArray:
+    texts = ["\n".join(filter(None, (hit.passage.title, hit.passage.text))) for hit in evidence.passages]
+    with report_failure(RerankerError, f"the reranker {reranker.name!r}"):
+        scores = np.asarray(reranker.scores(evidence.question, texts), dtype=np.float32)
+    if scores.shape != (len(texts),) or not np.isfinite(scores).all():
+        raise RerankerError(
+            f"the reranker {reranker.name!r} gave no finite number for each of {len(texts)} passages; try another model"
+        )
+    return scores
+
+
+def _replace_score(hit: ScoredPassage, score: float) -> ScoredPassage:
+    reason = "; ".join(filter(None, ("placed here by the reranker", hit.reason)))
+    return replace(hit, score=score, reason=reason)
+
+
+def rank_preferred(evidence: Evidence, is_preferred: Sequence[bool], k: int) -> Evidence:
+    """Return the ``k`` best passages, where a passage that ``is_preferred`` marks counts with half its rank.
+
+    So a preferred passage never falls, overtakes at most as many others as stand between half of its rank and its rank,
+    and equal ranks go to preferred passages. The ranks do not depend on the scale of the retriever's scores.
+
+    Args:
+        evidence: Passages, best first: ``2 * k``, because a passage up to rank ``2 * k`` may move up.
+        is_preferred: Whether each passage is preferred.
+        k: Number of passages.
+    """
+    ranks = [rank / 2 if preferred else rank for rank, preferred in enumerate(is_preferred, 1)]
+    order = sorted(range(len(ranks)), key=lambda place: (ranks[place], not is_preferred[place], place))
+    return replace(evidence, passages=tuple(evidence.passages[place] for place in order[:k]))
+
+
+def retrieve_filtered(
+    retrieve: Callable[[int], Evidence], retrieve_selected: Callable[[int], Evidence], selected: Snapshot, k: int
+) -> Evidence:
+    """Search the whole index; return evidence with only the ``k`` best passages in ``selected`` (a filtered snapshot).
+
+    If there are fewer, passages from a search of the filtered snapshot alone follow.
+
+    Args:
+        retrieve: Searches the whole index for a number of passages.
+        retrieve_selected: Searches the filtered snapshot alone for a number of passages.
+        selected: The snapshot of the documents that may be displayed.
+        k: Number of passages.
+    """
+    depth = k
+    while True:
+        evidence = retrieve(depth)
+        displayed = filter_evidence(evidence, selected)
+        if len(displayed.passages) >= k:
+            return replace(displayed, passages=displayed.passages[:k])
+        if len(evidence.passages) < depth:
+            break
+        depth *= 2
+    present = {hit.passage.id for hit in displayed.passages}
+    others = (hit for hit in retrieve_selected(k).passages if hit.passage.id not in present)
+    return replace(displayed, passages=(*displayed.passages, *(replace(hit, reason="") for hit in others))[:k])
+
+
+def filter_evidence(evidence: Evidence, selected: Snapshot) -> Evidence:
+    """Remove the passages, hyperedges and entities that the filtered snapshot ``selected`` does not contain.
+
+    Reasons and the trace are dropped, since they may name other documents.
+    """
+    passages = selected.find_rows("passage", [hit.passage.id for hit in evidence.passages])
+    sources = selected.find_rows("passage", {scored.hyperedge.passage_id for scored in evidence.hyperedges})
+    rows, _ = selected.graph.hyperedges(np.array(list(sources.values()), dtype=np.int64))
+    hyperedges = set(selected.ids("hyperedge", rows))
+    members = (member.key for scored in evidence.hyperedges for member in scored.members)
+    entities = selected.find_rows("entity", {*members, *(scored.entity.key for scored in evidence.entities)})
+    return replace(
+        evidence,
+        passages=tuple(replace(hit, reason="") for hit in evidence.passages if hit.passage.id in passages),
+        hyperedges=tuple(
+            replace(scored, members=tuple(member for member in scored.members if member.key in entities))
+            for scored in evidence.hyperedges
+            if scored.hyperedge.id in hyperedges
+        ),
+        entities=tuple(scored for scored in evidence.entities if scored.entity.key in entities),
+        trace=(),
+    )
