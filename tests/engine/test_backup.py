@@ -127,5 +127,5 @@ def test_the_command_backs_up_and_refuses(tmp_path: Path) -> None:
     assert json.loads(runner.invoke(app, arguments).stdout)["files"] == [str(tmp_path / "file")]
     refused = runner.invoke(app, arguments)
     assert refused.exit_code == 2
-    assert "exists; expected a new file" in json.loads(refused.stdout)["error"]["message"]
+    assert "exists; expected a new name" in json.loads(refused.stdout)["error"]["message"]
     assert runner.invoke(app, [*arguments, "--force"]).exit_code == 0
