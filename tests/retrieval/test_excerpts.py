@@ -142,6 +142,22 @@ def test_a_budget_of_words_is_filled_with_sentences_that_hardly_fit(engine: Engi
     assert 200 - longest <= sum(count_words(span.of(MANUAL)) for span in selected.spans) <= 200
 
 
+@pytest.mark.parametrize("mark", ["- ", "3. ", "• ", ""])
+def test_the_items_of_a_list_are_displayed_with_the_sentence_that_introduces_it(engine: Engine, mark: str) -> None:
+    items = ["Slow march, with arms still", "Double, at a run", "Halt of the whole line"]
+    text = (
+        "The drill ground is inspected before noon. " * 4
+        + "There are three kinds of step in squad drill:\n\n"
+        + "\n".join(f"{mark}{item}" for item in items)
+        + "\n\nNobody listens to the drummer at drill, who keeps the time of the music. " * 4
+    )
+    (selected,) = selector(engine, "What kinds of step are in squad drill?").select(
+        [ExcerptSource(text, "", (), 1.0)], 35
+    )
+    displayed = join_spans(text, selected.spans)
+    assert all(item in displayed for item in items)
+
+
 def test_a_short_code_block_is_displayed_as_a_whole(engine: Engine) -> None:
     block = "```sh\npump key add --scope write\npump start --full step\n```"
     text = f"A pump needs a key{' and oil' * 9}.\n\n{block}\nThe oil is hot{' and black' * 9}."

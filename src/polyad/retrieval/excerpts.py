@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -31,6 +33,15 @@ _MIN_SCORE = 0.05
 
 _MAX_CODE_WORDS = 60
 """Words of a code block up to which it is displayed as a whole: a command says little without the next."""
+
+_LIST_WEIGHT = 0.8
+"""Share of the score of a sentence before a list, such as "There are five types:", that each item has at least."""
+
+_ITEM = re.compile(r"(?:[•*·+-]|\d{1,2}[.)]|[a-zA-Z][.)])\s")
+"""The beginning of a list item."""
+
+_MAX_ITEM_WORDS = 12
+"""Words of a line after a colon up to which the line is a list item without a mark."""
 
 _HEADING_MARKS = "#=-*_` \n"
 
@@ -154,6 +165,10 @@ class ExcerptSelector:
         spans = spans or list(sentences) or [Span(0, len(hit.text))]
         values = np.array([self._value_sentence(hit, span) for span in spans])
         scores: list[float] = np.convolve(values, [_FOLLOWING_WEIGHT, 1, _PRECEDING_WEIGHT])[1:-1].tolist()
+        for place, span in enumerate(spans):
+            if span.of(hit.text).rstrip(_HEADING_MARKS).endswith(":"):
+                for item in _find_list_items(hit.text, spans[place:]):
+                    scores[place + item] = max(scores[place + item], _LIST_WEIGHT * scores[place])
         return spans, scores
 
     def _value_sentence(self, hit: ExcerptSource, span: Span) -> float:
@@ -181,6 +196,15 @@ def _join_code(text: str, sentences: Sequence[Span]) -> list[Span]:
         span for span in sentences if not any(block.start < span.end and span.start < block.end for block in blocks)
     ]
     return sorted([*outside, *blocks], key=lambda span: span.start)
+
+
+def _find_list_items(text: str, sentences: Sequence[Span]) -> Iterator[int]:
+    """Yield the indices of the items of the list that the first of ``sentences``, spans of a text, introduces."""
+    for index, (previous, span) in enumerate(pairwise(sentences), 1):
+        if "\n" in text[previous.end : span.start]:  # other sentences continue an item
+            if not _ITEM.match(span.of(text)) and count_words(span.of(text)) > _MAX_ITEM_WORDS:
+                return
+            yield index
 
 
 def _trim_ellipsis(text: str, span: Span) -> Span:
