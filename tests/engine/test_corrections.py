@@ -17,8 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from polyad import Document, Engine
 from polyad.curation.corrections import Statements, load_effects, normalize_fact
-from polyad.curation.curator import Curator
-from polyad.curation.history import HistoryRecorder
+from polyad.curation.curator import Curator, HistoryRecorder
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine.corrections import Corrections
 from polyad.errors import ConfigurationError, NotFoundError

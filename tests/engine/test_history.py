@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from polyad import Document, Engine
 from polyad.cli import app
-from polyad.curation.history import HISTORY, HistoryEntry, HistoryRecorder, load_history
+from polyad.curation.curator import HISTORY, HistoryEntry, HistoryRecorder, load_history
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.errors import NotFoundError
 from polyad.indexing import indexer

@@ -34,8 +34,7 @@ from polyad.text.validity import describe_validity, parse_bounds, parse_interval
 from polyad.text.words import extract_query_terms, extract_terms, format_count, sanitize
 
 if TYPE_CHECKING:
-    from polyad.curation.curator import CorrectionReport
-    from polyad.curation.history import HistoryEntry
+    from polyad.curation.curator import CorrectionReport, HistoryEntry
     from polyad.engine.maintenance import CheckReport
     from polyad.engine.transfer import ExportReport, ImportReport
     from polyad.indexing.run import IndexReport

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 
 from polyad.config import EncoderSettings
-from polyad.embedders.minilm.encoder import average_windows, normalise_vectors
 from polyad.embedders.minilm.weights import find_packaged_folder
-from polyad.errors import ConfigurationError, MissingExtraError
+from polyad.errors import ConfigurationError, EmbedderError, MissingExtraError
 from polyad.model import FloatArray
 from polyad.model_hub import choose_device, disable_tokenizer_threads, load_model
 from polyad.protocols.components import TextKind
@@ -231,6 +230,44 @@ class SentenceTransformerEmbedder:
             output = self._model(features)["sentence_embedding"][: len(windows)]
         result: FloatArray = output.to("cpu", torch.float32).numpy()
         return result
+
+
+def average_windows(
+    vectors: FloatArray, windows: Sequence[list[int]], text_of_window: Sequence[int], text_count: int
+) -> FloatArray:
+    """Return one unit vector per text: the mean of the vectors of the windows of a text, weighted by number of tokens.
+
+    The vector of a text with one window is unchanged.
+
+    Args:
+        vectors: Unit vectors of the windows, float32 ``[windows, dimension]``.
+        windows: Token ids of each window.
+        text_of_window: Position of the text of each window, ascending; every text has at least one window.
+        text_count: Number of texts.
+
+    Returns:
+        float32 ``[text_count, dimension]``.
+    """
+    if len(windows) == text_count:
+        return vectors
+    lengths = np.array([len(window) for window in windows], dtype=np.float32)
+    first = np.searchsorted(text_of_window, np.arange(text_count))
+    sums = np.add.reduceat(vectors * lengths[:, None], first)
+    is_single = np.bincount(text_of_window, minlength=text_count) == 1
+    return np.where(is_single[:, None], vectors[first], normalise_vectors(sums))
+
+
+def normalise_vectors(vectors: FloatArray) -> FloatArray:
+    """Return the vectors scaled to length 1, float32 ``[rows, dimension]``.
+
+    Raises:
+        EmbedderError: a number is not finite.
+    """
+    if not np.isfinite(vectors).all():
+        raise EmbedderError("the embedding model returned numbers that are not finite; try precision='float32'")
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    result: FloatArray = (vectors / np.maximum(lengths, 1e-12)).astype(np.float32, copy=False)
+    return result
 
 
 def _split_by_size(texts: Sequence[str]) -> Iterator[tuple[int, int]]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from polyad.curation.corrections import Statements
-from polyad.curation.history import HistoryEntry, load_history
+from polyad.curation.curator import HistoryEntry, load_history
 from polyad.engine.selection import DocumentSelection
 from polyad.errors import ConfigurationError
 from polyad.model import (

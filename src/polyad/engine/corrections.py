@@ -17,8 +17,7 @@ from polyad.curation.corrections import (
     load_originals,
     normalize_fact,
 )
-from polyad.curation.curator import CorrectionReport, Curator, find_documents_of_entities
-from polyad.curation.history import HistoryRecorder
+from polyad.curation.curator import CorrectionReport, Curator, HistoryRecorder, find_documents_of_entities
 from polyad.curation.suggestions import AliasSuggestion, suggest_aliases
 from polyad.engine.catalogue import Catalogue
 from polyad.engine.components import Components

@@ -13,8 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from polyad.config import LanguageModelSettings
-from polyad.curation.curator import Curator
-from polyad.curation.history import HistoryRecorder
+from polyad.curation.curator import Curator, HistoryRecorder
 from polyad.embedders.metered import MeteredEmbedder
 from polyad.engine import loaders, maintenance
 from polyad.engine.catalogue import Catalogue

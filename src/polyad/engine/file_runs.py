@@ -93,7 +93,7 @@ class MethodRun:
     """
 
     method: str
-    progress: FileProgress
+    progress: Progress
     documents: Iterator[Document | Failure] = field(default_factory=lambda: iter(()))
     file_count: int | None = None
     document_count: int = 0
@@ -141,8 +141,9 @@ class FileRuns:
                 self._default_reader = reader
             elif method == TUPLES:  # its reader would read any table as facts
                 paths = find_existing_files(self.assignment.list_files(method), paths)
-            run = MethodRun(method, FileProgress(progress))
-            with closing(reader.read(paths, run.progress.report_file)) as items:
+            file_progress = FileProgress(progress)
+            run = MethodRun(method, file_progress)
+            with closing(reader.read(paths, file_progress.report_file)) as items:
                 run.documents, run.file_count = self._filter_by_method(items, run), reader.count(paths)
                 yield run
 

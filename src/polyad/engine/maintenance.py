@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from polyad.curation.corrections import Statements, correct_document, load_effects, load_originals, restore_originals
-from polyad.curation.curator import Curator, has_equal_content
-from polyad.curation.history import HistoryRecorder
+from polyad.curation.curator import Curator, HistoryRecorder, has_equal_content
 from polyad.errors import ConfigurationError, PolyadError, StoreError, StoreUnavailableError
 from polyad.model import IndexedDocument
 from polyad.protocols.components import Progress, silent

@@ -10,8 +10,7 @@ from pkgutil import resolve_name
 from types import MappingProxyType
 
 from polyad.curation.corrections import Alias, Statements
-from polyad.curation.curator import Curator, FindDocuments, find_documents_of_entities
-from polyad.curation.history import HistoryRecorder
+from polyad.curation.curator import Curator, FindDocuments, HistoryRecorder, find_documents_of_entities
 from polyad.engine.components import Components
 from polyad.errors import ConfigurationError, StoreNotFoundError
 from polyad.indexing.embedding import embed_documents

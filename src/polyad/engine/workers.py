@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from polyad.config import LanguageModelSettings
-from polyad.curation.history import HistoryRecorder
+from polyad.curation.curator import HistoryRecorder
 from polyad.engine import loaders
 from polyad.engine.engine import Engine
 from polyad.errors import ConfigurationError, NoMoreRepliesError, PolyadError, StoreError

@@ -12,10 +12,9 @@ from itertools import groupby
 from pathlib import Path
 
 from polyad.curation.corrections import load_effects
-from polyad.curation.curator import Curator
-from polyad.curation.history import HistoryRecorder
+from polyad.curation.curator import Curator, HistoryRecorder
 from polyad.engine.components import Components
-from polyad.engine.file_runs import FileProgress, FileRuns, FileSelection, MethodRun
+from polyad.engine.file_runs import FileRuns, FileSelection, MethodRun
 from polyad.engine.registry import DEFAULT_METHOD, METHOD_BY_KIND, Limits, MethodAssignment, make_builder, methods
 from polyad.engine.search import Searcher
 from polyad.engine.transfer import Importer, ImportReport
@@ -198,19 +197,18 @@ class Writer:
 
     def _index_groups(self, documents: Iterable[Document | Failure], method: str, command: _Command) -> IndexReport:
         """Index documents in memory, grouped by construction method, and return a report; stop at a cost limit."""
-        progress = FileProgress(command.progress)
         if method:
-            return self._index_run(MethodRun(method, progress, iter(documents)), command)
+            return self._index_run(MethodRun(method, command.progress, iter(documents)), command)
         assignment = self._get_assignment()
         report: IndexReport | None = None
         for group_method, group in groupby(documents, assignment.get_method):
             is_limited = group_method == assignment.default or methods[group_method].needs_language_model
-            run = MethodRun(group_method, progress, group)
+            run = MethodRun(group_method, command.progress, group)
             group_report = self._index_run(run, command if is_limited else replace(command, limits=Limits()))
             report = group_report if report is None else report.merge(group_report, group_report.documents)
             if report.counts.stop_reason:
                 break
-        return report or self._index_run(MethodRun(assignment.default, progress), command)
+        return report or self._index_run(MethodRun(assignment.default, command.progress), command)
 
     def _index_run(self, run: MethodRun, command: _Command) -> IndexReport:
         """Index documents whose hyperedges one construction method builds, save the snapshot, and return a report."""

@@ -13,7 +13,7 @@ from polyad.errors import SettingError
 from polyad.model import METADATA_KEYS, Argument, Document, Failure, MetadataValue, Pagination, Passage, Section, Span
 from polyad.protocols.components import Splitter
 from polyad.text.sentences import HEADING_SEPARATOR, MAX_HEADINGS, begins_paragraph, join_headings
-from polyad.text.validity import parse_interval
+from polyad.text.validity import VALIDITY_KEYS, parse_interval
 from polyad.text.words import collapse_whitespace, replace_surrogates, sanitize
 
 MAX_METADATA_CHARACTERS = 1000
@@ -65,7 +65,8 @@ def validate_document(document: Document) -> Document | Failure:
             return Failure(document.id, f"its metadata {_format_value(key)} is {_format_value(value)}; {_EXPECTED}")
         valid[_shorten(key)] = valid_value
     try:
-        parse_interval(valid)
+        if not valid.keys().isdisjoint(VALIDITY_KEYS):
+            parse_interval(valid)
     except SettingError as error:
         return Failure(document.id, f"its metadata {error}")
     clean = replace(

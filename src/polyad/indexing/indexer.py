@@ -8,8 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from polyad.config import EmbeddingSettings
-from polyad.curation.curator import Curator
-from polyad.curation.history import HistoryRecorder
+from polyad.curation.curator import Curator, HistoryRecorder
 from polyad.errors import ConfigurationError, NoMoreRepliesError, PolyadError, StoreError
 from polyad.indexing.documents import hash_content, hash_document, hash_passage, split_document, validate_document
 from polyad.indexing.embedding import PendingVectors, embed_passages, get_parallelism

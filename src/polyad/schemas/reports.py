@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing_extensions import TypedDict
 
 from polyad.curation.corrections import Statements
-from polyad.curation.curator import CorrectionReport
-from polyad.curation.history import HistoryEntry
+from polyad.curation.curator import CorrectionReport, HistoryEntry
 from polyad.engine.maintenance import CheckReport
 from polyad.engine.transfer import ExportReport, ImportReport
 from polyad.indexing.run import IndexReport

@@ -12,9 +12,14 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from polyad.config import EncoderSettings
-from polyad.embedders.minilm.encoder import Network, WordPieceTokenizer, average_windows, normalise_vectors
+from polyad.embedders.minilm.encoder import Network, WordPieceTokenizer
 from polyad.embedders.minilm.weights import find_model_folder, get_model_folder, read_weights
-from polyad.embedders.sentence_transformers import SentenceTransformerEmbedder, count_processors
+from polyad.embedders.sentence_transformers import (
+    SentenceTransformerEmbedder,
+    average_windows,
+    count_processors,
+    normalise_vectors,
+)
 from polyad.errors import ConfigurationError
 from polyad.model import FloatArray
 from polyad.protocols.components import Embedder, TextKind
