@@ -42,11 +42,11 @@ def test_a_title_that_is_a_word_is_an_entity(tmp_path: Path, name: str) -> None:
 def test_a_question_is_linked_to_a_title_that_is_a_word(tmp_path: Path) -> None:
     with indexed(tmp_path / "kb") as engine:
         snapshot = engine.snapshot()
-        linker = QuestionLinker(snapshot, engine.components.extractor)
+        linker = QuestionLinker(engine.components.extractor)
         for question, key in (("Who directed Up?", "up"), ("Where is It set?", "it"), ("Is Her a comedy?", "her")):
-            linked = linker.link(question)
+            linked = linker.link(question, snapshot)
             assert key in snapshot.ids("entity", list(linked.entities)), question
-        assert not linker.link("Who looked up to her?").entities, "small letters are words"
+        assert not linker.link("Who looked up to her?", snapshot).entities, "small letters are words"
 
 
 def test_words_stay_words(tmp_path: Path) -> None:

@@ -330,7 +330,7 @@ def write_lines(file: Path, lines: list[dict[str, object]]) -> None:
 
 def linked(engine: Engine, question: str, **options: Any) -> set[str]:
     snapshot = engine.snapshot()
-    entities = QuestionLinker(snapshot, engine.components.extractor, **options).link(question).entities
+    entities = QuestionLinker(engine.components.extractor, **options).link(question, snapshot).entities
     return set(snapshot.ids("entity", list(entities)))
 
 

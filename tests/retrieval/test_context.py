@@ -58,7 +58,7 @@ def test_the_passages_of_a_document_are_consecutive_rows_in_the_order_of_its_tex
 def test_context_is_the_share_of_the_question_that_stands_beside_a_passage_but_not_in_it(engine: Engine) -> None:
     with engine:
         snapshot, components = engine.snapshot(), engine.components
-        linker = QuestionLinker(snapshot, components.extractor)
+        linker = QuestionLinker(components.extractor)
         inputs = SignalExtractor(snapshot, components.embedder, linker, rewriting=False).compute_inputs(QUESTION)
         share = dict(zip(extract_query_terms(QUESTION), inputs.terms.weights.tolist(), strict=True))
         measured = dict(zip(snapshot.ids("passage", inputs.candidates), inputs.context.tolist(), strict=True))

@@ -37,6 +37,7 @@ from polyad.protocols.snapshot import Snapshot
 from polyad.protocols.store import Manifest
 from polyad.retrieval.hypergraphrag.retriever import HyperGraphRAGRetriever
 from polyad.retrieval.hypergraphrag.settings import HyperGraphRAGSettings
+from polyad.retrieval.question import QuestionLinker
 from polyad.snapshot.provider import SnapshotProvider
 from polyad.stores.sqlite import SqliteStore
 
@@ -123,7 +124,9 @@ def retrieved(
     store: SqliteStore, k: int = 9, names: Sequence[str] = ("Ada",), embedder: str = "table", **settings: Any
 ) -> Evidence:
     snapshot = snapshot_of(store)
-    retriever = HyperGraphRAGRetriever(TableEmbedder(TABLE, embedder), Named(*names), HyperGraphRAGSettings(**settings))
+    retriever = HyperGraphRAGRetriever(
+        TableEmbedder(TABLE, embedder), QuestionLinker(Named(*names)), HyperGraphRAGSettings(**settings)
+    )
     return retriever.retrieve(Query(QUESTION, k), snapshot)
 
 
@@ -310,7 +313,7 @@ def test_names_meet_the_entities_each_by_itself_or_together(store: SqliteStore) 
 def test_names_that_are_put_together_are_one_text(store: SqliteStore) -> None:
     snapshot = snapshot_of(store)
     settings = HyperGraphRAGSettings(names="together", entity_threshold=40.0)
-    evidence = HyperGraphRAGRetriever(TableEmbedder(TABLE), Named("Ada", "Cy"), settings).retrieve(
+    evidence = HyperGraphRAGRetriever(TableEmbedder(TABLE), QuestionLinker(Named("Ada", "Cy")), settings).retrieve(
         Query(QUESTION, 5), snapshot
     )
     assert entities(evidence) == [("Ada", 48.0), ("Cy", 48.0)], "0.6 of 80, 0.8 of 60"

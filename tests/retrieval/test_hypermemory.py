@@ -28,6 +28,7 @@ from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.hypermemory.retriever import HyperMemoryRetriever
 from polyad.retrieval.hypermemory.settings import HyperMemorySettings
 from polyad.retrieval.prompting import QuestionNameExtractor
+from polyad.retrieval.question import QuestionLinker
 from polyad.snapshot.provider import SnapshotProvider
 from polyad.stores.sqlite import SqliteStore, SqliteValueFile
 from polyad.text.words import count_tokens
@@ -137,7 +138,7 @@ EXPECTED_SCORES = {"bell": 1.0, "aldby": 0.75 * 0.8, "moreau": 0.75 * 0.8, "towe
 
 def retriever_of(snapshot: Snapshot, model: LanguageModel, **changes: int) -> Over:
     settings = replace(HyperMemorySettings(calls="paper"), **changes)  # type: ignore[arg-type]
-    made = HyperMemoryRetriever(EMBEDDER, RuleMentionExtractor(), model, settings, extractor_calls=0)
+    made = HyperMemoryRetriever(EMBEDDER, QuestionLinker(RuleMentionExtractor()), model, settings)
     return Over(snapshot, made)
 
 
@@ -267,7 +268,7 @@ def test_the_call_that_finds_the_questions_names_counts_too(snapshot: Snapshot, 
     model = ScriptedLanguageModel(say)
     names = QuestionNameExtractor(model, RuleMentionExtractor())
     settings = HyperMemorySettings(calls="paper", max_calls=max_calls)
-    evidence = Over(snapshot, HyperMemoryRetriever(EMBEDDER, names, model, settings)).retrieve(CHAIN, 3)
+    evidence = Over(snapshot, HyperMemoryRetriever(EMBEDDER, QuestionLinker(names), model, settings)).retrieve(CHAIN, 3)
     assert len(model.prompts) == evidence.notes["llm_calls"] == min(max_calls, 6)
     assert len(evidence.passages) == 3
 
@@ -465,9 +466,9 @@ def test_a_verdict_is_told_what_is_known_of_the_entities_on_the_paths(tmp_path: 
     store = SqliteStore.open(tmp_path / "kb")
     model = Oracle()
     snapshot = snapshot_of(store)
-    Over(snapshot, HyperMemoryRetriever(EMBEDDER, extractor, model, HyperMemorySettings(calls="paper"))).retrieve(
-        "Where was Moreau born?", 2
-    )
+    Over(
+        snapshot, HyperMemoryRetriever(EMBEDDER, QuestionLinker(extractor), model, HyperMemorySettings(calls="paper"))
+    ).retrieve("Where was Moreau born?", 2)
     store.close()
     name = "Aldby: a village; of " + "walnuts " * 99
     assert model.prompts[0].user == (
@@ -544,7 +545,7 @@ class TogetherOracle(Oracle):
 
 def batched(snapshot: Snapshot, model: LanguageModel, **changes: object) -> Over:
     settings = replace(HyperMemorySettings(), **changes)  # type: ignore[arg-type]
-    return Over(snapshot, HyperMemoryRetriever(EMBEDDER, RuleMentionExtractor(), model, settings, extractor_calls=0))
+    return Over(snapshot, HyperMemoryRetriever(EMBEDDER, QuestionLinker(RuleMentionExtractor()), model, settings))
 
 
 TEXTS = {"Bell of Tarn was cast": 0.9, "born in the village": 0.8, "gift for Aldby": 0.2, "village on the river": 0.5}

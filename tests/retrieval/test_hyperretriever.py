@@ -69,7 +69,9 @@ def retriever(
     snapshot: Snapshot, weights: TripleScorer | None = None, settings: HyperRetrieverSettings | None = None
 ) -> Over:
     settings = settings or HyperRetrieverSettings(reductions=0, depth=3)
-    made = HyperRetriever(EMBEDDER, RuleMentionExtractor(), settings, weights or scorer(bias=1, closeness=0))
+    made = HyperRetriever(
+        EMBEDDER, QuestionLinker(RuleMentionExtractor()), settings, weights or scorer(bias=1, closeness=0)
+    )
     return Over(snapshot, made)
 
 
@@ -248,7 +250,7 @@ def test_a_scorer_of_another_embedder_or_variant_is_refused(snapshot_of: Snapsho
     with pytest.raises(ConfigurationError, match="signals = false"):
         retriever(snapshot, scorer(), HyperRetrieverSettings(signals=True))
     with pytest.raises(ConfigurationError, match="polyad bench train hyperretriever"):
-        HyperRetriever(EMBEDDER, RuleMentionExtractor(), HyperRetrieverSettings(), None)
+        HyperRetriever(EMBEDDER, QuestionLinker(RuleMentionExtractor()), HyperRetrieverSettings(), None)
 
 
 # The walk
@@ -258,7 +260,7 @@ def walk_of(
     snapshot: Snapshot, question: str, *, limit: int = 1000, binary: bool = False, recipe: Recipe | None = None
 ) -> TripleWalk:
     space = SearchSpace.from_snapshot(snapshot, binary=binary)
-    reader = QuestionPreparer(snapshot, EMBEDDER, QuestionLinker(snapshot, RuleMentionExtractor()), signals=())
+    reader = QuestionPreparer(snapshot, EMBEDDER, QuestionLinker(RuleMentionExtractor()), signals=())
     return TripleWalk(space, recipe or scorer().recipe, reader.prepare(question), limit)
 
 
@@ -315,7 +317,7 @@ def test_a_hub_costs_its_nearest_hyperedges_only(snapshot_of: SnapshotOf) -> Non
     nearest = int(snapshot.nearest("hyperedge", EMBEDDER.encode([question], "query"), 1)[0][0][0])
     space = SearchSpace.from_snapshot(snapshot, binary=False)
     topics = np.array([snapshot.find_rows("entity", ["hub"])["hub"]])
-    reader = QuestionPreparer(snapshot, EMBEDDER, QuestionLinker(snapshot, RuleMentionExtractor()), signals=())
+    reader = QuestionPreparer(snapshot, EMBEDDER, QuestionLinker(RuleMentionExtractor()), signals=())
     for limit, edges in ((1, 1), (2, 1), (5, 2), (1000, 9)):
         walk = TripleWalk(space, scorer().recipe, replace(reader.prepare(question), topics=topics), limit)
         triples, _ = walk.enumerate_hop()
@@ -360,7 +362,7 @@ def test_a_large_fact_keeps_the_tails_nearest_to_the_question(snapshot_of: Snaps
 
 def test_a_question_that_names_nothing_starts_from_so_many_entities_at_most(snapshot_of: SnapshotOf) -> None:
     snapshot = snapshot_of(crowd(450))
-    reader = QuestionPreparer(snapshot, EMBEDDER, QuestionLinker(snapshot, RuleMentionExtractor()), signals=())
+    reader = QuestionPreparer(snapshot, EMBEDDER, QuestionLinker(RuleMentionExtractor()), signals=())
     assert len(reader.prepare("what did they all have in common").topics) == 200
 
 

@@ -32,7 +32,7 @@ from polyad.protocols.store import Manifest
 from polyad.retrieval.hypersu.activation import ClueActivation
 from polyad.retrieval.hypersu.retriever import ClueAgent, HyperSURetriever, LanguageModelClues, QuestionClues
 from polyad.retrieval.hypersu.settings import HyperSUSettings
-from polyad.retrieval.question import LinkedQuestion
+from polyad.retrieval.question import LinkedQuestion, QuestionLinker
 from polyad.snapshot.provider import SnapshotProvider
 from polyad.stores.sqlite import SqliteStore
 from tests.retrieval.over import Over
@@ -113,6 +113,7 @@ FACTS: Spec = {
     "Peru": (at(0.2), [(["peru", "inca"], at(0.7))]),
     "Ural": (at(0.1), [(["ural"], at(0.95))]),
 }
+LINKER = QuestionLinker(RuleMentionExtractor())
 SETTINGS = HyperSUSettings(activation_threshold=0.2, anchors=1, backward_depth=1, max_clues=0)
 
 
@@ -125,7 +126,7 @@ def plain(**changes: object) -> HyperSUSettings:
 def retriever_of(
     snapshot: Snapshot, embedder: Embedder, selection: HyperSUSettings = SETTINGS, agent: ClueAgent | None = None
 ) -> Over:
-    return Over(snapshot, HyperSURetriever(embedder, RuleMentionExtractor(), agent or QuestionClues(), selection))
+    return Over(snapshot, HyperSURetriever(embedder, LINKER, agent or QuestionClues(), selection))
 
 
 @pytest.fixture

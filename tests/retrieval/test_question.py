@@ -44,7 +44,7 @@ def snapshot(tmp_path: Path) -> Snapshot:
 
 @pytest.fixture
 def link(snapshot: Snapshot) -> Link:
-    return QuestionLinker(snapshot, RuleMentionExtractor()).link
+    return lambda question: QuestionLinker(RuleMentionExtractor()).link(question, snapshot)
 
 
 def linked(snapshot: Snapshot, question: LinkedQuestion) -> dict[str, str]:
@@ -109,18 +109,18 @@ def test_a_name_short_for_a_subject_is_linked_to_it(tmp_path: Path) -> None:
     with Engine.open(tmp_path, embedder=HashingEmbedder(8)) as engine:
         engine.index_documents([Document("a", "", "Frank Jeffrey Edson Smart was a painter.")])
     snapshot = SnapshotProvider(SqliteStore.open(tmp_path), 8).get_current()
-    linked_question = QuestionLinker(snapshot, RuleMentionExtractor()).link("Where did Jeffrey Smart live?")
+    linked_question = QuestionLinker(RuleMentionExtractor()).link("Where did Jeffrey Smart live?", snapshot)
     assert linked(snapshot, linked_question) == {"frank jeffrey edson smart": "Jeffrey Smart"}
     assert linked_question.remainder == "Where did live?"
 
 
 def test_with_extracted_names_only_no_other_words_are_linked(snapshot: Snapshot, tmp_path: Path) -> None:
-    linked_question = QuestionLinker(snapshot, RuleMentionExtractor(), names="found").link("is carla diaz from Lima?")
+    linked_question = QuestionLinker(RuleMentionExtractor(), names="found").link("is carla diaz from Lima?", snapshot)
     assert linked(snapshot, linked_question) == {"lima": "Lima"}
     with Engine.open(tmp_path / "lent", embedder=HashingEmbedder(8)) as engine:
         engine.index_documents([Document("a", "", "Frank Jeffrey Edson Smart was a painter.")])
     lent = SnapshotProvider(SqliteStore.open(tmp_path / "lent"), 8).get_current()
-    linked_question = QuestionLinker(lent, RuleMentionExtractor(), names="found").link("Where did Jeffrey Smart live?")
+    linked_question = QuestionLinker(RuleMentionExtractor(), names="found").link("Where did Jeffrey Smart live?", lent)
     assert (linked_question.entities, [mention.name for mention in linked_question.unlinked]) == ({}, ["Jeffrey Smart"])
 
 
@@ -145,8 +145,8 @@ def test_of_one_name_the_entity_with_the_label_of_the_mention_is_linked(tmp_path
         change_settings(Settings(), {"segmentation.one_entity": "name-and-label"})
     snapshot = SnapshotProvider(SqliteStore.open(tmp_path), 8).get_current()
     for label in ("person", "location"):
-        linker = QuestionLinker(snapshot, FixedExtractor(Mention("Washington", 4, 14, type=label)), names="found")
-        assert list(linked(snapshot, linker.link("Who Washington?"))) == [f"washington ({label})"]
+        linker = QuestionLinker(FixedExtractor(Mention("Washington", 4, 14, type=label)), names="found")
+        assert list(linked(snapshot, linker.link("Who Washington?", snapshot))) == [f"washington ({label})"]
 
 
 def test_names_the_index_does_not_know_are_kept_apart(link: Link, snapshot: Snapshot) -> None:
@@ -159,12 +159,12 @@ def test_names_the_index_does_not_know_are_kept_apart(link: Link, snapshot: Snap
 def test_extracted_names_are_linked_by_their_key(snapshot: Snapshot) -> None:
     question = "Who is Carla's C. Diaz of LIMA?"
     extractor = FixedExtractor(Mention("The LIMA", question.index("LIMA"), question.index("LIMA") + 4))
-    linked_question = QuestionLinker(snapshot, extractor).link(question)
+    linked_question = QuestionLinker(extractor).link(question, snapshot)
     assert "lima" in linked(snapshot, linked_question)
 
 
 def test_a_mention_that_stands_nowhere_in_the_question_is_linked_and_takes_nothing_out(snapshot: Snapshot) -> None:
-    linked_question = QuestionLinker(snapshot, FixedExtractor(Mention("Alba", -1, -1))).link("Who directed it?")
+    linked_question = QuestionLinker(FixedExtractor(Mention("Alba", -1, -1))).link("Who directed it?", snapshot)
     assert list(linked(snapshot, linked_question)) == ["alba"]
     assert linked_question.remainder == "Who directed it?"
 
@@ -180,10 +180,10 @@ def test_an_alias_is_embedded_as_the_name_of_its_entity(tmp_path: Path) -> None:
         engine.index_documents([Document("ada", "Ada Lovelace", "Ada Lovelace wrote to Douglas Adams in London.")])
         engine.corrections.add_aliases([("Q42", "Ada Lovelace")])
         snapshot = engine.snapshot()
-        linker = QuestionLinker(snapshot, RuleMentionExtractor())
+        linker = QuestionLinker(RuleMentionExtractor())
         for question, text in {
             "Did Q42 live in Q421?": "Did ada lovelace live in Q421?",
             "Did Ada Lovelace write?": "Did Ada Lovelace write?",
             "": "",
         }.items():
-            assert replace_aliases([question], linker.link(question), snapshot) == [text]
+            assert replace_aliases([question], linker.link(question, snapshot), snapshot) == [text]

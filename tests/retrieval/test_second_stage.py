@@ -38,7 +38,7 @@ def snapshot(small_engine: Engine) -> Snapshot:
 @pytest.fixture
 def inputs(small_engine: Engine, snapshot: Snapshot) -> SignalInputs:
     components = small_engine.components
-    linker = QuestionLinker(snapshot, components.extractor)
+    linker = QuestionLinker(components.extractor)
     return SignalExtractor(snapshot, components.embedder, linker, rewriting=False).compute_inputs(QUESTION)
 
 

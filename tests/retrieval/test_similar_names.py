@@ -18,7 +18,7 @@ def snapshot(small_engine: Engine) -> Snapshot:
 def test_a_misspelt_name_is_linked_through_the_word_it_shares(
     snapshot: Snapshot, embedder: SentenceTransformerEmbedder
 ) -> None:
-    results = SimilarNames(snapshot, embedder, 0.6).find_nearest(["inez moreau"])
+    results = SimilarNames(embedder, 0.6).find_nearest(["inez moreau"], snapshot)
     assert {key: snapshot.ids("entity", [row])[0] for key, row in results.items()} == {"inez moreau": "ines moreau"}
 
 
@@ -26,4 +26,4 @@ def test_a_misspelt_name_is_linked_through_the_word_it_shares(
 def test_nothing_is_linked_below_the_threshold_or_without_a_shared_word(
     snapshot: Snapshot, embedder: SentenceTransformerEmbedder, key: str, threshold: float
 ) -> None:
-    assert SimilarNames(snapshot, embedder, threshold).find_nearest([key]) == {}
+    assert SimilarNames(embedder, threshold).find_nearest([key], snapshot) == {}

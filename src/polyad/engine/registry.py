@@ -10,9 +10,9 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from polyad.config import LONG_PASSAGES, SHORT_PASSAGES, NamesLinked, ReadSettings
+from polyad.config import LONG_PASSAGES, SHORT_PASSAGES, ReadSettings
 from polyad.engine.components import Components
 from polyad.engine.loaders import embedders, mentions, rerankers, stores
 from polyad.engine.settings import SECTIONS, Settings
@@ -20,9 +20,12 @@ from polyad.engine.tables import Table
 from polyad.errors import ConfigurationError
 from polyad.language_models.no_language_model import NoLanguageModel
 from polyad.model import Document, Failure, HyperedgeKind
-from polyad.protocols.components import HyperedgeBuilder, MentionExtractor, Reader, Retriever
+from polyad.protocols.components import HyperedgeBuilder, Reader, Retriever
 from polyad.retrieval.baselines import DenseRetriever, LexicalRetriever, NoRetriever
 from polyad.text.files import get_source_file
+
+if TYPE_CHECKING:
+    from polyad.retrieval.question import QuestionLinker
 
 _LOG = logging.getLogger(__name__)
 
@@ -53,62 +56,47 @@ class RetrieverSpec:
     reads_names: bool = True
 
 
-def _get_question_extractor(components: Components) -> MentionExtractor:
-    """Return the extractor of names in questions: the language model or, without one, the index's extractor."""
+def _create_linker(components: Components) -> QuestionLinker:
+    """Return a linker of the names in questions, which the language model or the index's extractor extracts."""
     from polyad.retrieval.prompting import QuestionNameExtractor
+    from polyad.retrieval.question import QuestionLinker
 
-    language_model = components.language_model
-    return (
-        QuestionNameExtractor(language_model, components.extractor, components.prompts)
-        if language_model
-        else components.extractor
-    )
-
-
-def _get_names(components: Components) -> NamesLinked:
-    return components.settings.question.names
+    extractor, language_model = components.extractor, components.language_model
+    if language_model:
+        extractor = QuestionNameExtractor(language_model, extractor, components.prompts)
+    return QuestionLinker(extractor, components.settings.question.names)
 
 
 def _make_hypersu(components: Components) -> Retriever:
     from polyad.retrieval.hypersu.retriever import HyperSURetriever, LanguageModelClues, QuestionClues
+    from polyad.retrieval.question import QuestionLinker, SimilarNames
 
-    settings, language_model = components.settings.hypersu, components.language_model
+    settings, language_model, embedder = components.settings.hypersu, components.language_model, components.embedder
     rules = QuestionClues(use_remainder=settings.use_remainder)
     agent = LanguageModelClues(language_model, settings.max_clues, components.prompts) if language_model else rules
-    return HyperSURetriever(components.embedder, components.extractor, agent, settings, _get_names(components))
+    similar_names = SimilarNames(embedder, settings.link_threshold) if settings.link_threshold < 1 else None
+    linker = QuestionLinker(components.extractor, components.settings.question.names, similar_names)
+    return HyperSURetriever(embedder, linker, agent, settings)
 
 
 def _make_hypergraphrag(components: Components) -> Retriever:
     from polyad.retrieval.hypergraphrag.retriever import HyperGraphRAGRetriever
 
-    settings = components.settings.hypergraphrag
-    return HyperGraphRAGRetriever(
-        components.embedder, _get_question_extractor(components), settings, _get_names(components)
-    )
+    return HyperGraphRAGRetriever(components.embedder, _create_linker(components), components.settings.hypergraphrag)
 
 
 def _make_hyperretriever(components: Components) -> Retriever:
     from polyad.retrieval.hyperretriever.retriever import HyperRetriever
 
-    settings = components.settings.hyperretriever
-    return HyperRetriever(
-        components.embedder, _get_question_extractor(components), settings, names=_get_names(components)
-    )
+    return HyperRetriever(components.embedder, _create_linker(components), components.settings.hyperretriever)
 
 
 def _make_hypermemory(components: Components) -> Retriever:
     from polyad.retrieval.hypermemory.retriever import HyperMemoryRetriever
 
     language_model = components.require_language_model("the retriever 'hypermemory'")
-    settings = components.settings.hypermemory
-    return HyperMemoryRetriever(
-        components.embedder,
-        _get_question_extractor(components),
-        language_model,
-        settings,
-        names=_get_names(components),
-        prompts=components.prompts,
-    )
+    linker, settings = _create_linker(components), components.settings.hypermemory
+    return HyperMemoryRetriever(components.embedder, linker, language_model, settings, components.prompts)
 
 
 def _make_default(components: Components) -> Retriever:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from polyad.config import NamesLinked
 from polyad.errors import MentionExtractorError
@@ -45,90 +46,78 @@ class LinkedQuestion:
         return self.text != self.text.lower() and all(map(str.islower, names))
 
 
+@dataclass(frozen=True, slots=True)
 class SimilarNames:
     """Finds the entity whose name is most similar, by cosine, to a name that is not in the index.
 
     Only entities that share the rarest word of the name are compared. They are embedded at each search, because an
     index need not hold entity vectors.
 
-    Args:
-        snapshot: The index.
+    Attributes:
         embedder: Embeds the names.
         threshold: Lowest cosine of two names for the same thing, in (0, 1].
     """
 
-    def __init__(self, snapshot: Snapshot, embedder: Embedder, threshold: float) -> None:
-        self._snapshot = snapshot
-        self._embedder = embedder
-        self._threshold = threshold
+    embedder: Embedder
+    threshold: float
 
-    def find_nearest(self, keys: Sequence[str]) -> dict[str, int]:
+    def find_nearest(self, keys: Sequence[str], snapshot: Snapshot) -> dict[str, int]:
         """Return for each of ``keys`` (normalised names) the row of the entity with the most similar name.
 
         Keys without a similar name are omitted.
         """
-        candidates = {key: rows for key in keys if (rows := self._find_candidates(key))}
+        candidates = {key: rows for key in keys if (rows := _find_candidates(key, snapshot))}
         if not candidates:
             return {}
-        names = list(
-            dict.fromkeys([*candidates, *(self._get_key(row) for rows in candidates.values() for row in rows)])
-        )
-        vectors = dict(zip(names, self._embedder.encode(names, "query"), strict=True))
+        rows = list({row for candidate_rows in candidates.values() for row in candidate_rows})
+        key_by_row = dict(zip(rows, snapshot.ids("entity", rows), strict=True))
+        names = list(dict.fromkeys([*candidates, *(key_by_row[row] for rows in candidates.values() for row in rows)]))
+        vectors = dict(zip(names, self.embedder.encode(names, "query"), strict=True))
         linked = {}
-        for key, rows in candidates.items():
+        for key, candidate_rows in candidates.items():
             ranked = [
-                (-float(compute_cosines(vectors[self._get_key(row)][None], vectors[key])[0]), self._get_key(row), row)
-                for row in rows
+                (-float(compute_cosines(vectors[key_by_row[row]][None], vectors[key])[0]), key_by_row[row], row)
+                for row in candidate_rows
             ]
             negative_cosine, _, row = min(ranked)
-            if -negative_cosine >= self._threshold:
+            if -negative_cosine >= self.threshold:
                 linked[key] = row
         return linked
 
-    def _find_candidates(self, key: str) -> list[int]:
-        """Return the entities whose names contain the rarest word of ``key``; none if many names contain it."""
-        postings = self._snapshot.find_entities("word", key.split())
-        rarest = min(postings.values(), key=len, default=[])
-        return rarest if len(rarest) <= MAX_CANDIDATES else []
 
-    def _get_key(self, row: int) -> str:
-        return self._snapshot.ids("entity", [row])[0]
+def _find_candidates(key: str, snapshot: Snapshot) -> list[int]:
+    """Return the entities whose names contain the rarest word of ``key``; none if many names contain it."""
+    postings = snapshot.find_entities("word", key.split())
+    rarest = min(postings.values(), key=len, default=[])
+    return rarest if len(rarest) <= MAX_CANDIDATES else []
 
 
+@dataclass(frozen=True, slots=True)
 class QuestionLinker:
     """Finds the entities of a snapshot to which the names in a question refer (entity linking).
 
     Names are the mentions of the extractor and, because questions are short and badly capitalised, the longest runs of
     words that are the name of an entity. A single lower-case word counts as a name only if the question has no other.
 
-    Args:
-        snapshot: The index.
-        extractor: The mention extractor of the index.
-        similar: Links other names to the entity with the most similar name; None for exact names only.
+    Attributes:
+        extractor: Extracts the names in the question.
         names: ``found`` to link only the extractor's mentions, and only exact names.
+        similar_names: Links other names to the entity with the most similar name; None for exact names only.
     """
 
-    def __init__(
-        self,
-        snapshot: Snapshot,
-        extractor: MentionExtractor,
-        similar: SimilarNames | None = None,
-        names: NamesLinked = "all",
-    ) -> None:
-        self._snapshot = snapshot
-        self._links_all = names == "all"
-        self._extractor = extractor
-        self._similar = similar
-        self._matcher = EntityNameMatcher(self._select_entity_names)
+    extractor: MentionExtractor
+    names: NamesLinked = "all"
+    similar_names: SimilarNames | None = None
 
-    def link(self, question: str) -> LinkedQuestion:
+    def link(self, question: str, snapshot: Snapshot) -> LinkedQuestion:
         """Return the question with the entities that it names, and its text without their names."""
-        entity_names = self._matcher.find(question) if self._links_all else ()
-        with report_failure(MentionExtractorError, f"the mention extractor {self._extractor.name!r}"):
-            extracted = self._extractor.extract([question])[0]
+        matcher = EntityNameMatcher(partial(_select_entity_names, snapshot))
+        entity_names = matcher.find(question) if self.names == "all" else ()
+        with report_failure(MentionExtractorError, f"the mention extractor {self.extractor.name!r}"):
+            extracted = self.extractor.extract([question])[0]
         mentions = sorted([*entity_names, *extracted], key=lambda mention: (mention.start, -mention.end))
-        keys = [self._build_key(mention) for mention in mentions]
-        rows = self._find_rows(keys)
+        keys = [_build_key(mention, snapshot) for mention in mentions]
+        rows = self._find_rows(keys, snapshot)
         names = [key for key, mention in zip(keys, mentions, strict=True) if key in rows and not _is_lowercase(mention)]
         if names:  # a plain word counts only if the question has no name
             rows = {key: rows[key] for key in names}
@@ -143,21 +132,7 @@ class QuestionLinker:
                 unlinked.append(mention)
         return LinkedQuestion(question, entities, tuple(unlinked), _remove_mentions(question, linked))
 
-    def _build_key(self, mention: Mention) -> str:
-        """Return the entity key of a name in the question: its exact spelling if that is a key, else normalised."""
-        key, exact = build_name_key(mention.name), build_argument_key(mention.name)
-        candidates = [candidate for candidate in (exact, build_labelled_key(key, mention.type)) if candidate != key]
-        rows = self._snapshot.find_rows("entity", candidates) if candidates else {}
-        return next((candidate for candidate in candidates if candidate in rows), key)
-
-    def _select_entity_names(self, keys: Iterable[str]) -> Container[str]:
-        """Return the subset of ``keys`` that are keys or labels (further names) of entities in the index."""
-        key_list = list(keys)
-        return (
-            self._snapshot.find_rows("entity", key_list).keys() | self._snapshot.find_entities("label", key_list).keys()
-        )
-
-    def _find_rows(self, keys: Sequence[str]) -> dict[str, list[int]]:
+    def _find_rows(self, keys: Sequence[str], snapshot: Snapshot) -> dict[str, list[int]]:
         """Return the entity rows of each key: by exact key, label (further name), full name or similar name.
 
         Keys without an entity are omitted.
@@ -165,19 +140,33 @@ class QuestionLinker:
         A label that tuples give to an entity id links to this entity and to entities with the label as their name.
         """
         distinct = [key for key in dict.fromkeys(keys) if key]
-        row_by_key = self._snapshot.find_rows("entity", distinct)
-        labelled = self._snapshot.find_entities("label", distinct)
+        row_by_key = snapshot.find_rows("entity", distinct)
+        labelled = snapshot.find_entities("label", distinct)
         missing = [key for key in distinct if key not in row_by_key and key not in labelled]
-        if self._links_all:
-            variants = self._snapshot.find_entities("variant", missing)
+        if self.names == "all":
+            variants = snapshot.find_entities("variant", missing)
             row_by_key |= {key: row for key, (row,) in variants.items()}
-        if self._similar:
-            row_by_key |= self._similar.find_nearest([key for key in missing if key not in row_by_key])
+        if self.similar_names:
+            row_by_key |= self.similar_names.find_nearest([key for key in missing if key not in row_by_key], snapshot)
         return {
             key: [*([row_by_key[key]] if key in row_by_key else []), *labelled.get(key, [])[:_MAX_LABELLED_ENTITIES]]
             for key in distinct
             if key in row_by_key or key in labelled
         }
+
+
+def _build_key(mention: Mention, snapshot: Snapshot) -> str:
+    """Return the entity key of a name in the question: its exact spelling if that is a key, else normalised."""
+    key, exact = build_name_key(mention.name), build_argument_key(mention.name)
+    candidates = [candidate for candidate in (exact, build_labelled_key(key, mention.type)) if candidate != key]
+    rows = snapshot.find_rows("entity", candidates) if candidates else {}
+    return next((candidate for candidate in candidates if candidate in rows), key)
+
+
+def _select_entity_names(snapshot: Snapshot, names: Iterable[str]) -> Container[str]:
+    """Return the subset of ``names`` that are keys or labels (further names) of entities in the index."""
+    name_list = list(names)
+    return snapshot.find_rows("entity", name_list).keys() | snapshot.find_entities("label", name_list).keys()
 
 
 def _is_lowercase(mention: Mention) -> bool:

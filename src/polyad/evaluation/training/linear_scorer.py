@@ -73,7 +73,7 @@ def get_training_components(engine: Engine, progress: Progress = silent) -> tupl
 def extract_signals(engine: Engine, questions: Iterable[str]) -> Iterator[Candidates]:
     """Yield the candidate passages of each question with their signals, the features of a linear ranking model."""
     snapshot, models = engine.snapshot(), engine.components
-    linker = QuestionLinker(snapshot, models.extractor)
+    linker = QuestionLinker(models.extractor)
     return map(SignalExtractor(snapshot, models.embedder, linker, rewriting=True).extract_candidates, questions)
 
 
@@ -429,7 +429,7 @@ def build_second_stage_examples(
         scorer: The trained first stage, without rewriting.
     """
     snapshot, components = engine.snapshot(), engine.components
-    linker = QuestionLinker(snapshot, components.extractor)
+    linker = QuestionLinker(components.extractor)
     extractor = SignalExtractor(snapshot, components.embedder, linker, rewriting=False)
     names = list_signal_names(rewriting=False)
     weights = scorer.get_weights(list_weight_names(names))

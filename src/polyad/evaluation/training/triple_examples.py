@@ -141,9 +141,7 @@ def collect_triples(
         names: Which names of a question link to entities; see :class:`polyad.config.QuestionSettings`.
     """
     recipe = build_recipe(settings, embedder, training_settings)
-    preparer = QuestionPreparer(
-        snapshot, embedder, QuestionLinker(snapshot, extractor, names=names), signals=recipe.signals
-    )
+    preparer = QuestionPreparer(snapshot, embedder, QuestionLinker(extractor, names), signals=recipe.signals)
     space = SearchSpace.from_snapshot(snapshot, binary=settings.binary)
     graph = space.build_hypergraph()
     passages = space.passages(np.arange(graph.edge_count))

@@ -33,6 +33,7 @@ from polyad.retrieval.default.scorer import LinearScorer
 from polyad.retrieval.hyperretriever.retriever import HyperRetriever
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings, HyperRetrieverTraining
 from polyad.retrieval.hyperretriever.triple_scorer import TripleScorer, get_weights_file_name
+from polyad.retrieval.question import QuestionLinker
 from polyad.text.digests import hash_questions
 
 if TYPE_CHECKING:
@@ -292,11 +293,11 @@ def evaluate_held_out(
         progress: Called after each question.
     """
     snapshot, embedder, extractor = get_training_components(engine, progress)
-    names = engine.components.settings.question.names
+    linker = QuestionLinker(extractor, engine.components.settings.question.names)
     retrievers: dict[str, Retriever] = {
-        "hyperretriever": HyperRetriever(embedder, extractor, settings, scorer, names),
+        "hyperretriever": HyperRetriever(embedder, linker, settings, scorer),
         "hyperretriever, untrained": HyperRetriever(
-            embedder, extractor, settings, TripleScorer.create_untrained(scorer.recipe), names
+            embedder, linker, settings, TripleScorer.create_untrained(scorer.recipe)
         ),
         **{name: registry.retrievers[name].make(engine.components) for name in UNTRAINED_RETRIEVERS},
         "default, trained alike": DefaultRetriever(embedder, extractor, DefaultSettings(), default_weights),

@@ -185,7 +185,7 @@ class DefaultRetriever:
     ) -> None:
         scorer = scorer or LinearScorer.from_settings(settings.weights, rewriting=settings.rewriting)
         self._embedder = embedder
-        self._extractor = extractor
+        self._linker = QuestionLinker(extractor)
         self._rewriting = settings.rewriting
         signal_names = list_signal_names(settings.rewriting)
         self._reasons = [*signal_names, _SECOND_STAGE_REASON, _LITERAL_REASON]
@@ -228,8 +228,8 @@ class DefaultRetriever:
         return ranking.compute_relevance_features(), ranking.compute_relevance_features(hidden_rows)
 
     def _score_candidates(self, question: str, snapshot: Snapshot) -> _Ranking:
-        linker = QuestionLinker(snapshot, self._extractor)
-        inputs = SignalExtractor(snapshot, self._embedder, linker, rewriting=self._rewriting).compute_inputs(question)
+        extractor = SignalExtractor(snapshot, self._embedder, self._linker, rewriting=self._rewriting)
+        inputs = extractor.compute_inputs(question)
         signals = compute_signals(inputs, self._rewriting)
         contributions = signals * self._mix_weights(inputs.linkability)
         scores = contributions.sum(axis=1)

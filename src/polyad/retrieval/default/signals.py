@@ -340,7 +340,7 @@ class SignalExtractor:
     def compute_inputs(self, question: str) -> SignalInputs:
         """Select the candidate passages of a question, and compute the scores and links that the signals need."""
         snapshot = self._snapshot
-        linked_question = self._linker.link(question)
+        linked_question = self._linker.link(question, snapshot)
         linkability = snapshot.linkability * (UNNAMED_SHARE if linked_question.lacks_proper_names else 1)
         names = UnknownNames.from_question(linked_question, snapshot)
         texts = [question, linked_question.remainder, *([names.rest] if names.share else [])]

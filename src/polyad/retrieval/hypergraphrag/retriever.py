@@ -14,15 +14,15 @@ in R_H, passages that mention an entity in R_V, passages about an entity of a hy
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
+from typing import ClassVar
 
 import numpy as np
 
 from polyad.calibration import EmbedderCalibration, get_embedder_calibration
-from polyad.config import NamesLinked
 from polyad.hypergraph.sparse import Scores, SortKey, find_top_positions, rank_by_id, union
 from polyad.model import Evidence, FloatArray, IntArray, Query
-from polyad.protocols.components import Embedder, MentionExtractor
+from polyad.protocols.components import Embedder
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.baselines import NoRetriever
 from polyad.retrieval.evidence import RankedHyperedge, RankedPassage, build_evidence, fill_with_similar
@@ -57,30 +57,31 @@ class _RetrievedGraph:
     source_entities: IntArray
 
 
+@dataclass(frozen=True)
 class HyperGraphRAGRetriever:
     """Finds entities and hyperedges by vector similarity, adds their neighbours, and ranks the passages of both.
 
-    Args:
+    Attributes:
         embedder: The embedder of the index.
-        extractor: Extracts the names in the question.
+        linker: Links the names in the question to entities.
         settings: The parameters of the paper.
-        names: Which names of a question link to entities; see :class:`polyad.config.QuestionSettings`.
     """
 
-    name = "hypergraphrag"
+    embedder: Embedder
+    linker: QuestionLinker
+    settings: HyperGraphRAGSettings
+    name: ClassVar[str] = "hypergraphrag"
 
-    def __init__(
-        self,
-        embedder: Embedder,
-        extractor: MentionExtractor,
-        settings: HyperGraphRAGSettings,
-        names: NamesLinked = "all",
-    ) -> None:
-        self._names = names
-        self._embedder = embedder
-        self._extractor = extractor
-        self._settings = settings
-        self._thresholds = _choose_thresholds(settings, embedder.name)
+    @cached_property
+    def _thresholds(self) -> EmbedderCalibration:
+        """The minimum scores of entities, hyperedges and passages: tau_V, tau_H and tau_C of the paper.
+
+        A setting has priority over a value measured for the embedder, and a measured value over that of the paper.
+        """
+        names = ("entity_threshold", "hyperedge_threshold", "passage_threshold")
+        values = {name: getattr(self.settings, name) for name in names}
+        calibration = get_embedder_calibration(self.embedder.name)
+        return replace(calibration, **{name: value for name, value in values.items() if value is not None})
 
     def retrieve(self, query: Query, snapshot: Snapshot) -> Evidence:
         """Return the best passages as evidence, with the entities and hyperedges that led to the passages (K_H).
@@ -89,12 +90,12 @@ class HyperGraphRAGRetriever:
         most similar other passages follow, unless ``top_k_passages`` is 0.
         """
         question = query.text
-        linked_question = QuestionLinker(snapshot, self._extractor, names=self._names).link(question)
+        linked_question = self.linker.link(question, snapshot)
         names = _list_names(linked_question) or [question]
-        single_names = names if self._settings.names == "each" and len(names) > 1 else []
-        vectors = self._embedder.encode([question, ", ".join(names), *single_names], "query")
+        single_names = names if self.settings.names == "each" and len(names) > 1 else []
+        vectors = self.embedder.encode([question, ", ".join(names), *single_names], "query")
         graph_hits = self._retrieve_graph(snapshot, vectors[0], vectors[1:])
-        rank = self._rank_passages if self._settings.passage_source == "ranked" else self._select_similar_passages
+        rank = self._rank_passages if self.settings.passage_source == "ranked" else self._select_similar_passages
         hits = rank(snapshot, graph_hits, vectors[0], query.k)
         return self._build_evidence(snapshot, question, ", ".join(names), graph_hits, hits)
 
@@ -127,7 +128,7 @@ class HyperGraphRAGRetriever:
 
     def _retrieve_entities(self, snapshot: Snapshot, name_vectors: FloatArray) -> Scores:
         """Return the entities most similar to the names in the question, with scores in (0, 100]."""
-        settings = self._settings
+        settings = self.settings
         if not settings.top_k_entities:
             return Scores.empty()
         nearest = snapshot.nearest("entity", name_vectors, settings.top_k_entities, weighted=True)
@@ -138,7 +139,7 @@ class HyperGraphRAGRetriever:
 
     def _retrieve_hyperedges(self, snapshot: Snapshot, vector: FloatArray) -> Scores:
         """Return the hyperedges most similar to the question, with scores in (0, 10]; R_H in the paper."""
-        settings = self._settings
+        settings = self.settings
         if not settings.top_k_hyperedges:
             return Scores.empty()
         ((rows, values),) = snapshot.nearest("hyperedge", vector[None], settings.top_k_hyperedges, weighted=True)
@@ -151,9 +152,9 @@ class HyperGraphRAGRetriever:
 
         The list is empty if ``top_k_passages`` is 0.
         """
-        if not self._settings.top_k_passages:
+        if not self.settings.top_k_passages:
             return []
-        ((near, cosines),) = snapshot.nearest("passage", question_vector[None], min(k, self._settings.top_k_passages))
+        ((near, cosines),) = snapshot.nearest("passage", question_vector[None], min(k, self.settings.top_k_passages))
         return [
             (row, cosine, "similar to the question")
             for row, cosine in zip(near.tolist(), cosines.tolist(), strict=True)
@@ -173,8 +174,8 @@ class HyperGraphRAGRetriever:
             "mentions an entity similar to a name in the question": _score_by_entity(snapshot, graph_hits),
             "about an entity of a hyperedge similar to the question": _score_by_subject(snapshot, graph_hits),
         }
-        if self._settings.top_k_passages:
-            ((near, cosines),) = snapshot.nearest("passage", question_vector[None], self._settings.top_k_passages)
+        if self.settings.top_k_passages:
+            ((near, cosines),) = snapshot.nearest("passage", question_vector[None], self.settings.top_k_passages)
             candidates = union(
                 [near[cosines > self._thresholds.passage_threshold], *(scores.rows for scores in rankings.values())]
             )
@@ -189,12 +190,12 @@ class HyperGraphRAGRetriever:
             for row in Scores(rows, total).top_k(k, order).tolist()
             for score in [float(total[np.searchsorted(rows, row)])]
         ]
-        return fill_with_similar(snapshot, hits, question_vector, k) if self._settings.top_k_passages else hits
+        return fill_with_similar(snapshot, hits, question_vector, k) if self.settings.top_k_passages else hits
 
     def _build_evidence(
         self, snapshot: Snapshot, question: str, names: str, graph_hits: _RetrievedGraph, hits: list[RankedPassage]
     ) -> Evidence:
-        count = min(len(graph_hits.edges), self._settings.max_listed_hyperedges or len(graph_hits.edges))
+        count = min(len(graph_hits.edges), self.settings.max_listed_hyperedges or len(graph_hits.edges))
         is_retrieved = np.isin(graph_hits.edges[:count], graph_hits.retrieved.rows).tolist()
         edges, scores = graph_hits.edges[:count].tolist(), graph_hits.edge_scores[:count].tolist()
         sources = graph_hits.source_entities[:count].tolist()
@@ -208,7 +209,7 @@ class HyperGraphRAGRetriever:
             )
             for edge, score, source, is_similar in zip(edges, scores, sources, is_retrieved, strict=True)
         ]
-        retrieves = any(getattr(self._settings, f"top_k_{kind}") for kind in ("entities", "hyperedges", "passages"))
+        retrieves = any(getattr(self.settings, f"top_k_{kind}") for kind in ("entities", "hyperedges", "passages"))
         return build_evidence(
             snapshot,
             question,
@@ -248,22 +249,6 @@ def _score_by_subject(snapshot: Snapshot, graph_hits: _RetrievedGraph) -> Scores
     shares = retrieved.values[owners] / np.sqrt(np.maximum(1, counts))
     elsewhere = passages != graph.passages(retrieved.rows)[owners][pairs]
     return Scores.from_max(passages[elsewhere], shares[pairs][elsewhere]).above(0)
-
-
-def _choose_thresholds(settings: HyperGraphRAGSettings, embedder_name: str) -> EmbedderCalibration:
-    """Return the minimum scores of entities, hyperedges and passages, from ``settings`` or defaults of the embedder.
-
-    These are tau_V, tau_H and tau_C of the paper. A setting has priority over a value measured for the embedder, and a
-    measured value over that of the paper.
-    """
-    values = {
-        "entity_threshold": settings.entity_threshold,
-        "hyperedge_threshold": settings.hyperedge_threshold,
-        "passage_threshold": settings.passage_threshold,
-    }
-    return replace(
-        get_embedder_calibration(embedder_name), **{name: value for name, value in values.items() if value is not None}
-    )
 
 
 def _list_names(question: LinkedQuestion) -> list[str]:

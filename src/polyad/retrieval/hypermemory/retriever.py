@@ -10,13 +10,13 @@ from __future__ import annotations
 import logging
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
-from polyad.config import NamesLinked
 from polyad.model import Evidence, FloatArray, Query
-from polyad.protocols.components import Embedder, LanguageModel, MentionExtractor
+from polyad.protocols.components import Embedder, LanguageModel
 from polyad.protocols.snapshot import Snapshot
 from polyad.replies.candidate_scores import Repair
 from polyad.retrieval.evidence import (
@@ -30,6 +30,7 @@ from polyad.retrieval.evidence import (
 from polyad.retrieval.hypermemory.judge import Judge
 from polyad.retrieval.hypermemory.search import BeamSearch, Step
 from polyad.retrieval.hypermemory.settings import HyperMemorySettings
+from polyad.retrieval.prompting import QuestionNameExtractor
 from polyad.retrieval.question import QuestionLinker
 from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
 from polyad.text.words import format_count
@@ -37,42 +38,27 @@ from polyad.text.words import format_count
 _logger = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
 class HyperMemoryRetriever:
     """Finds passages by a beam search, in which a language model scores hyperedges and entities (HyperRAG).
 
     If the question names no entity, the search starts from the entities of the three nearest hyperedges, at most
     ``width`` of each. The search is deterministic given the model's replies.
 
-    Args:
+    Attributes:
         embedder: The embedder of the index.
-        extractor: Extracts the names in the question.
+        linker: Links the names in the question to entities.
         language_model: The model that scores and decides.
         settings: Width, depth and limits of the search.
-        extractor_calls: Prompts that the extractor sends for one question; 0 for a rule-based extractor.
-        names: Which names of a question link to entities; see :class:`polyad.config.QuestionSettings`.
         prompts: Instructions for the model.
     """
 
-    name = "hypermemory"
-
-    def __init__(
-        self,
-        embedder: Embedder,
-        extractor: MentionExtractor,
-        language_model: LanguageModel,
-        settings: HyperMemorySettings,
-        *,
-        extractor_calls: int = 1,
-        names: NamesLinked = "all",
-        prompts: Prompts = DEFAULT_PROMPTS,
-    ) -> None:
-        self._prompts = prompts
-        self._names = names
-        self._embedder = embedder
-        self._extractor = extractor
-        self._language_model = language_model
-        self._settings = settings
-        self._extractor_calls = extractor_calls
+    embedder: Embedder
+    linker: QuestionLinker
+    language_model: LanguageModel
+    settings: HyperMemorySettings
+    prompts: Prompts = DEFAULT_PROMPTS
+    name: ClassVar[str] = "hypermemory"
 
     def retrieve(self, query: Query, snapshot: Snapshot) -> Evidence:
         """Return the best passages as evidence; if the search reaches too few, passages near the question follow.
@@ -89,28 +75,29 @@ class HyperMemoryRetriever:
         Raises:
             NoMoreRepliesError: The language model accepts no further prompts. Other failures fall back to similarity.
         """
-        settings, question = self._settings, query.text
+        settings, question = self.settings, query.text
+        link_calls = int(isinstance(self.linker.extractor, QuestionNameExtractor))  # prompts that the linker sends
         judge = Judge(
-            self._language_model,
+            self.language_model,
             question,
             width=settings.width,
             own_knowledge=settings.own_knowledge,
             max_calls=settings.max_calls,
-            calls=self._extractor_calls,
+            calls=link_calls,
             max_seconds=settings.max_seconds,
             max_failures=settings.max_failures,
-            prompts=self._prompts,
+            prompts=self.prompts,
         )
-        vector = self._embedder.encode([question], "query")[0]
-        search = BeamSearch(snapshot, self._embedder, judge, settings, vector)
-        topics = list(QuestionLinker(snapshot, self._extractor, names=self._names).link(question).entities)
+        vector = self.embedder.encode([question], "query")[0]
+        search = BeamSearch(snapshot, self.embedder, judge, settings, vector)
+        topics = list(self.linker.link(question, snapshot).entities)
         search.run(topics or search.find_start_entities())
         failure_count = judge.repairs[Repair.FAILED]
-        if 2 * failure_count > judge.calls - self._extractor_calls:
+        if 2 * failure_count > judge.calls - link_calls:
             _logger.warning(
                 "hypermemory: %s to %s failed, so similarity decided instead; the first error: %s",
                 format_count(failure_count, "request"),
-                self._language_model.name,
+                self.language_model.name,
                 judge.failure,
             )
         hits = _rank_passages(snapshot, search.steps, vector, query.k)

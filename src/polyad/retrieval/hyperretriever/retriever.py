@@ -13,11 +13,10 @@ from functools import partial
 
 import numpy as np
 
-from polyad.config import NamesLinked
 from polyad.hypergraph.distance import Triples
 from polyad.hypergraph.sparse import Scores, rank_by_id, rank_in_group, sort_unique, union
 from polyad.model import Evidence, FloatArray, IntArray, Query
-from polyad.protocols.components import Embedder, MentionExtractor
+from polyad.protocols.components import Embedder
 from polyad.protocols.snapshot import Kind, Snapshot
 from polyad.retrieval.default.signals import list_signal_names
 from polyad.retrieval.evidence import HYPEREDGES_PER_PASSAGE, RankedHyperedge, build_evidence
@@ -34,10 +33,9 @@ class HyperRetriever:
 
     Args:
         embedder: The embedder of the index.
-        extractor: Extracts the names in the question.
+        linker: Links the names in the question to entities.
         settings: Thresholds and limits of the search.
         scorer: The trained scorer; by default that of the settings.
-        names: Which names of a question link to entities; see :class:`polyad.config.QuestionSettings`.
 
     Raises:
         ConfigurationError: The scorer is missing, or is for another embedder or variant.
@@ -48,17 +46,15 @@ class HyperRetriever:
     def __init__(
         self,
         embedder: Embedder,
-        extractor: MentionExtractor,
+        linker: QuestionLinker,
         settings: HyperRetrieverSettings,
         scorer: TripleScorer | None = None,
-        names: NamesLinked = "all",
     ) -> None:
-        self._names = names
         expected = embedder.name, embedder.dimension, list_signal_names(rewriting=False) if settings.signals else ()
         scorer = scorer or TripleScorer.from_settings(settings.weights, *expected)
         scorer.recipe.require_match(*expected)
         self._embedder = embedder
-        self._extractor = extractor
+        self._linker = linker
         self._settings = settings
         self._scorer = scorer
         self._space: SearchSpace | None = None
@@ -72,10 +68,8 @@ class HyperRetriever:
         question = query.text
         if not snapshot.passage_count:
             return build_evidence(snapshot, question, self.name, [])
-        linker = QuestionLinker(snapshot, self._extractor, names=self._names)
-        prepared_question = QuestionPreparer(
-            snapshot, self._embedder, linker, signals=self._scorer.recipe.signals
-        ).prepare(question)
+        preparer = QuestionPreparer(snapshot, self._embedder, self._linker, signals=self._scorer.recipe.signals)
+        prepared_question = preparer.prepare(question)
         walk = TripleWalk(
             self.prepare(snapshot), self._scorer.recipe, prepared_question, self._settings.triples_per_hop
         )

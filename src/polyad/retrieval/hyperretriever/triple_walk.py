@@ -143,7 +143,7 @@ class QuestionPreparer:
         """
         if self._extractor is None:
             vector = self._embedder.encode([question], "query")[0]
-            linked_question = self._linker.link(question)
+            linked_question = self._linker.link(question, self._snapshot)
             candidates, signals = np.empty(0, dtype=np.int64), np.zeros((0, 0), dtype=np.float32)
         else:
             inputs = self._extractor.compute_inputs(question)

@@ -10,16 +10,15 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
 from polyad.calibration import get_embedder_calibration
-from polyad.config import NamesLinked
 from polyad.hypergraph.frontier import Walk, expand_frontier
 from polyad.hypergraph.sparse import Scores, find_top_positions, rank_by_id, union
 from polyad.model import Evidence, FloatArray, Query
-from polyad.protocols.components import Embedder, LanguageModel, MentionExtractor, Prompt
+from polyad.protocols.components import Embedder, LanguageModel, Prompt
 from polyad.protocols.snapshot import Snapshot
 from polyad.replies.loose_json import find_strings
 from polyad.replies.schema import STRING, build_array_schema, build_object_schema
@@ -34,7 +33,7 @@ from polyad.retrieval.evidence import (
 from polyad.retrieval.hypersu.activation import ClueActivation, HubLimitedGraph
 from polyad.retrieval.hypersu.settings import HyperSUSettings
 from polyad.retrieval.prompting import BestEffortPrompter
-from polyad.retrieval.question import LinkedQuestion, QuestionLinker, SimilarNames
+from polyad.retrieval.question import LinkedQuestion, QuestionLinker
 from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
 from polyad.text.words import format_count
 
@@ -100,46 +99,32 @@ class _Expansion:
     scores: dict[int, float]
 
 
+@dataclass(frozen=True, slots=True)
 class HyperSURetriever:
     """Finds passages by walking from the question's entities along similar hyperedges (HyperSU).
 
-    Args:
+    Attributes:
         embedder: The embedder of the index.
-        extractor: Extracts the names in the question.
+        linker: Links the names in the question to entities.
         clue_agent: Derives clues from the question; unused if the settings disable clues.
         settings: The parameters of the paper.
-        names: Which names of a question link to entities; see :class:`polyad.config.QuestionSettings`.
     """
 
-    name = "hypersu"
-
-    def __init__(
-        self,
-        embedder: Embedder,
-        extractor: MentionExtractor,
-        clue_agent: ClueAgent,
-        settings: HyperSUSettings,
-        names: NamesLinked = "all",
-    ) -> None:
-        self._names = names
-        self._embedder = embedder
-        self._extractor = extractor
-        self._clue_agent = clue_agent
-        self._settings = settings
-        threshold = settings.activation_threshold
-        self._threshold = (
-            get_embedder_calibration(embedder.name).activation_threshold if threshold is None else threshold
-        )
+    embedder: Embedder
+    linker: QuestionLinker
+    clue_agent: ClueAgent
+    settings: HyperSUSettings
+    name: ClassVar[str] = "hypersu"
 
     def retrieve(self, query: Query, snapshot: Snapshot) -> Evidence:
         """Return the best passages as evidence; if the walk reaches too few, passages near the question follow.
 
         Passages that the walk did not reach have a score of 0 or less.
         """
-        linked_question = self._create_linker(snapshot).link(query.text)
-        clues = self._clue_agent.clues(linked_question) if self._settings.max_clues else [query.text]
+        linked_question = self.linker.link(query.text, snapshot)
+        clues = self.clue_agent.clues(linked_question) if self.settings.max_clues else [query.text]
         texts = list(dict.fromkeys([query.text, *clues]))
-        vectors = self._embedder.encode(texts, "query")
+        vectors = self.embedder.encode(texts, "query")
         clue_vectors = vectors[[texts.index(clue) for clue in clues]]
         expansion = self._expand(snapshot, linked_question, clues, clue_vectors, vectors[0])
         edge_scores: defaultdict[int, dict[int, float]] = defaultdict(dict)
@@ -149,11 +134,6 @@ class HyperSURetriever:
         hits = self._rank_passages(snapshot, edge_scores, vectors[0], query.k)
         return self._build_evidence(snapshot, query.text, expansion, edge_scores, hits)
 
-    def _create_linker(self, snapshot: Snapshot) -> QuestionLinker:
-        threshold = self._settings.link_threshold
-        similar = SimilarNames(snapshot, self._embedder, threshold) if threshold < 1 else None
-        return QuestionLinker(snapshot, self._extractor, similar, self._names)
-
     def _expand(
         self,
         snapshot: Snapshot,
@@ -162,11 +142,14 @@ class HyperSURetriever:
         clue_vectors: FloatArray,
         question: FloatArray,
     ) -> _Expansion:
-        settings = self._settings
-        activation = ClueActivation(snapshot, clue_vectors, self._threshold, settings.sharpening)
+        settings = self.settings
+        threshold = settings.activation_threshold
+        if threshold is None:
+            threshold = get_embedder_calibration(self.embedder.name).activation_threshold
+        activation = ClueActivation(snapshot, clue_vectors, threshold, settings.sharpening)
         walk = partial(
             expand_frontier,
-            HubLimitedGraph(snapshot, clue_vectors, self._threshold, settings.hub_degree),
+            HubLimitedGraph(snapshot, clue_vectors, threshold, settings.hub_degree),
             activation=activation,
             sort_key=partial(rank_by_id, snapshot, "entity"),
             width=settings.width,
@@ -195,8 +178,8 @@ class HyperSURetriever:
             vector: Vector of the question.
             k: Number of passages.
         """
-        weight = self._settings.dense_weight
-        limit = self._settings.units_per_passage
+        weight = self.settings.dense_weight
+        limit = self.settings.units_per_passage
         passages = np.array(list(edge_scores), dtype=np.int64)
         similarities = snapshot.cosines("passage", passages, vector).tolist()
         scores = []
@@ -237,7 +220,7 @@ class HyperSURetriever:
             ]
         ]
         nodes = Scores.from_pairs(np.array([*forward.nodes], dtype=np.int64), np.array([*forward.nodes.values()]))
-        strongest = nodes.top_k(self._settings.width, partial(rank_by_id, snapshot, "entity")).tolist()
+        strongest = nodes.top_k(self.settings.width, partial(rank_by_id, snapshot, "entity")).tolist()
         return build_evidence(
             snapshot, question, self.name, hits, listed, [(node, forward.nodes[node]) for node in strongest]
         )
