@@ -9,6 +9,7 @@ from polyad.language_models.scripted import ScriptedLanguageModel, ScriptedOutco
 from polyad.model import Usage
 from polyad.protocols.components import BudgetCheck, OnOutcome, Prompt, Reply
 from polyad.retrieval.hypermemory.judge import CandidateList, Judge
+from polyad.retrieval.hypermemory.settings import HyperMemorySettings
 
 HALVES = '{"scores": [{"number": 1, "score": 0.5}, {"number": 2, "score": 0.5}]}'
 
@@ -28,7 +29,7 @@ class Batches(ScriptedLanguageModel):
 
 
 def judge_of(model: ScriptedLanguageModel, max_calls: int = 10) -> Judge:
-    return Judge(model, "Who cast\nthe bell?", width=3, max_calls=max_calls)
+    return Judge(model, "Who cast\nthe bell?", HyperMemorySettings(max_calls=max_calls))
 
 
 def offer(*items: str, cosines: Sequence[float] = ()) -> CandidateList:

@@ -313,38 +313,37 @@ class Candidates(NamedTuple):
     linkability: float
 
 
+@dataclass(frozen=True, slots=True)
 class SignalExtractor:
     """Selects the candidate passages of a question and computes their ranking signals.
 
-    Args:
+    Attributes:
         snapshot: An index of at least one passage.
         embedder: The embedder of the index.
         linker: Finds the entities that the question names.
         rewriting: Whether to embed up to :data:`MAX_REWRITES` rewritten questions, in one more batch.
     """
 
-    def __init__(self, snapshot: Snapshot, embedder: Embedder, linker: QuestionLinker, *, rewriting: bool) -> None:
-        self._snapshot = snapshot
-        self._embedder = embedder
-        self._linker = linker
-        self._rewriting = rewriting
-        self._order = partial(rank_by_id, snapshot, "passage")
+    snapshot: Snapshot
+    embedder: Embedder
+    linker: QuestionLinker
+    rewriting: bool
 
     def extract_candidates(self, question: str) -> Candidates:
         """Return the candidate passages of a question with their signals, to train a scorer."""
-        inputs, snapshot = self.compute_inputs(question), self._snapshot
+        inputs, snapshot = self.compute_inputs(question), self.snapshot
         ids = snapshot.ids("passage", inputs.candidates)
-        signals = compute_signals(inputs, self._rewriting)
+        signals = compute_signals(inputs, self.rewriting)
         return Candidates([id.rpartition("#")[0] for id in ids], signals, ids, inputs.linkability)
 
     def compute_inputs(self, question: str) -> SignalInputs:
         """Select the candidate passages of a question, and compute the scores and links that the signals need."""
-        snapshot = self._snapshot
-        linked_question = self._linker.link(question, snapshot)
+        snapshot = self.snapshot
+        linked_question = self.linker.link(question, snapshot)
         linkability = snapshot.linkability * (UNNAMED_SHARE if linked_question.lacks_proper_names else 1)
         names = UnknownNames.from_question(linked_question, snapshot)
         texts = [question, linked_question.remainder, *([names.rest] if names.share else [])]
-        vectors = self._embedder.encode(replace_aliases(texts, linked_question, snapshot), "query")
+        vectors = self.embedder.encode(replace_aliases(texts, linked_question, snapshot), "query")
         scale = CosineScaler(vectors[:2], snapshot)
         bm25_rows, bm25 = self._rank_by_bm25(question)
         entities = np.array(list(linked_question.entities), dtype=np.int64)
@@ -363,7 +362,7 @@ class SignalExtractor:
         hops = first_hop, second_hop
         is_followed = degrees <= MAX_FOLLOWED_DEGREE
         question_entities = Scores.from_pairs(entities[is_followed], rarities[is_followed])
-        anchor, hop_anchor = self._score_by_hyperedge(question_entities, hops, prior.top_k(1, self._order), scale)
+        anchor, hop_anchor = self._score_by_hyperedge(question_entities, hops, prior.top_k(1, self._sort_key), scale)
         mention_rankings = [mentions, first_hop.shared_mention, second_hop.shared_mention, anchor, hop_anchor]
         link_rankings = [about, first_hop.link, second_hop.link]
         candidates = union(
@@ -412,6 +411,9 @@ class SignalExtractor:
             unknown_names=names.compute_weighted_share(vectors[0], vectors[-1]),
         )
 
+    def _sort_key(self, passages: IntArray) -> FloatArray:
+        return rank_by_id(self.snapshot, "passage", passages)
+
     def _find_context(self, passages: IntArray, linkability: float) -> IntArray:
         """Return for each passage the rows of its context: the first and the adjacent passages of its document.
 
@@ -420,17 +422,17 @@ class SignalExtractor:
         """
         if linkability == 1:
             return passages[:, np.newaxis]
-        starts, ends = (bounds[:, np.newaxis] for bounds in self._snapshot.document_ranges(passages))
+        starts, ends = (bounds[:, np.newaxis] for bounds in self.snapshot.document_ranges(passages))
         return np.hstack([starts, (passages[:, np.newaxis] + CONTEXT_OFFSETS).clip(starts, ends - 1)])
 
     def _select_best(self, scores: Scores, k: int) -> IntArray:
         """Return the rows with the ``k`` highest scores above 0, in any order."""
         positive = scores.above(0)
-        return positive.rows if len(positive) <= k else positive.top_k(k, self._order)
+        return positive.rows if len(positive) <= k else positive.top_k(k, self._sort_key)
 
     def _rank_by_bm25(self, question: str) -> tuple[IntArray, Scores]:
         """Return (rows of the best passages by BM25, their scores divided by the highest score)."""
-        rows, scores = self._snapshot.search_terms(question, BM25_DEPTH)
+        rows, scores = self.snapshot.search_terms(question, BM25_DEPTH)
         return rows, Scores.from_pairs(rows, scores / max(float(scores.max(initial=0)), 1e-9))
 
     def _score_question_entities(self, entities: IntArray, rarities: FloatArray) -> tuple[Scores, Scores, Scores]:
@@ -444,7 +446,7 @@ class SignalExtractor:
             Scores of passages that are certainly about an entity, of passages that are possibly about an entity, and
             of all passages that mention an entity.
         """
-        passages, owners, strengths = self._snapshot.graph.mentions(entities)
+        passages, owners, strengths = self.snapshot.graph.mentions(entities)
         links = build_links(passages, owners, strengths, len(entities))
         weak = ~links.is_strong
         return (
@@ -458,7 +460,7 @@ class SignalExtractor:
 
         Only ``passages`` are read, since a hub has too many memberships to read them all.
         """
-        graph = self._snapshot.graph
+        graph = self.snapshot.graph
         sums = np.zeros(len(passages), dtype=np.float32)
         if len(hubs):
             order = hubs.argsort()
@@ -487,7 +489,7 @@ class SignalExtractor:
             np.concatenate([hop_mentions.weights * hop_mentions.rarities for hop_mentions in mentions]),
         )
         anchors = score_entity_hyperedges(
-            self._snapshot,
+            self.snapshot,
             np.concatenate([question_entities.rows, followed_entities.rows]),
             np.concatenate([question_entities.values, followed_entities.values]),
             similarity,
@@ -518,7 +520,7 @@ class SignalExtractor:
 
         Shape ``[candidates, 2]``.
         """
-        edges, owners = self._snapshot.graph.hyperedges(candidates)
+        edges, owners = self.snapshot.graph.hyperedges(candidates)
         best = np.zeros((len(candidates), 2), dtype=np.float32)
         np.maximum.at(best, owners, similarity.similarities("hyperedge", edges))
         return best
@@ -530,15 +532,15 @@ class SignalExtractor:
 
         Shape ``[candidates, 2]``: unweighted, and weighted by the link to the entity; zeros without rewriting.
         """
-        snapshot, zeros = self._snapshot, np.zeros((len(candidates), 2), dtype=np.float32)
-        if not self._rewriting:
+        snapshot, zeros = self.snapshot, np.zeros((len(candidates), 2), dtype=np.float32)
+        if not self.rewriting:
             return zeros
         rows, values = (np.concatenate(column) for column in zip(*(hop.linked_entities for hop in hops), strict=True))
         linked_entities = Scores.from_max(rows, values)
         best_entities = linked_entities.top_k(MAX_REWRITES, partial(rank_by_id, snapshot, "entity"))
         if not len(best_entities):
             return zeros
-        vectors = self._embedder.encode(
+        vectors = self.embedder.encode(
             [f"{question.remainder} {key}" for key in snapshot.ids("entity", best_entities)], "query"
         )
         cosines = snapshot.cosines("passage", candidates, vectors)

@@ -204,7 +204,7 @@ class HyperGraphRAGRetriever:
                 edge,
                 score,
                 question if is_similar else names,
-                _describe_reach(source >= 0, is_similar),
+                "similarity" if source < 0 else "both" if is_similar else "entity",
                 (source,) if source >= 0 else (),
             )
             for edge, score, source, is_similar in zip(edges, scores, sources, is_retrieved, strict=True)
@@ -255,12 +255,6 @@ def _list_names(question: LinkedQuestion) -> list[str]:
     """Return the distinct names in a question, in order of appearance."""
     mentions = sorted([*question.entities.values(), *question.unlinked], key=lambda m: (m.start, -m.end))
     return list(dict.fromkeys(mention.name for mention in mentions))
-
-
-def _describe_reach(by_entity: bool, by_similarity: bool) -> str:
-    if by_entity and by_similarity:
-        return "both"
-    return "entity" if by_entity else "similarity"
 
 
 def _invert_ranks(scores: Scores, sort_key: SortKey) -> Scores:

@@ -5,7 +5,6 @@ Candidates are numbered, so that the model need not repeat any text.
 
 from __future__ import annotations
 
-import math
 import threading
 import time
 from collections import Counter
@@ -23,6 +22,7 @@ from polyad.replies.candidate_scores import (
     parse_verdict,
 )
 from polyad.replies.schema import BOOLEAN, INTEGER, NUMBER, STRING, build_array_schema, build_object_schema
+from polyad.retrieval.hypermemory.settings import HyperMemorySettings
 from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
 from polyad.text.words import collapse_whitespace, format_count
 
@@ -72,16 +72,12 @@ class Judge:
     Args:
         language_model: The model that scores and decides.
         question: The question of the search.
-        width: Number of hyperedges that the model may choose for one entity.
-        max_calls: Maximum number of prompts for the question.
+        settings: Width of the search, and limits on calls, seconds and failures.
         calls: Prompts sent earlier for the question, to extract its names.
-        max_seconds: Seconds after which no further prompt is sent.
-        max_failures: Attempts that may fail in a row.
-        own_knowledge: Whether evidence suffices if the model can answer with what it knows.
-        clock: Returns seconds.
         prompts: Instructions for the model.
 
     Attributes:
+        settings: Settings of the search.
         calls: Number of prompts sent so far.
         failure: Why the first failed prompt failed; empty if none did.
         repairs: Number of replies that failed or had to be repaired, by kind.
@@ -91,23 +87,16 @@ class Judge:
         self,
         language_model: LanguageModel,
         question: str,
+        settings: HyperMemorySettings,
         *,
-        width: int,
-        max_calls: int,
         calls: int = 0,
-        max_seconds: float = math.inf,
-        max_failures: int = 6,
-        own_knowledge: bool = False,
-        clock: Callable[[], float] = time.monotonic,
         prompts: Prompts = DEFAULT_PROMPTS,
     ) -> None:
         self._language_model = language_model
-        self._question = question
-        self._max_calls = max_calls
+        self._question = collapse_whitespace(question)
         self._prompts = prompts
-        self._width = width
-        self._own_knowledge = own_knowledge
-        self._limit = _CallLimit(max_seconds, max_failures, clock)
+        self._limit = _CallLimit(settings)
+        self.settings = settings
         self.calls = calls
         self._billed = 0
         self.failure = ""
@@ -124,7 +113,7 @@ class Judge:
     @property
     def is_exhausted(self) -> bool:
         """Whether the search has used all the language model requests that it may send."""
-        return self.calls >= self._max_calls or self._limit.is_exceeded
+        return self.calls >= self.settings.max_calls or self._limit.is_exceeded
 
     def score_hyperedge_lists(self, candidates: Sequence[CandidateList]) -> list[tuple[float, ...] | None]:
         """Score the hyperedges of several entities with the language model; return a list of scores for each entity.
@@ -136,7 +125,7 @@ class Judge:
         Raises:
             NoMoreRepliesError: The language model accepts no further prompts.
         """
-        instructions = self._prompts.get_text("hypermemory_hyperedges", width=self._width)
+        instructions = self._prompts.get_text("hypermemory_hyperedges", width=self.settings.width)
         return self._score_lists(candidates, instructions, ("Entity", "Texts"), selective=True)
 
     def score_entity_lists(self, candidates: Sequence[CandidateList]) -> list[tuple[float, ...] | None]:
@@ -161,7 +150,7 @@ class Judge:
         numbered = [f"{number}. {item}" for number, item in enumerate(lines, start=1)]
         texts, names = numbered[: len(candidates.texts)], numbered[len(candidates.texts) :]
         parts = [
-            f"Question: {collapse_whitespace(self._question)}",
+            f"Question: {self._question}",
             f"The search stands at: {'; '.join(candidates.frontier)}",
         ]
         parts += [f"{label}:\n" + "\n".join(items) for label, items in (("Texts", texts), ("Entities", names)) if items]
@@ -193,8 +182,8 @@ class Judge:
         Raises:
             NoMoreRepliesError: The language model accepts no further prompts.
         """
-        user = f"Question: {collapse_whitespace(self._question)}\n\n{evidence}"
-        name = f"hypermemory_sufficiency{'_own_knowledge' if self._own_knowledge else ''}"
+        user = f"Question: {self._question}\n\n{evidence}"
+        name = f"hypermemory_sufficiency{'_own_knowledge' if self.settings.own_knowledge else ''}"
         prompt = Prompt(user=user, system=self._prompts.get_text(name), json_schema=_VERDICT_SCHEMA)
         for outcome in self._send_prompts([prompt], lambda _, reply: parse_verdict(reply) is not None, "yes or no"):
             if isinstance(outcome, Reply):
@@ -220,7 +209,7 @@ class Judge:
         prompted = [position for position, candidate_list in enumerate(candidates) if len(candidate_list.items) > 1]
         prompts = [
             Prompt(
-                user=_format_candidates(self._question, candidates[position], labels),
+                user=self._format_candidates(candidates[position], labels),
                 system=system,
                 json_schema=_SCORES_SCHEMA,
             )
@@ -241,6 +230,11 @@ class Judge:
                 scores.append(None)
         return scores
 
+    def _format_candidates(self, candidates: CandidateList, labels: tuple[str, str]) -> str:
+        origin_label, items_label = labels
+        numbered = "\n".join(f"{number}. {item}" for number, item in enumerate(candidates.items, start=1))
+        return f"Question: {self._question}\n\n{origin_label}: {candidates.origin}\n\n{items_label}:\n{numbered}"
+
     def _parse_scores(
         self, outcome: Reply | LanguageModelError, candidate_list: CandidateList, selective: bool
     ) -> tuple[float, ...]:
@@ -260,7 +254,7 @@ class Judge:
 
         A reply that ``is_usable`` rejects becomes an error that names the ``expected_format``, and is not cached.
         """
-        allowed = prompts[: max(0, self._max_calls - self.calls)]
+        allowed = prompts[: max(0, self.settings.max_calls - self.calls)]
         if not allowed or self._limit.is_exceeded:
             return []
         self.calls += len(allowed)
@@ -285,11 +279,9 @@ class _CallLimit:
         attempts: Number of attempts so far.
     """
 
-    def __init__(self, max_seconds: float, max_failures: int, clock: Callable[[], float]) -> None:
-        self._clock = clock
-        self._until = clock() + max_seconds
-        self._seconds = max_seconds
-        self._max_failures = max_failures
+    def __init__(self, settings: HyperMemorySettings) -> None:
+        self._settings = settings
+        self._until = time.monotonic() + settings.max_seconds
         self.attempts = 0
         self._failures = 0
         self._attempts_by_prompt: Counter[str] = Counter()
@@ -298,7 +290,7 @@ class _CallLimit:
     @property
     def is_exceeded(self) -> bool:
         """Whether the limit is reached, so that the search must not send any more prompts."""
-        return self._failures >= self._max_failures or self._clock() >= self._until
+        return self._failures >= self._settings.max_failures or time.monotonic() >= self._until
 
     def __call__(self, prompt: Prompt, spent: Usage) -> None:  # noqa: ARG002  # the signature of a BudgetCheck
         """Allow an attempt at a prompt. A second attempt at a prompt means that the first attempt failed.
@@ -312,7 +304,7 @@ class _CallLimit:
         if self.is_exceeded:
             raise NoMoreRepliesError(
                 f"{format_count(self._failures, 'attempt')} in a row failed, or time is over (max_failures = "
-                f"{self._max_failures}, max_seconds = {self._seconds:g} for one question)"
+                f"{self._settings.max_failures}, max_seconds = {self._settings.max_seconds:g} for one question)"
             )
         with self._lock:
             self.attempts += 1
@@ -322,10 +314,3 @@ class _CallLimit:
         with self._lock:
             self._failures = 0 if is_reply else self._failures + 1
             self._attempts_by_prompt.clear()
-
-
-def _format_candidates(question: str, candidates: CandidateList, labels: tuple[str, str]) -> str:
-    origin_label, items_label = labels
-    numbered = "\n".join(f"{number}. {item}" for number, item in enumerate(candidates.items, start=1))
-    question = collapse_whitespace(question)
-    return f"Question: {question}\n\n{origin_label}: {candidates.origin}\n\n{items_label}:\n{numbered}"

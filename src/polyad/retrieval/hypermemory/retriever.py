@@ -75,21 +75,11 @@ class HyperMemoryRetriever:
         Raises:
             NoMoreRepliesError: The language model accepts no further prompts. Other failures fall back to similarity.
         """
-        settings, question = self.settings, query.text
+        question = query.text
         link_calls = int(isinstance(self.linker.extractor, QuestionNameExtractor))  # prompts that the linker sends
-        judge = Judge(
-            self.language_model,
-            question,
-            width=settings.width,
-            own_knowledge=settings.own_knowledge,
-            max_calls=settings.max_calls,
-            calls=link_calls,
-            max_seconds=settings.max_seconds,
-            max_failures=settings.max_failures,
-            prompts=self.prompts,
-        )
+        judge = Judge(self.language_model, question, self.settings, calls=link_calls, prompts=self.prompts)
         vector = self.embedder.encode([question], "query")[0]
-        search = BeamSearch(snapshot, self.embedder, judge, settings, vector)
+        search = BeamSearch(snapshot, self.embedder, judge, vector)
         topics = list(self.linker.link(question, snapshot).entities)
         search.run(topics or search.find_start_entities())
         failure_count = judge.repairs[Repair.FAILED]

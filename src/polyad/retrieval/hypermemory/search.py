@@ -14,7 +14,6 @@ from polyad.protocols.components import Embedder
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.evidence import read_entity_names, read_scored_hyperedges
 from polyad.retrieval.hypermemory.judge import BeamCandidates, CandidateList, Judge
-from polyad.retrieval.hypermemory.settings import HyperMemorySettings
 from polyad.text.prompts import join_lines
 from polyad.text.words import collapse_whitespace, count_tokens
 
@@ -62,18 +61,11 @@ class BeamSearch:
         steps: The steps of the beam, by depth, then best first.
     """
 
-    def __init__(
-        self,
-        snapshot: Snapshot,
-        embedder: Embedder,
-        judge: Judge,
-        settings: HyperMemorySettings,
-        vector: FloatArray,
-    ) -> None:
+    def __init__(self, snapshot: Snapshot, embedder: Embedder, judge: Judge, vector: FloatArray) -> None:
         self._snapshot = snapshot
         self._embedder = embedder
         self._judge = judge
-        self._settings = settings
+        self._settings = judge.settings
         self._vector = vector
         self._hyperedges: dict[int, ScoredHyperedge] = {}
         self._texts: dict[int, str] = {}

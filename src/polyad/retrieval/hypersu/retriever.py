@@ -82,21 +82,26 @@ class LanguageModelClues:
 
 @dataclass(frozen=True, slots=True)
 class _Expansion:
-    """The result of two walks on the hypergraph, from the question and from its nearest passages, with scores.
+    """The result of two walks on the hypergraph, from the entities of a question and from its nearest passages.
 
     Attributes:
+        question: The question with its entities.
+        vector: Vector of the question, ``[dimension]``.
+        clues: The clues of the question.
+        activation: The activation of the hyperedges.
         forward: The walk from the entities of the question.
         backward: The walk from the entities of the passages nearest to the question.
-        activation: The activation of the hyperedges.
-        clues: The clues of the question.
-        scores: Score by row number of a hyperedge; higher if both walks reached the hyperedge.
+        edge_scores: Scores of the hyperedges that the forward walk reached, by the row of their passage, then by the
+            row of the hyperedge; higher if both walks reached the hyperedge.
     """
 
+    question: LinkedQuestion
+    vector: FloatArray
+    clues: list[str]
+    activation: ClueActivation
     forward: Walk
     backward: Walk
-    activation: ClueActivation
-    clues: list[str]
-    scores: dict[int, float]
+    edge_scores: Mapping[int, Mapping[int, float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,28 +126,16 @@ class HyperSURetriever:
 
         Passages that the walk did not reach have a score of 0 or less.
         """
-        linked_question = self.linker.link(query.text, snapshot)
-        clues = self.clue_agent.clues(linked_question) if self.settings.max_clues else [query.text]
-        texts = list(dict.fromkeys([query.text, *clues]))
+        expansion = self._expand(self.linker.link(query.text, snapshot), snapshot)
+        hits = self._rank_passages(expansion, snapshot, query.k)
+        return self._build_evidence(expansion, snapshot, hits)
+
+    def _expand(self, question: LinkedQuestion, snapshot: Snapshot) -> _Expansion:
+        settings, graph = self.settings, snapshot.graph
+        clues = self.clue_agent.clues(question) if settings.max_clues else [question.text]
+        texts = list(dict.fromkeys([question.text, *clues]))
         vectors = self.embedder.encode(texts, "query")
         clue_vectors = vectors[[texts.index(clue) for clue in clues]]
-        expansion = self._expand(snapshot, linked_question, clues, clue_vectors, vectors[0])
-        edge_scores: defaultdict[int, dict[int, float]] = defaultdict(dict)
-        passages = snapshot.graph.passages(np.array(list(expansion.scores), dtype=np.int64)).tolist()
-        for passage, (edge, score) in zip(passages, expansion.scores.items(), strict=True):
-            edge_scores[passage][edge] = score
-        hits = self._rank_passages(snapshot, edge_scores, vectors[0], query.k)
-        return self._build_evidence(snapshot, query.text, expansion, edge_scores, hits)
-
-    def _expand(
-        self,
-        snapshot: Snapshot,
-        linked_question: LinkedQuestion,
-        clues: list[str],
-        clue_vectors: FloatArray,
-        question: FloatArray,
-    ) -> _Expansion:
-        settings = self.settings
         threshold = settings.activation_threshold
         if threshold is None:
             threshold = get_embedder_calibration(self.embedder.name).activation_threshold
@@ -155,58 +148,35 @@ class HyperSURetriever:
             width=settings.width,
             decay=settings.decay,
         )
-        forward = walk(dict.fromkeys(linked_question.entities, 1.0), depth=settings.forward_depth)
-        ((anchors, _),) = snapshot.nearest(
-            "passage", question[None], settings.anchors if settings.backward_depth else 0
-        )
-        starts = union([snapshot.graph.members(snapshot.graph.hyperedges(anchors)[0])[0]])
+        forward = walk(dict.fromkeys(question.entities, 1.0), depth=settings.forward_depth)
+        ((anchors, _),) = snapshot.nearest("passage", vectors[:1], settings.anchors if settings.backward_depth else 0)
+        starts = union([graph.members(graph.hyperedges(anchors)[0])[0]])
         backward = walk(dict.fromkeys(starts.tolist(), 1.0), depth=settings.backward_depth)
-        scores = {
-            edge: bridge * (settings.convergence_bonus if edge in backward.bridges else 1.0)
-            for edge, bridge in forward.bridges.items()
-        }
-        return _Expansion(forward, backward, activation, clues, scores)
+        edge_scores: defaultdict[int, dict[int, float]] = defaultdict(dict)
+        passages = graph.passages(np.array(list(forward.bridges), dtype=np.int64)).tolist()
+        for passage, (edge, score) in zip(passages, forward.bridges.items(), strict=True):
+            edge_scores[passage][edge] = score * (settings.convergence_bonus if edge in backward.bridges else 1.0)
+        return _Expansion(question, vectors[0], clues, activation, forward, backward, edge_scores)
 
-    def _rank_passages(
-        self, snapshot: Snapshot, edge_scores: Mapping[int, Mapping[int, float]], vector: FloatArray, k: int
-    ) -> list[RankedPassage]:
-        """Return the ``k`` best passages as (row, score, reason), by similarity and their best hyperedges.
-
-        Args:
-            snapshot: The index.
-            edge_scores: For each passage, a dictionary from its hyperedges to their scores.
-            vector: Vector of the question.
-            k: Number of passages.
-        """
-        weight = self.settings.dense_weight
-        limit = self.settings.units_per_passage
+    def _rank_passages(self, expansion: _Expansion, snapshot: Snapshot, k: int) -> list[RankedPassage]:
+        """Return the ``k`` best passages as (row, score, reason), by similarity and their best hyperedges."""
+        weight, edge_scores = self.settings.dense_weight, expansion.edge_scores
         passages = np.array(list(edge_scores), dtype=np.int64)
-        similarities = snapshot.cosines("passage", passages, vector).tolist()
+        similarities = snapshot.cosines("passage", passages, expansion.vector).tolist()
         scores = []
         for passage_edges, similarity in zip(edge_scores.values(), similarities, strict=True):
-            strongest = sorted(passage_edges.values(), reverse=True)[:limit]
+            strongest = sorted(passage_edges.values(), reverse=True)[: self.settings.units_per_passage]
             scores.append((1 - weight) * sum(strongest) / len(strongest) + weight * similarity)
         best = find_top_positions(np.array(scores), k, lambda places: rank_by_id(snapshot, "passage", passages[places]))
         hits = [
-            (
-                int(passages[place]),
-                scores[place],
-                format_count(len(edge_scores[passages[place]]), "activated hyperedge"),
-            )
-            for place in best.tolist()
+            (row, scores[place], format_count(len(edge_scores[row]), "activated hyperedge"))
+            for place, row in zip(best.tolist(), passages[best].tolist(), strict=True)
         ]
-        return fill_with_similar(snapshot, hits, vector, k)
+        return fill_with_similar(snapshot, hits, expansion.vector, k)
 
-    def _build_evidence(
-        self,
-        snapshot: Snapshot,
-        question: str,
-        expansion: _Expansion,
-        edge_scores: Mapping[int, Mapping[int, float]],
-        hits: list[RankedPassage],
-    ) -> Evidence:
+    def _build_evidence(self, expansion: _Expansion, snapshot: Snapshot, hits: list[RankedPassage]) -> Evidence:
         forward, backward = expansion.forward, expansion.backward
-        listed = [
+        edges = [
             RankedHyperedge(
                 edge,
                 score,
@@ -215,12 +185,11 @@ class HyperSURetriever:
                 (forward.entered_from[edge],),
             )
             for passage, _, _ in hits
-            for edge, score in sort_by_score(snapshot, "hyperedge", edge_scores.get(passage, {}))[
+            for edge, score in sort_by_score(snapshot, "hyperedge", expansion.edge_scores.get(passage, {}))[
                 :HYPEREDGES_PER_PASSAGE
             ]
         ]
         nodes = Scores.from_pairs(np.array([*forward.nodes], dtype=np.int64), np.array([*forward.nodes.values()]))
         strongest = nodes.top_k(self.settings.width, partial(rank_by_id, snapshot, "entity")).tolist()
-        return build_evidence(
-            snapshot, question, self.name, hits, listed, [(node, forward.nodes[node]) for node in strongest]
-        )
+        entities = [(node, forward.nodes[node]) for node in strongest]
+        return build_evidence(snapshot, expansion.question.text, self.name, hits, edges, entities)
