@@ -17,7 +17,7 @@ from pathlib import Path
 from polyad import Engine
 from polyad.evaluation.datasets.beir import load_beir
 from polyad.evaluation.training.linear_scorer import TrainingExample, build_examples, extract_signals, train_with_report
-from polyad.retrieval.default.signals import list_signal_names
+from polyad.retrieval.default.signals import SIGNAL_NAMES
 
 
 def main() -> None:
@@ -34,7 +34,7 @@ def main() -> None:
                 engine.index([dataset.corpus])
                 candidates = extract_signals(engine, [query.text for query in dataset.queries])
                 examples[dataset.name] = build_examples(candidates, dataset.queries)
-    names = list_signal_names(rewriting=False)
+    names = SIGNAL_NAMES
     rows = {"all signals": unseen(examples, names, names)}
     print_row("all signals", rows["all signals"])
     for left_out in names:

@@ -42,8 +42,8 @@ from polyad.evaluation.training.linear_scorer import (
 )
 from polyad.model import Document, FloatArray, Passage
 from polyad.readers.files import FileReader
-from polyad.retrieval.default.scorer import LinearScorer, get_weights_file_name
-from polyad.retrieval.default.signals import Candidates, list_signal_names, list_weight_names
+from polyad.retrieval.default.scorer import WEIGHTS_FILE, LinearScorer
+from polyad.retrieval.default.signals import SIGNAL_NAMES, Candidates, list_weight_names
 
 SEED = 7
 JOINED = 10
@@ -94,20 +94,17 @@ def main() -> None:
 
 
 def write_weights(sets: Mapping[str, Sequence[TrainingExample]], stores: Path, directory: Path) -> None:
-    """Train both stages, with and without the signals of rewriting, and write the weights.
+    """Train both stages and write the weights.
 
     Questions of test splits (:func:`split_questions`) are left out, so that shipped weights can be measured on them.
     """
     directory.mkdir(parents=True, exist_ok=True)
     sets = {name: [each for each in examples if not is_test(each.text)] for name, examples in sets.items()}
     trained_on = tuple(dict.fromkeys(map(get_family, sets)))
-    for rewriting in (False, True):
-        names = list_signal_names(rewriting)
-        scorer = replace(linear_scorer.train_linear_scorer(balance(sets), names), trained_on=trained_on)
-        if not rewriting:
-            scorer = replace(scorer, second_stage=train_second_stage(balance(compare(sets, stores, scorer))))
-        (directory / get_weights_file_name(rewriting)).write_text(scorer.to_text(), encoding="utf-8")
-        print(f"weights in {directory / get_weights_file_name(rewriting)}", flush=True)
+    scorer = replace(linear_scorer.train_linear_scorer(balance(sets), SIGNAL_NAMES), trained_on=trained_on)
+    scorer = replace(scorer, second_stage=train_second_stage(balance(compare(sets, stores, scorer))))
+    (directory / WEIGHTS_FILE).write_text(scorer.to_text(), encoding="utf-8")
+    print(f"weights in {directory / WEIGHTS_FILE}", flush=True)
 
 
 def balance(sets: Mapping[str, Sequence[TrainingExample]]) -> list[list[TrainingExample]]:
@@ -260,7 +257,7 @@ def evaluate_unseen_articles(
     sets: Mapping[str, Sequence[TrainingExample]], texts: Mapping[str, Parts], stores: Path
 ) -> Iterator[dict[str, object]]:
     """Yield the recall on each benchmark and shape of weights of both stages trained without the benchmark."""
-    names = list_signal_names(rewriting=False)
+    names = SIGNAL_NAMES
     everything = {**sets, **{kind: together(parts) for kind, parts in texts.items()}}
     for family in sorted({get_family(name) for name in sets}):
         seen = {name: examples for name, examples in everything.items() if get_family(name) != family}
@@ -279,7 +276,7 @@ def evaluate_unseen_texts(
     sets: Mapping[str, Sequence[TrainingExample]], texts: Mapping[str, Parts], to: Path | None
 ) -> Iterator[dict[str, object]]:
     """Yield the recall on each book and manual of weights trained without it, and save these weights in ``to``."""
-    names = list_signal_names(rewriting=False)
+    names = SIGNAL_NAMES
     articles = linear_scorer.train_linear_scorer(balance(sets), names)
     for kind, parts in texts.items():
         yield report_recall(

@@ -23,7 +23,7 @@ from polyad.retrieval.hyperretriever.triple_scorer import Recipe, TripleScorer
 
 pytestmark = pytest.mark.attacks
 
-LINEAR = LinearScorer.from_settings("", rewriting=False).to_text().encode()
+LINEAR = LinearScorer.from_settings("").to_text().encode()
 FIRST_WEIGHT = LINEAR.index(b"\n", LINEAR.index(b"similar to the question\t"))
 EMBEDDER = HashingEmbedder(8)
 

@@ -702,17 +702,6 @@ def test_train_knows_what_it_can_train(run: Run, benchmark_folder: Path) -> None
     assert "scorer is 'luck'; expected one of default" in error_of(run("bench", "train", "luck", benchmark_folder))
 
 
-def test_rewriting_is_a_flag_and_a_setting(run: Run, small_index_dir: Path) -> None:
-    for flags, environment in ((["--rewrite"], {}), ([], {"POLYAD_DEFAULT_REWRITING": "yes"})):
-        result = result_of(
-            run("search", QUESTION, "--store", small_index_dir, "-k", "1", "--json", *flags, **environment)
-        )
-        assert result["hits"][0]["title"] == "Bell of Tarn"
-    assert run("search", QUESTION, "--store", small_index_dir, "--no-rewrite").exit_code == 0
-    idle = error_of(run("search", QUESTION, "--store", small_index_dir, "--rewrite", "--retriever", "bm25"))
-    assert "--rewrite and --no-rewrite do nothing with bm25" in idle
-
-
 def test_eval_checks_every_name_before_it_indexes(run: Run, benchmark_folder: Path, tmp_path: Path) -> None:
     result = run("eval", benchmark_folder, "--retriever", "bm25,bm26", "--store", "kept")
     assert "retriever is 'bm26'" in error_of(result)

@@ -17,12 +17,12 @@ from polyad.evaluation.training.triple_examples import build_recipe
 from polyad.evaluation.training.triple_scorer import UNTRAINED_RETRIEVERS, evaluate_held_out
 from polyad.model import Document
 from polyad.retrieval.default.scorer import LinearScorer
-from polyad.retrieval.default.signals import list_signal_names, list_weight_names
+from polyad.retrieval.default.signals import SIGNAL_NAMES, list_weight_names
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
 from polyad.retrieval.hyperretriever.triple_scorer import TripleScorer
 
 EMBEDDER = HashingEmbedder(32)
-NAMES = list_weight_names(list_signal_names(rewriting=False))
+NAMES = list_weight_names(SIGNAL_NAMES)
 DOCUMENTS = [
     Document("bell", "Bell of Tarn", "The Bell of Tarn was cast by Ines Moreau in 1702. It hangs in Corven Tower."),
     Document("moreau", "Ines Moreau", "Ines Moreau was a founder of bronze. She was born in the village of Aldby."),

@@ -21,7 +21,7 @@ from polyad.evaluation.training.linear_scorer import (
     train_linear_scorer,
     train_with_report,
 )
-from polyad.retrieval.default.signals import UNLINKABLE, Candidates, list_signal_names, list_weight_names
+from polyad.retrieval.default.signals import SIGNAL_NAMES, UNLINKABLE, Candidates, list_weight_names
 
 NAMES = ["telling", "noise", "misleading"]
 
@@ -116,30 +116,27 @@ def test_evidence_that_several_passages_hold_is_found_with_the_first_and_counts_
     assert [compute_recall(by_passage, ONE_WEIGHT, k) for k in (1, 2, 3)] == [0.5, 0.5, 1.0]
 
 
-def test_saving_writes_weights_a_report_and_a_picture_for_each_set_of_signals(tmp_path: Path) -> None:
-    names = list_signal_names(rewriting=True)
+def test_saving_writes_weights_a_report_and_a_picture(tmp_path: Path) -> None:
+    names = SIGNAL_NAMES
     random = np.random.default_rng(0)
     made = [
         TrainingExample(random.random((9, len(names))).astype(np.float32), (np.arange(9) == 0)[:, None])
         for _ in range(3)
     ]
-    reports = train_and_save({"d": made}, tmp_path / "new")
+    report = train_and_save({"d": made}, tmp_path / "new")
     assert {file.name for file in (tmp_path / "new").iterdir()} == {
         "weights.tsv",
         "weights.json",
         "weights.png",
-        "weights_rewriting.tsv",
-        "weights_rewriting.json",
-        "weights_rewriting.png",
     }
-    assert list(reports["weights.tsv"].scorer.weights) == list_weight_names(list_signal_names(rewriting=False))
+    assert list(report.scorer.weights) == list_weight_names(SIGNAL_NAMES)
     (tmp_path / "file").write_text("")
     with pytest.raises(ConfigurationError, match="cannot write into"):
         train_and_save({"d": made}, tmp_path / "file")
 
 
 def test_saving_that_is_stopped_leaves_the_earlier_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    names = list_signal_names(rewriting=True)
+    names = SIGNAL_NAMES
     random = np.random.default_rng(0)
     made = [
         TrainingExample(random.random((9, len(names))).astype(np.float32), np.arange(9)[:, None] == 0, 1.0)

@@ -59,7 +59,7 @@ def test_context_is_the_share_of_the_question_that_stands_beside_a_passage_but_n
     with engine:
         snapshot, components = engine.snapshot(), engine.components
         linker = QuestionLinker(components.extractor)
-        inputs = SignalExtractor(snapshot, components.embedder, linker, rewriting=False).compute_inputs(QUESTION)
+        inputs = SignalExtractor(snapshot, components.embedder, linker).compute_inputs(QUESTION)
         share = dict(zip(extract_query_terms(QUESTION), inputs.terms.weights.tolist(), strict=True))
         measured = dict(zip(snapshot.ids("passage", inputs.candidates), inputs.context.tolist(), strict=True))
         for document in ("long", "short", "changed"):

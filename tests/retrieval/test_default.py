@@ -15,7 +15,7 @@ from polyad.evaluation.training.linear_scorer import extract_signals
 from polyad.model import Document
 from polyad.retrieval.default.retriever import DefaultSettings
 from polyad.retrieval.default.scorer import LinearScorer
-from polyad.retrieval.default.signals import UNNAMED_SHARE, list_signal_names, list_weight_names
+from polyad.retrieval.default.signals import SIGNAL_NAMES, UNNAMED_SHARE, list_weight_names
 
 QUESTION = "Where was the maker of the Bell of Tarn born?"
 
@@ -36,16 +36,6 @@ def test_the_contributions_in_a_reason_add_up_to_the_score(small_engine: Engine)
         largest = [abs(float(value)) for name, value in reasons if name != "other signals"]
         assert largest == sorted(largest, reverse=True)
         assert sum(float(value) for _, value in reasons) == pytest.approx(hit.score, abs=0.0051)
-
-
-def test_rewriting_embeds_more_and_finds_the_same_evidence(
-    small_index_dir: Path, embedder: SentenceTransformerEmbedder
-) -> None:
-    settings = Settings(default=DefaultSettings(rewriting=True))
-    with Engine.open(small_index_dir, embedder=embedder, settings=settings, create=False) as engine:
-        assert titles(engine, QUESTION, 2) == ["Bell of Tarn", "Ines Moreau"]
-        values = next(iter(extract_signals(engine, [QUESTION])))[1]
-    assert values[:, len(list_signal_names(False)) :].any(), "the signals of rewriting are there"
 
 
 def test_a_rare_number_of_the_question_leads_and_says_so(tmp_path: Path, embedder: SentenceTransformerEmbedder) -> None:
@@ -135,11 +125,8 @@ def test_weights_survive_a_round_trip_through_text() -> None:
         assert LinearScorer.from_text(scorer.to_text(), "file") == scorer
 
 
-@pytest.mark.parametrize("rewriting", [False, True])
-def test_the_bundled_weights_are_for_the_signals_there_are_and_speak_for_passages(rewriting: bool) -> None:
-    weights = LinearScorer.from_settings("", rewriting=rewriting).get_weights(
-        list_weight_names(list_signal_names(rewriting))
-    )
+def test_the_bundled_weights_are_for_the_signals_there_are_and_speak_for_passages() -> None:
+    weights = LinearScorer.from_settings("").get_weights(list_weight_names(SIGNAL_NAMES))
     assert (weights >= 0).all()
     assert np.count_nonzero(weights) > 8
 
@@ -149,7 +136,7 @@ def test_weights_for_other_signals_are_refused(small_index_dir: Path, tmp_path: 
     settings = Settings(default=DefaultSettings(weights=str(tmp_path / "w.tsv")))
     with (
         Engine.open(small_index_dir, settings=settings, create=False) as engine,
-        pytest.raises(ConfigurationError, match=r"for other signals.*weights_rewriting\.tsv"),
+        pytest.raises(ConfigurationError, match=r"for other signals.*weights\.tsv"),
     ):
         engine.search(QUESTION)
 

@@ -17,7 +17,7 @@ from polyad.indexing.mentions.rules import RuleMentionExtractor
 from polyad.model import Evidence, FloatArray, IntArray
 from polyad.protocols.components import Embedder
 from polyad.protocols.snapshot import Kind, Snapshot
-from polyad.retrieval.default.signals import list_signal_names
+from polyad.retrieval.default.signals import SIGNAL_NAMES
 from polyad.retrieval.hyperretriever.expansion import lower_threshold, search_triples, select_triples
 from polyad.retrieval.hyperretriever.retriever import HyperRetriever
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings, HyperRetrieverTraining
@@ -51,7 +51,7 @@ def snapshot_of(build_small_snapshot: Callable[[Spec, Embedder], Snapshot]) -> S
 
 def scorer(*, bias: float = -1.0, closeness: float = 10.0, signal: str = "") -> TripleScorer:
     """One that says sigmoid(closeness * cosine of question and hyperedge + bias), or reads one signal instead."""
-    names = tuple(list_signal_names(rewriting=False)) if signal else ()
+    names = SIGNAL_NAMES if signal else ()
     recipe = Recipe(embedder=EMBEDDER.name, dimension=EMBEDDER.dimension, rounds=1, signals=names)
     hidden = np.zeros((1, recipe.width), dtype=np.float32)
     place = recipe.width - len(names) + names.index(signal) if signal else recipe.width - 2

@@ -21,11 +21,11 @@ from polyad.protocols.components import TextKind
 from polyad.retrieval.default.relevance import MIN_QUESTIONS, Calibration, RelevanceFeatures
 from polyad.retrieval.default.retriever import DefaultRetriever, DefaultSettings
 from polyad.retrieval.default.scorer import LinearScorer
-from polyad.retrieval.default.signals import list_signal_names, list_weight_names
+from polyad.retrieval.default.signals import SIGNAL_NAMES, list_weight_names
 
 
 def test_hits_of_the_default_retriever_say_how_relevant_they_are(tmp_path: Path) -> None:
-    weights = dict.fromkeys(list_weight_names(list_signal_names(rewriting=False)), 0.0)
+    weights = dict.fromkeys(list_weight_names(SIGNAL_NAMES), 0.0)
     weights |= dict.fromkeys(list_weight_names(["similar to the question"]), 1.0)
     (tmp_path / "w.tsv").write_text(LinearScorer(weights).to_text(), encoding="utf-8")
     settings = Settings(default=DefaultSettings(weights=str(tmp_path / "w.tsv")))

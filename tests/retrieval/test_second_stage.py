@@ -39,7 +39,7 @@ def snapshot(small_engine: Engine) -> Snapshot:
 def inputs(small_engine: Engine, snapshot: Snapshot) -> SignalInputs:
     components = small_engine.components
     linker = QuestionLinker(components.extractor)
-    return SignalExtractor(snapshot, components.embedder, linker, rewriting=False).compute_inputs(QUESTION)
+    return SignalExtractor(snapshot, components.embedder, linker).compute_inputs(QUESTION)
 
 
 @pytest.fixture
@@ -127,7 +127,7 @@ def test_the_second_stage_is_a_reason_and_part_of_the_score(
     small_engine: Engine, snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(type(snapshot), "linkability", 1.0)
-    bundled = LinearScorer.from_settings("", rewriting=False)
+    bundled = LinearScorer.from_settings("")
     only_second = replace(bundled, weights=dict.fromkeys(bundled.weights, 0.0))
 
     def search(scorer: LinearScorer) -> list[tuple[str, float, str]]:
@@ -164,7 +164,7 @@ def test_training_finds_the_feature_that_tells_evidence(small_engine: Engine) ->
     (candidates,) = extract_signals(small_engine, [QUESTION])
     holds = np.array([[document == "moreau"] for document in candidates.documents])
     example = TrainingExample(candidates.signals, holds, 1.0, candidates.documents, QUESTION)
-    bundled = LinearScorer.from_settings("", rewriting=False)
+    bundled = LinearScorer.from_settings("")
     (compared,) = build_second_stage_examples(small_engine, [example], bundled)
     assert compared.signals.shape == (len(candidates.documents), 1 + len(FEATURES))
     assert [d for d, (gold,) in zip(compared.documents, compared.holds, strict=True) if gold] == ["moreau"]

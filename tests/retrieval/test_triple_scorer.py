@@ -11,7 +11,7 @@ import pytest
 from polyad.errors import ConfigurationError
 from polyad.hypergraph.distance import Triples
 from polyad.model import FloatArray
-from polyad.retrieval.default.signals import list_signal_names
+from polyad.retrieval.default.signals import SIGNAL_NAMES
 from polyad.retrieval.hyperretriever.triple_scorer import (
     BUNDLED_FOR,
     PrecomputedScorer,
@@ -231,7 +231,7 @@ def test_weights_of_the_other_variant_are_refused_naming_the_setting(has_signals
 
 @pytest.mark.parametrize("signals", [False, True])
 def test_the_weights_that_come_with_polyad_are_for_the_default_embedder(signals: bool) -> None:
-    names = list_signal_names(rewriting=False) if signals else ()
+    names = SIGNAL_NAMES if signals else ()
     scorer = TripleScorer.from_settings("", BUNDLED_FOR, 384, names)
     assert scorer.recipe.embedder == BUNDLED_FOR
     assert scorer.recipe.trained_on

@@ -52,7 +52,6 @@ def evaluate(
     ] = "all",
     where: options.Filtered = None,
     bridge_outside: options.BridgeOutside = None,
-    rewrite: options.Rewrite = None,
     rerank: options.Rerank = None,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder of the run: settings, rankings, times and passages.")
@@ -90,11 +89,8 @@ def evaluate(
 
     Example: polyad eval musique/ --retriever bm25,dense,default --limit 200 --store musique-kb
     """
-    settings = options.load_settings(
-        flags, store=store, k=k, rewrite=rewrite, rerank=rerank, form=form, bridge_outside=bridge_outside
-    )
+    settings = options.load_settings(flags, store=store, k=k, rerank=rerank, form=form, bridge_outside=bridge_outside)
     names = options.split_names(retriever or _get_default_retrievers(settings))
-    options.require_use_of_rewriting(rewrite, names)
     judging = evaluate_measuring.replace_language_model(settings, judge_model)
     if (answers or judged or refusal) and out is None:
         raise ConfigurationError(

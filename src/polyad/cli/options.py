@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
@@ -145,10 +145,6 @@ Explain = Annotated[
     bool, typer.Option("--explain", help="Also print why each passage was retrieved, and by which path.")
 ]
 Full = Annotated[bool, typer.Option("--full", help="Print whole hits in place of excerpts.")]
-Rewrite = Annotated[
-    bool | None,
-    typer.Option("--rewrite/--no-rewrite", help="Let `default` also search for rewritten questions. Slower. [off]"),
-]
 MaxCost = Annotated[
     float,
     typer.Option(
@@ -201,7 +197,6 @@ class SearchFlags:
     rerank: Rerank = None
     explain: Explain = False
     full: Full = False
-    rewrite: Rewrite = None
     embedder: Embedder = None
     mention_extractor: MentionExtractor = None
     model: Model = None
@@ -290,15 +285,6 @@ def load_settings(options: object = None, **flags: object) -> Configuration:
     for variable in settings.unknown:
         warn("warning", f"{variable} in the environment is no setting of polyad")
     return settings
-
-
-def require_use_of_rewriting(rewrite: bool | None, retrievers: Sequence[str]) -> None:
-    """Raise ConfigurationError if ``--rewrite`` is set and none of ``retrievers`` can rewrite questions."""
-    if rewrite is not None and "default" not in retrievers:
-        raise ConfigurationError(
-            f"--rewrite and --no-rewrite do nothing with {' and '.join(retrievers)}; leave them out, or name the "
-            "retriever `default`"
-        )
 
 
 def open_engine(

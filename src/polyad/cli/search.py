@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from polyad.cli import output
-from polyad.cli.options import Form, SearchFlags, load_settings, open_engine, require_use_of_rewriting
+from polyad.cli.options import Form, SearchFlags, load_settings, open_engine
 from polyad.cli.progress import progress_bar
 from polyad.cli.settings import Configuration
 from polyad.cli.streams import say, say_piece, say_result, warn
@@ -40,7 +40,6 @@ def search(
     Example: polyad search "Who funded the trial?" --store kb --explain
     """
     settings = load_settings(flags)
-    require_use_of_rewriting(flags.rewrite, [settings.command.retriever])
     searches = retrievers[settings.command.retriever]
     with (
         progress_bar(flags.quiet or flags.json) as progress,
@@ -118,7 +117,6 @@ def ask(
     Example: OPENAI_BASE_URL=http://localhost:11434/v1 polyad ask "Who funded the trial?" --store kb --model qwen3
     """
     settings = load_settings(flags, form=form)
-    require_use_of_rewriting(flags.rewrite, [settings.command.retriever])
     streams = settings.language_model is not None and not flags.json and sys.stdout.isatty()
     with ExitStack() as stack:
         with progress_bar(flags.quiet or flags.json) as progress:

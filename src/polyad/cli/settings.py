@@ -39,7 +39,6 @@ _VARIABLES = {
 
 _SECTIONS_OF_FLAGS = {
     "model": (LANGUAGE_MODEL, "model"),
-    "rewrite": ("default", "rewriting"),
     "form": ("answer", "form"),
     "bridge_outside": ("question", "bridge_outside"),
     "seed": (LANGUAGE_MODEL, "seed"),

@@ -34,8 +34,8 @@ from polyad.evaluation.training.triple_examples import collect_triples
 from polyad.evaluation.training.triple_scorer import evaluate_held_out
 from polyad.indexing.run import IndexReport
 from polyad.protocols.components import Progress
-from polyad.retrieval.default.scorer import LinearScorer
-from polyad.retrieval.default.signals import list_signal_names
+from polyad.retrieval.default.scorer import WEIGHTS_FILE, LinearScorer
+from polyad.retrieval.default.signals import SIGNAL_NAMES
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverTraining
 from polyad.schemas import measuring as schemas
 from polyad.text.words import format_count
@@ -69,7 +69,7 @@ def train(
 ) -> None:
     """Train a retriever on questions with gold documents.
 
-    `default` writes weights.tsv (and weights_rewriting.tsv, for --rewrite) and reports the recall on each benchmark,
+    `default` writes weights.tsv and reports the recall on each benchmark,
     with weights trained on the other benchmarks and with the weights of the file. `hyperretriever` trains on about 64
     per cent of each benchmark's questions, validates on 16 per cent, and tests on the rest, beside a default scorer
     trained on the same questions; it writes hyperretriever.safetensors. The part of a question depends on its text
@@ -142,8 +142,8 @@ def _train_default(
         compared = [build_second_stage_examples(engine, examples[name], scorer) for name, engine in engines.items()]
         return linear_scorer.train_second_stage(compared)
 
-    reports = linear_scorer.train_and_save(examples, to, train_second_stage)
-    say_result(json, schemas.training_json(reports), _show_training, reports, to)
+    report = linear_scorer.train_and_save(examples, to, train_second_stage)
+    say_result(json, schemas.training_json(report), _show_training, report, to)
 
 
 def _build_linear_examples(
@@ -179,7 +179,7 @@ def _train_hyperretriever(
         )
         examples[name] = collect(splits[name].train), collect(splits[name].validation)
     linear_examples = _build_linear_examples(engines, {name: each.train for name, each in splits.items()}, progress)
-    linear = linear_scorer.train_linear_scorer(list(linear_examples.values()), list_signal_names(rewriting=False))
+    linear = linear_scorer.train_linear_scorer(list(linear_examples.values()), SIGNAL_NAMES)
     scorer, report = triple_scorer.train_triple_scorer(examples, learning, progress)
     file = triple_scorer.save_triple_scorer(scorer, report, to)
     results = {
@@ -197,21 +197,20 @@ def _train_hyperretriever(
     )
 
 
-def _show_training(reports: Mapping[str, linear_scorer.TrainingReport], directory: Path) -> None:
+def _show_training(report: linear_scorer.TrainingReport, directory: Path) -> None:
     """Print the recall of a trained linear scorer on each benchmark, and the path of its weights."""
-    for file, report in reports.items():
-        say(f"{directory / file}, recall@{linear_scorer.K} in per cent:")
-        output.show_table(
-            [
-                {
-                    "benchmark": name,
-                    "trained on the others": f"{100 * report.unseen[name]:.1f}" if name in report.unseen else "-",
-                    "with these weights": f"{100 * report.seen[name]:.1f}",
-                    "among the candidates": f"{100 * report.candidates[name]:.1f}",
-                }
-                for name in report.seen
-            ]
-        )
+    say(f"{directory / WEIGHTS_FILE}, recall@{linear_scorer.K} in per cent:")
+    output.show_table(
+        [
+            {
+                "benchmark": name,
+                "trained on the others": f"{100 * report.unseen[name]:.1f}" if name in report.unseen else "-",
+                "with these weights": f"{100 * report.seen[name]:.1f}",
+                "among the candidates": f"{100 * report.candidates[name]:.1f}",
+            }
+            for name in report.seen
+        ]
+    )
 
 
 def _show_triple_training(

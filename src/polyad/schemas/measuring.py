@@ -13,6 +13,7 @@ from polyad.evaluation.training.linear_scorer import TrainingReport
 from polyad.evaluation.training.triple_scorer import TripleTrainingReport
 from polyad.indexing.run import IndexReport
 from polyad.model import Evidence, Statistics
+from polyad.retrieval.default.scorer import WEIGHTS_FILE
 from polyad.schemas.evidence import evidence_json
 from polyad.schemas.reports import index_json, usage_json
 
@@ -66,9 +67,9 @@ def _peak_memory_mb() -> float:
     return peak / (1024**2 if sys.platform == "darwin" else 1024)
 
 
-def training_json(reports: Mapping[str, TrainingReport]) -> dict[str, object]:
-    """Return training reports as the JSON object that ``polyad bench train --json`` prints."""
-    return {file: linear_scorer.linear_report_to_json(report) for file, report in reports.items()}
+def training_json(report: TrainingReport) -> dict[str, object]:
+    """Return a training report as the JSON object that ``polyad bench train default --json`` prints, by file name."""
+    return {WEIGHTS_FILE: linear_scorer.linear_report_to_json(report)}
 
 
 def triple_training_json(

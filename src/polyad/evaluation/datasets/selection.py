@@ -88,8 +88,7 @@ def load_training_questions(retrievers: Sequence[str], settings: Settings) -> It
         ConfigurationError: weights cannot be read.
     """
     if "default" in retrievers:
-        default = settings.default
-        linear = LinearScorer.from_settings(default.weights, rewriting=default.rewriting)
+        linear = LinearScorer.from_settings(settings.default.weights)
         yield TrainingQuestions("default", linear.trained_on, frozenset(linear.question_digests))
     if "hyperretriever" in retrievers:
         hyperretriever = settings.hyperretriever

@@ -29,13 +29,13 @@ from polyad.evaluation.reports.plots import can_plot, create_figure, save_figure
 from polyad.model import BoolArray, FloatArray, IntArray
 from polyad.protocols.components import Embedder, MentionExtractor, Progress, silent
 from polyad.protocols.snapshot import Snapshot
-from polyad.retrieval.default.scorer import LinearScorer, get_weights_file_name
+from polyad.retrieval.default.scorer import WEIGHTS_FILE, LinearScorer
 from polyad.retrieval.default.second_stage import FEATURES, compare_candidates, compute_second_stage_weight
 from polyad.retrieval.default.signals import (
+    SIGNAL_NAMES,
     Candidates,
     SignalExtractor,
     expand_by_linkability,
-    list_signal_names,
     list_weight_names,
 )
 from polyad.retrieval.question import QuestionLinker
@@ -74,7 +74,7 @@ def extract_signals(engine: Engine, questions: Iterable[str]) -> Iterator[Candid
     """Yield the candidate passages of each question with their signals, the features of a linear ranking model."""
     snapshot, models = engine.snapshot(), engine.components
     linker = QuestionLinker(models.extractor)
-    return map(SignalExtractor(snapshot, models.embedder, linker, rewriting=True).extract_candidates, questions)
+    return map(SignalExtractor(snapshot, models.embedder, linker).extract_candidates, questions)
 
 
 K = 5
@@ -345,35 +345,24 @@ def train_and_save(
     datasets: Mapping[str, Sequence[TrainingExample]],
     directory: Path,
     train_second_stage: Callable[[LinearScorer], Mapping[str, float]] = lambda _: {},
-) -> dict[str, TrainingReport]:
-    """Train weights with and without the features of question rewriting, and save weights, reports and plots.
+) -> TrainingReport:
+    """Train the weights of both ranking stages, and save the weights, a report and a plot.
 
     Args:
         datasets: Examples by name of the data set.
         directory: Folder of the files.
-        train_second_stage: Returns the weights of the second stage for a first stage; called without rewriting.
-
-    Returns:
-        The reports by name of the file of weights.
+        train_second_stage: Returns the weights of the second stage for a first stage.
 
     Raises:
         ConfigurationError: the directory cannot be written.
     """
-    reports = {
-        get_weights_file_name(rewriting): train_with_report(datasets, list_signal_names(rewriting))
-        for rewriting in (False, True)
-    }
+    report = train_with_report(datasets, SIGNAL_NAMES)
+    path = directory / WEIGHTS_FILE
     with create_training_folder(directory):
-        for file, report in reports.items():
-            second_stage = train_second_stage(report.scorer) if file == get_weights_file_name(rewriting=False) else {}
-            scorer = replace(report.scorer, trained_on=tuple(datasets), second_stage=second_stage)
-            write_atomically(directory / file, scorer.to_text())
-            write_training_report(
-                directory / file,
-                linear_report_to_json(report),
-                partial(_plot_weights, report.scorer, datasets),
-            )
-    return reports
+        scorer = replace(report.scorer, trained_on=tuple(datasets), second_stage=train_second_stage(report.scorer))
+        write_atomically(path, scorer.to_text())
+        write_training_report(path, linear_report_to_json(report), partial(_plot_weights, report.scorer, datasets))
+    return report
 
 
 def linear_report_to_json(report: TrainingReport) -> dict[str, object]:
@@ -426,16 +415,15 @@ def build_second_stage_examples(
     Args:
         engine: Engine of the index.
         examples: Examples with texts, from :func:`extract_signals` of the same index.
-        scorer: The trained first stage, without rewriting.
+        scorer: The trained first stage.
     """
     snapshot, components = engine.snapshot(), engine.components
     linker = QuestionLinker(components.extractor)
-    extractor = SignalExtractor(snapshot, components.embedder, linker, rewriting=False)
-    names = list_signal_names(rewriting=False)
-    weights = scorer.get_weights(list_weight_names(names))
+    extractor = SignalExtractor(snapshot, components.embedder, linker)
+    weights = scorer.get_weights(list_weight_names(SIGNAL_NAMES))
     compared = []
     for example in examples:
-        scores = example.expand_by_linkability(len(names)) @ weights
+        scores = example.expand_by_linkability(len(SIGNAL_NAMES)) @ weights
         best, features = compare_candidates(extractor.compute_inputs(example.text), scores, snapshot)
         columns = np.column_stack(
             [scores[best], compute_second_stage_weight(example.linkability, len(best)) * features]

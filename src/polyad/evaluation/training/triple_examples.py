@@ -21,7 +21,7 @@ from polyad.hypergraph.sparse import sort_unique
 from polyad.model import BoolArray, FloatArray, IntArray
 from polyad.protocols.components import Embedder, MentionExtractor, Progress, silent
 from polyad.protocols.snapshot import Snapshot
-from polyad.retrieval.default.signals import list_signal_names
+from polyad.retrieval.default.signals import SIGNAL_NAMES
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings, HyperRetrieverTraining
 from polyad.retrieval.hyperretriever.triple_scorer import Recipe
 from polyad.retrieval.hyperretriever.triple_walk import QuestionPreparer, SearchSpace, TripleWalk
@@ -198,7 +198,7 @@ def build_recipe(
         directions=training_settings.directions,
         starts=training_settings.distance_starts,
         closeness=training_settings.closeness,
-        signals=tuple(list_signal_names(rewriting=False)) if settings.signals else (),
+        signals=SIGNAL_NAMES if settings.signals else (),
     )
 
 

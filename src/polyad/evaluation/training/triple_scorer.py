@@ -286,7 +286,7 @@ def evaluate_held_out(
     Args:
         engine: Engine of the index.
         scorer: The trained scorer.
-        default_weights: Weights of ``default``, without rewriting, trained on the same questions.
+        default_weights: Weights of ``default``, trained on the same questions.
         settings: Settings of the search.
         queries: Questions that were not trained on; at least one.
         k: Depth of the ranking.

@@ -26,9 +26,6 @@ SOURCES_PER_HOP = 8
 MAX_FOLLOWED_DEGREE = 60
 """Passages of an entity, above which it is not followed: frequent entities lead everywhere."""
 
-MIN_HYPEREDGE_SHARE = 0.3
-"""Share of a link that counts for its entity even if the hyperedge does not resemble the question."""
-
 
 class CosineScaler:
     """Rescales the cosines of a question, so that they are comparable between questions and embedders.
@@ -160,7 +157,6 @@ class Hop:
         entities: Row number of the entity that made the strongest link.
         shared_mention: The best mention that each passage shares with a source, by source weight times rarity.
         mentions: The followed mentions.
-        linked_entities: Row number and strength of the entity of each link.
     """
 
     link: Scores
@@ -169,7 +165,6 @@ class Hop:
     entities: IntArray
     shared_mention: Scores
     mentions: FollowedMentions
-    linked_entities: tuple[IntArray, FloatArray]
 
     def get_link_strengths(self, passages: IntArray) -> FloatArray:
         """Return the strongest link of three types that leads to each passage, ``[3, passages]``; 0 without a link."""
@@ -250,7 +245,6 @@ def follow_mentions(
             mentions.other_passages, (mentions.weights * mentions.rarities)[mentions.mention_of_other]
         ),
         mentions=mentions,
-        linked_entities=(entities, values * (MIN_HYPEREDGE_SHARE + similarities)),
     )
 
 

@@ -31,10 +31,10 @@ from polyad.retrieval.default.relevance import (
 from polyad.retrieval.default.scorer import LinearScorer
 from polyad.retrieval.default.second_stage import FEATURES, compute_adjustments
 from polyad.retrieval.default.signals import (
+    SIGNAL_NAMES,
     SignalExtractor,
     SignalInputs,
     compute_signals,
-    list_signal_names,
     list_weight_names,
 )
 from polyad.retrieval.evidence import HYPEREDGES_PER_PASSAGE, RankedHyperedge, build_evidence, read_entity_names
@@ -66,15 +66,12 @@ _MAX_LITERAL_PASSAGES, _MAX_LITERAL_SHARE = 3, 0.05
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DefaultSettings:
-    """Settings of the default retriever: question rewriting, and the file of the trained weights.
+    """Settings of the default retriever: the file of the trained weights.
 
     Attributes:
-        rewriting: Also embed the question with the names of linked entities in place of those it names: sixteen short
-            texts a search. On the benchmarks it changes Recall@5 by less than a point either way, so it is off.
         weights: A file written by ``polyad bench train default``; empty for the weights that come with polyad.
     """
 
-    rewriting: bool = False
     weights: str = ""
 
 
@@ -163,7 +160,7 @@ class DefaultRetriever:
     Args:
         embedder: The embedder of the index.
         extractor: Extracts the names in the question.
-        settings: Rewriting, and the file of weights.
+        settings: The file of the weights.
         scorer: The weights; by default those of the settings.
 
     Attributes:
@@ -183,14 +180,12 @@ class DefaultRetriever:
         settings: DefaultSettings,
         scorer: LinearScorer | None = None,
     ) -> None:
-        scorer = scorer or LinearScorer.from_settings(settings.weights, rewriting=settings.rewriting)
+        scorer = scorer or LinearScorer.from_settings(settings.weights)
         self._embedder = embedder
         self._linker = QuestionLinker(extractor)
-        self._rewriting = settings.rewriting
-        signal_names = list_signal_names(settings.rewriting)
-        self._reasons = [*signal_names, _SECOND_STAGE_REASON, _LITERAL_REASON]
+        self._reasons = [*SIGNAL_NAMES, _SECOND_STAGE_REASON, _LITERAL_REASON]
         self._linkable_weights, self._unlinkable_weights = np.split(
-            scorer.get_weights(list_weight_names(signal_names)), 2
+            scorer.get_weights(list_weight_names(SIGNAL_NAMES)), 2
         )
         self._second_stage = np.array([scorer.second_stage.get(name, 0.0) for name in FEATURES], dtype=np.float32)
         self.scorer_digest = hashlib.sha256(f"{scorer.to_text()}{WEIGHTS}{INTERCEPT}".encode()).hexdigest()[:16]
@@ -228,9 +223,9 @@ class DefaultRetriever:
         return ranking.compute_relevance_features(), ranking.compute_relevance_features(hidden_rows)
 
     def _score_candidates(self, question: str, snapshot: Snapshot) -> _Ranking:
-        extractor = SignalExtractor(snapshot, self._embedder, self._linker, rewriting=self._rewriting)
+        extractor = SignalExtractor(snapshot, self._embedder, self._linker)
         inputs = extractor.compute_inputs(question)
-        signals = compute_signals(inputs, self._rewriting)
+        signals = compute_signals(inputs)
         contributions = signals * self._mix_weights(inputs.linkability)
         scores = contributions.sum(axis=1)
         relevance_shift = 0.0

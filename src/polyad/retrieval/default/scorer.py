@@ -21,6 +21,9 @@ from polyad.text.digests import is_question_hash
 from polyad.text.files import read_file, read_package_file
 from polyad.text.words import sanitize_line
 
+WEIGHTS_FILE = "weights.tsv"
+"""Name of the file with the trained weights."""
+
 _SECOND_STAGE_PREFIX = "second stage: "
 _TRAINED_ON = re.compile(r"^# trained on (.+) by: ", re.MULTILINE)
 _QUESTIONS_PREFIX = "# questions: "
@@ -31,11 +34,6 @@ _CHECKSUM = re.compile(r"^# checksum of the next lines: (\w+)\n(.*)", re.MULTILI
 
 _MAX_WEIGHT = 1e6
 """Largest absolute weight. Trained weights are below 10; sums of weighted signals must not overflow float32."""
-
-
-def get_weights_file_name(rewriting: bool) -> str:
-    """Return the name of the file with the linear scorer's bundled weights, with or without question rewriting."""
-    return "weights_rewriting.tsv" if rewriting else "weights.tsv"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,16 +57,15 @@ class LinearScorer:
     file: str = field(default="", compare=False)
 
     @classmethod
-    def from_settings(cls, weights: str, *, rewriting: bool) -> LinearScorer:
+    def from_settings(cls, weights: str) -> LinearScorer:
         """Load a scorer's weights from the file ``weights``; if empty, load the bundled weights.
 
         Raises:
             ConfigurationError: The file is missing or invalid.
         """
-        name = get_weights_file_name(rewriting)
         if weights:
             return cls.load(Path(weights))
-        return cls.from_text(read_package_file("polyad.retrieval.default", name), name)
+        return cls.from_text(read_package_file("polyad.retrieval.default", WEIGHTS_FILE), WEIGHTS_FILE)
 
     @classmethod
     def load(cls, path: Path) -> LinearScorer:
@@ -151,8 +148,7 @@ class LinearScorer:
             difference = sorted(set(weight_names) ^ set(self.weights))
             raise ConfigurationError(
                 f"the weights{self.file and f' in {self.file!r}'} are for other signals (first difference: "
-                f"{difference[0]!r}); expected weights.tsv, or weights_rewriting.tsv to search with --rewrite, written "
-                "by: polyad bench train default BEIR_DIR"
+                f"{difference[0]!r}); expected {WEIGHTS_FILE}, written by: polyad bench train default BEIR_DIR"
             )
         return np.array([self.weights[name] for name in weight_names], dtype=np.float32)
 

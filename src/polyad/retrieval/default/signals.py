@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -147,9 +146,6 @@ RANK_CONSTANT = 10.0
 FUSION_CONSTANT = 60.0
 """The constant of reciprocal rank fusion (Cormack et al., 2009)."""
 
-MAX_REWRITES = 16
-"""Linked entities whose names are appended to the rest of the question, with rewriting."""
-
 
 @dataclass(frozen=True, slots=True)
 class SignalInputs:
@@ -183,8 +179,6 @@ class SignalInputs:
         anchor: Best hyperedge with an entity of the question, by rarity and similarity to the rest of the question.
         hop_anchor: Best hyperedge with an entity of a search step, also weighted by the source passage.
         hyperedges: Best similarity of the passage's hyperedges to the question and to its rest, ``[candidates, 2]``.
-        rewrites: Best similarity to a rewritten question, unweighted and weighted by the link, ``[candidates, 2]``;
-            zeros without rewriting.
         unknown_names: Share of the question's capitalised words that the index lacks, times their importance.
     """
 
@@ -211,7 +205,6 @@ class SignalInputs:
     anchor: FloatArray
     hop_anchor: FloatArray
     hyperedges: FloatArray
-    rewrites: FloatArray
     unknown_names: float
 
 
@@ -252,19 +245,11 @@ SIGNALS: dict[str, Signal] = {
 }
 """Every signal by its name. The name is the reason that users read and the key in a file of weights."""
 
-REWRITE_SIGNALS: dict[str, Signal] = {
-    "similar to the question with a linked entity inserted": lambda s: s.rewrites[:, 0],
-    "similar to the question with a linked entity inserted, weighted by the link": lambda s: s.rewrites[:, 1],
-}
-"""Signals that rewriting adds."""
+SIGNAL_NAMES = tuple(SIGNALS)
+"""Names of the ranking signals, one for each column of :func:`compute_signals`."""
 
 UNLINKABLE = "where names do not lead to passages about them"
 """Suffix of the weights that apply to an index with linkability 0."""
-
-
-def list_signal_names(rewriting: bool) -> list[str]:
-    """Return the names of the ranking signals, one for each column of :func:`compute_signals`."""
-    return [*SIGNALS, *(REWRITE_SIGNALS if rewriting else ())]
 
 
 def list_weight_names(signal_names: Sequence[str]) -> list[str]:
@@ -275,10 +260,9 @@ def list_weight_names(signal_names: Sequence[str]) -> list[str]:
     return [*signal_names, *(f"{name}, {UNLINKABLE}" for name in signal_names)]
 
 
-def compute_signals(inputs: SignalInputs, rewriting: bool) -> FloatArray:
+def compute_signals(inputs: SignalInputs) -> FloatArray:
     """Compute the matrix ``[candidates, signals]``: a row per candidate passage, a column per signal, such as BM25."""
-    signals = [*SIGNALS.values(), *(REWRITE_SIGNALS.values() if rewriting else ())]
-    return np.stack([signal(inputs) for signal in signals], axis=1).astype(np.float32)
+    return np.stack([signal(inputs) for signal in SIGNALS.values()], axis=1).astype(np.float32)
 
 
 def expand_by_linkability(signals: FloatArray, linkability: float) -> FloatArray:
@@ -321,19 +305,17 @@ class SignalExtractor:
         snapshot: An index of at least one passage.
         embedder: The embedder of the index.
         linker: Finds the entities that the question names.
-        rewriting: Whether to embed up to :data:`MAX_REWRITES` rewritten questions, in one more batch.
     """
 
     snapshot: Snapshot
     embedder: Embedder
     linker: QuestionLinker
-    rewriting: bool
 
     def extract_candidates(self, question: str) -> Candidates:
         """Return the candidate passages of a question with their signals, to train a scorer."""
         inputs, snapshot = self.compute_inputs(question), self.snapshot
         ids = snapshot.ids("passage", inputs.candidates)
-        signals = compute_signals(inputs, self.rewriting)
+        signals = compute_signals(inputs)
         return Candidates([id.rpartition("#")[0] for id in ids], signals, ids, inputs.linkability)
 
     def compute_inputs(self, question: str) -> SignalInputs:
@@ -407,7 +389,6 @@ class SignalExtractor:
             anchor=anchor.get(candidates),
             hop_anchor=hop_anchor.get(candidates),
             hyperedges=self._compute_hyperedge_similarities(candidates, scale),
-            rewrites=self._compute_rewrite_similarities(linked_question, candidates, hops, scale),
             unknown_names=names.compute_weighted_share(vectors[0], vectors[-1]),
         )
 
@@ -524,29 +505,6 @@ class SignalExtractor:
         best = np.zeros((len(candidates), 2), dtype=np.float32)
         np.maximum.at(best, owners, similarity.similarities("hyperedge", edges))
         return best
-
-    def _compute_rewrite_similarities(
-        self, question: LinkedQuestion, candidates: IntArray, hops: tuple[Hop, Hop], similarity: CosineScaler
-    ) -> FloatArray:
-        """Return each passage's highest similarity to a question whose names are replaced by an entity of ``hops``.
-
-        Shape ``[candidates, 2]``: unweighted, and weighted by the link to the entity; zeros without rewriting.
-        """
-        snapshot, zeros = self.snapshot, np.zeros((len(candidates), 2), dtype=np.float32)
-        if not self.rewriting:
-            return zeros
-        rows, values = (np.concatenate(column) for column in zip(*(hop.linked_entities for hop in hops), strict=True))
-        linked_entities = Scores.from_max(rows, values)
-        best_entities = linked_entities.top_k(MAX_REWRITES, partial(rank_by_id, snapshot, "entity"))
-        if not len(best_entities):
-            return zeros
-        vectors = self.embedder.encode(
-            [f"{question.remainder} {key}" for key in snapshot.ids("entity", best_entities)], "query"
-        )
-        cosines = snapshot.cosines("passage", candidates, vectors)
-        similarities = np.maximum(0, (cosines - snapshot.mean_cosines(vectors)) / similarity.spreads[0])
-        weights = linked_entities.get(best_entities)
-        return np.stack([similarities.max(axis=1), (similarities * weights).max(axis=1)], axis=1)
 
 
 def _score_before_links(dense: FloatArray, bm25: FloatArray, about: FloatArray) -> FloatArray:

@@ -18,7 +18,7 @@ from polyad.hypergraph.sparse import Scores, rank_by_id, rank_in_group, sort_uni
 from polyad.model import Evidence, FloatArray, IntArray, Query
 from polyad.protocols.components import Embedder
 from polyad.protocols.snapshot import Kind, Snapshot
-from polyad.retrieval.default.signals import list_signal_names
+from polyad.retrieval.default.signals import SIGNAL_NAMES
 from polyad.retrieval.evidence import HYPEREDGES_PER_PASSAGE, RankedHyperedge, build_evidence
 from polyad.retrieval.hyperretriever.expansion import AcceptedTriples, search_triples
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
@@ -50,7 +50,7 @@ class HyperRetriever:
         settings: HyperRetrieverSettings,
         scorer: TripleScorer | None = None,
     ) -> None:
-        expected = embedder.name, embedder.dimension, list_signal_names(rewriting=False) if settings.signals else ()
+        expected = embedder.name, embedder.dimension, SIGNAL_NAMES if settings.signals else ()
         scorer = scorer or TripleScorer.from_settings(settings.weights, *expected)
         scorer.recipe.require_match(*expected)
         self._embedder = embedder

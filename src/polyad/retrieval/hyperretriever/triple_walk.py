@@ -17,7 +17,7 @@ from polyad.hypergraph.sparse import find_top_positions, is_in, mark_first_of_eq
 from polyad.model import FloatArray, IntArray
 from polyad.protocols.components import Embedder
 from polyad.protocols.snapshot import Snapshot
-from polyad.retrieval.default.signals import SignalExtractor, compute_signals, list_signal_names
+from polyad.retrieval.default.signals import SIGNAL_NAMES, SignalExtractor, compute_signals
 from polyad.retrieval.hyperretriever.triple_scorer import Recipe
 from polyad.retrieval.question import QuestionLinker
 
@@ -132,8 +132,8 @@ class QuestionPreparer:
         self._snapshot = snapshot
         self._embedder = embedder
         self._linker = linker
-        self._columns = [list_signal_names(rewriting=False).index(name) for name in signals]
-        self._extractor = SignalExtractor(snapshot, embedder, linker, rewriting=False) if signals else None
+        self._columns = [SIGNAL_NAMES.index(name) for name in signals]
+        self._extractor = SignalExtractor(snapshot, embedder, linker) if signals else None
 
     def prepare(self, question: str) -> WalkQuestion:
         """Embed the question and find the entities where the walk starts (topics) and the signals of passages.
@@ -148,7 +148,7 @@ class QuestionPreparer:
         else:
             inputs = self._extractor.compute_inputs(question)
             vector, linked_question, candidates = inputs.scale.vectors[0], inputs.question, inputs.candidates
-            signals = compute_signals(inputs, rewriting=False)[:, self._columns]
+            signals = compute_signals(inputs)[:, self._columns]
         topics = np.array(sorted(linked_question.entities), dtype=np.int64)
         if not len(topics):
             topics = self._find_start_entities(vector)
