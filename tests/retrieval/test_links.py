@@ -63,15 +63,15 @@ def count_weights(snapshot: Snapshot, weights: dict[str, float]) -> list[float]:
     rows = snapshot.find_rows("entity", weights)
     entities = np.array([rows[key] for key in weights], dtype=np.int64)
     counting = np.array(list(weights.values()), dtype=np.float32)
-    anchors = score_entity_hyperedges(
+    passages_of_edges, owners, values = score_entity_hyperedges(
         snapshot,
         entities,
         counting * compute_rarity(snapshot, snapshot.graph.mention_counts(entities)),
         north(snapshot),
     )
-    assert set(anchors.owners.tolist()) <= set(range(len(weights)))
+    assert set(owners.tolist()) <= set(range(len(weights)))
     passages = np.array([snapshot.find_rows("passage", [id])[id] for id in ("a#0000", "b#0000", "c#0000")])
-    counted: list[float] = Scores.from_max(anchors.passages, anchors.values).get(passages).tolist()
+    counted: list[float] = Scores.from_max(passages_of_edges, values).get(passages).tolist()
     return counted
 
 
@@ -86,12 +86,14 @@ def test_an_entity_and_the_remainder_apart_from_each_other_do_not_count(snapshot
     )
 
 
-def test_each_anchor_belongs_to_its_entity(snapshot: Snapshot) -> None:
+def test_each_scored_hyperedge_belongs_to_its_entity(snapshot: Snapshot) -> None:
     rows = snapshot.find_rows("entity", ["isk", "marr"])
     entities = np.array([rows["isk"], rows["marr"]], dtype=np.int64)
-    anchors = score_entity_hyperedges(snapshot, entities, np.array([1, 0.25], dtype=np.float32), north(snapshot))
-    assert anchors.owners.tolist() == [0, 0, 0, 1]
-    assert anchors.values[-1] == pytest.approx(0.25 * 0.6)
+    _, owners, values = score_entity_hyperedges(
+        snapshot, entities, np.array([1, 0.25], dtype=np.float32), north(snapshot)
+    )
+    assert owners.tolist() == [0, 0, 0, 1]
+    assert values[-1] == pytest.approx(0.25 * 0.6)
 
 
 def test_an_entity_of_too_many_passages_is_not_followed(snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,7 @@ from polyad.retrieval.default import second_stage
 from polyad.retrieval.default.links import MAX_FOLLOWED_DEGREE, compute_rarity
 from polyad.retrieval.default.retriever import DefaultRetriever, DefaultSettings
 from polyad.retrieval.default.scorer import LinearScorer
-from polyad.retrieval.default.second_stage import FEATURES, compare_candidates, compute_adjustments
+from polyad.retrieval.default.second_stage import FEATURES, compare_candidates, compute_score_adjustments
 from polyad.retrieval.default.signals import SignalExtractor, SignalInputs
 from polyad.retrieval.question import QuestionLinker
 from polyad.text.words import extract_query_terms, extract_terms
@@ -103,11 +103,11 @@ def test_features_equal_a_slow_reference(inputs: SignalInputs, scores: FloatArra
 def test_linkability_0_leaves_the_first_stage_alone(
     inputs: SignalInputs, scores: FloatArray, snapshot: Snapshot
 ) -> None:
-    assert not compute_adjustments(replace(inputs, linkability=0.0), scores, WEIGHTS, snapshot).any()
+    assert not compute_score_adjustments(replace(inputs, linkability=0.0), scores, WEIGHTS, snapshot).any()
 
 
 def test_weights_of_0_leave_the_first_stage_alone(inputs: SignalInputs, scores: FloatArray, snapshot: Snapshot) -> None:
-    assert not compute_adjustments(inputs, scores, 0 * WEIGHTS, snapshot).any()
+    assert not compute_score_adjustments(inputs, scores, 0 * WEIGHTS, snapshot).any()
 
 
 @pytest.mark.parametrize("count", [1, 2, 4])
@@ -116,7 +116,7 @@ def test_candidates_that_are_not_compared_stay_below_in_their_order(
 ) -> None:
     monkeypatch.setattr(second_stage, "MAX_CANDIDATES", count)
     monkeypatch.setattr(type(snapshot), "linkability", 1.0)
-    adjusted = scores + compute_adjustments(inputs, scores, 9 * WEIGHTS, snapshot)
+    adjusted = scores + compute_score_adjustments(inputs, scores, 9 * WEIGHTS, snapshot)
     compared, rest = np.split((-scores).argsort(), [count])
     assert adjusted[compared].max() == pytest.approx(scores.max())
     assert adjusted[compared].min() >= adjusted[rest].max() - 1e-5

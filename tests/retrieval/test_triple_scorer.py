@@ -14,7 +14,6 @@ from polyad.model import FloatArray
 from polyad.retrieval.default.signals import SIGNAL_NAMES
 from polyad.retrieval.hyperretriever.triple_scorer import (
     BUNDLED_FOR,
-    PrecomputedScorer,
     Recipe,
     TripleScorer,
     get_weights_file_name,
@@ -54,7 +53,7 @@ def test_multiplying_beforehand_gives_the_plain_forward_pass(count: int) -> None
             extras,
         ]
     )
-    projected = PrecomputedScorer(scorer, entities, edges, entities).predict(question, actual, extras)
+    projected = scorer.predict_by_row(question, (entities, edges, entities), actual, extras)
     np.testing.assert_allclose(projected, scorer.predict(features), atol=1e-5)
     assert projected.dtype == np.float32
 

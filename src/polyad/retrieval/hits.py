@@ -86,7 +86,7 @@ RankSpans = Callable[[Sequence[Passage]], Sequence[Sequence[ScoredSpan]]]
 
 
 class SpanRanker:
-    """Ranks the hyperedges of passages, as spans of their text, by cosine to a question, or by shared words.
+    """Ranks the hyperedges of passages, as spans of their text, by similarity to a question.
 
     Args:
         snapshot: The index.
@@ -275,7 +275,7 @@ def _is_next(first: Passage, second: Passage) -> bool:
     return (
         (first.document_id, first.title, first.sheet, first.slide)
         == (second.document_id, second.title, second.sheet, second.slide)
-        and _get_number(second) == _get_number(first) + 1
+        and _parse_position(second) == _parse_position(first) + 1
         and all(len(passage.text) == passage.end - passage.start for passage in (first, second))
         and first.start < second.start
         and first.end < second.end
@@ -284,8 +284,8 @@ def _is_next(first: Passage, second: Passage) -> bool:
     )
 
 
-def _get_number(passage: Passage) -> int:
-    """Return the position of a passage in its document, parsed from its id; -2 if the id has none."""
+def _parse_position(passage: Passage) -> int:
+    """Parse the position of a passage in its document from the passage's id; -2 if the id has none."""
     number = passage.id.rpartition("#")[2]
     return int(number) if number.isdecimal() else -2
 

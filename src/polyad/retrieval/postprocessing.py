@@ -17,7 +17,7 @@ MIN_CANDIDATES = 50
 
 
 def rerank(evidence: Evidence, reranker: Reranker) -> Evidence:
-    """Return the evidence with its passages scored and sorted by the reranker.
+    """Score and sort the passages of the evidence with the reranker.
 
     Raises:
         RerankerError: The reranker failed, or did not return a finite number for each passage.
@@ -47,7 +47,7 @@ def _replace_score(hit: ScoredPassage, score: float) -> ScoredPassage:
 
 
 def rank_preferred(evidence: Evidence, is_preferred: Sequence[bool], k: int) -> Evidence:
-    """Return the ``k`` best passages, where a passage that ``is_preferred`` marks counts with half its rank.
+    """Return the ``k`` best passages, after halving the rank of each passage that ``is_preferred`` marks.
 
     So a preferred passage never falls, overtakes at most as many others as stand between half of its rank and its rank,
     and equal ranks go to preferred passages. The ranks do not depend on the scale of the retriever's scores.
@@ -65,7 +65,7 @@ def rank_preferred(evidence: Evidence, is_preferred: Sequence[bool], k: int) -> 
 def retrieve_filtered(
     retrieve: Callable[[int], Evidence], retrieve_selected: Callable[[int], Evidence], selected: Snapshot, k: int
 ) -> Evidence:
-    """Search the whole index; return evidence with only the ``k`` best passages in ``selected`` (a filtered snapshot).
+    """Search the whole index, but return only the ``k`` best passages of the filtered snapshot ``selected``.
 
     If there are fewer, passages from a search of the filtered snapshot alone follow.
 

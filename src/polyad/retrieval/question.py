@@ -62,7 +62,7 @@ class SimilarNames:
     threshold: float
 
     def find_nearest(self, keys: Sequence[str], snapshot: Snapshot) -> dict[str, int]:
-        """Return for each of ``keys`` (normalised names) the row of the entity with the most similar name.
+        """Return the row of the entity with the most similar name, for each of ``keys`` (normalised names).
 
         Keys without a similar name are omitted.
         """

@@ -261,23 +261,9 @@ def select_mentions(
     )
 
 
-class EntityHyperedges(NamedTuple):
-    """The hyperedges of entities that a question names or that a hop reached, with scores, as parallel arrays.
-
-    Attributes:
-        passages: Row number of each hyperedge's passage.
-        owners: Position of the entity that the hyperedge joins.
-        values: Weight of the entity times the similarity of the hyperedge to the rest of the question.
-    """
-
-    passages: IntArray
-    owners: IntArray
-    values: FloatArray
-
-
 def score_entity_hyperedges(
     snapshot: Snapshot, entities: IntArray, weights: FloatArray, similarity: CosineScaler
-) -> EntityHyperedges:
+) -> tuple[IntArray, IntArray, FloatArray]:
     """Score each hyperedge of ``entities`` by the entity's weight times the similarity to the question without names.
 
     Such a hyperedge can state in one place what the question asks of the entity. The terms of a whole passage do not
@@ -288,7 +274,10 @@ def score_entity_hyperedges(
         entities: Row numbers of entities that are not too frequent.
         weights: Weight of each entity.
         similarity: Measures similarity to the rest of the question.
+
+    Returns:
+        Parallel arrays: row of the hyperedge's passage, index of the entity in ``entities``, and score.
     """
     edges, owners = snapshot.graph.memberships(entities)
     values = weights[owners] * similarity.similarities("hyperedge", edges)[:, 1]
-    return EntityHyperedges(snapshot.graph.passages(edges), owners, values)
+    return snapshot.graph.passages(edges), owners, values

@@ -219,7 +219,7 @@ def read_everyday_questions() -> list[str]:
 
 
 def generate_questions(snapshot: Snapshot) -> Iterator[tuple[str, int]]:
-    """Yield (artificial question made from a sentence of the index, row of the passage that has the sentence).
+    """Yield artificial questions made from sentences of the index, each with the row of its sentence's passage.
 
     The same index yields the same questions.
     """

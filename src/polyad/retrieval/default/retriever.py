@@ -29,7 +29,7 @@ from polyad.retrieval.default.relevance import (
     read_everyday_questions,
 )
 from polyad.retrieval.default.scorer import LinearScorer
-from polyad.retrieval.default.second_stage import FEATURES, compute_adjustments
+from polyad.retrieval.default.second_stage import FEATURES, compute_score_adjustments
 from polyad.retrieval.default.signals import (
     SIGNAL_NAMES,
     SignalExtractor,
@@ -96,7 +96,7 @@ class _Ranking:
     relevance_shift: float
 
     def find_best(self, k: int, scores: FloatArray | None = None) -> IntArray:
-        """Return the indices of the ``k`` candidates with the highest :attr:`scores`, best first, ties by id.
+        """Return the indices of the ``k`` candidate passages with the highest scores, best first, ties by id.
 
         Args:
             k: Number of candidates.
@@ -233,7 +233,7 @@ class DefaultRetriever:
             relevance_shift = float((signals @ self._mix_weights(snapshot.linkability)).max() - scores.max())
         adjustments = np.zeros_like(scores)
         if self._second_stage.any():
-            adjustments = compute_adjustments(inputs, scores, self._second_stage, snapshot)
+            adjustments = compute_score_adjustments(inputs, scores, self._second_stage, snapshot)
         literals = _score_rare_literals(inputs.question, snapshot, inputs.candidates)
         contributions = np.column_stack([contributions, adjustments, literals])
         return _Ranking(snapshot, inputs, contributions, scores + adjustments + literals, relevance_shift)
@@ -335,7 +335,7 @@ def _score_rare_literals(question: LinkedQuestion, snapshot: Snapshot, passages:
 def _explain_links(
     snapshot: Snapshot, links: Mapping[int, tuple[int, int]], entity_names: Mapping[int, str]
 ) -> dict[int, tuple[str]]:
-    """Return one sentence for each linked passage, which names the other passage and the entity of the link.
+    """Return a sentence for each passage that a link reached: it names the link's source passage and entity.
 
     Args:
         snapshot: The index.

@@ -45,10 +45,10 @@ FEATURES = (
 """The features of a candidate, in the order of the columns of :func:`compare_candidates`."""
 
 
-def compute_adjustments(
+def compute_score_adjustments(
     inputs: SignalInputs, scores: FloatArray, feature_weights: FloatArray, snapshot: Snapshot
 ) -> FloatArray:
-    """Return the change of each candidate's score by the second stage, which compares the best candidates.
+    """Return how the second ranking stage, a comparison of the best candidates, changes the score of each candidate.
 
     Changes are 0 for linkability 0, where names do not lead to the passages about them.
 
@@ -76,7 +76,7 @@ def compute_adjustments(
 
 
 def compute_second_stage_weight(linkability: float, candidate_count: int) -> float:
-    """Return the weight of the second stage: ``linkability`` squared, and less for fewer candidates than usual.
+    """Return the weight of the second ranking stage, in [0, 1]: high if links are reliable and candidates are many.
 
     The square of the linkability keeps the first three hits in manuals (linkability 0.2), of which linkability itself
     loses some. With few candidates, as in an index of a few pages, the best three differ little from the rest.
@@ -89,7 +89,7 @@ def compute_second_stage_weight(linkability: float, candidate_count: int) -> flo
 
 
 def compare_candidates(inputs: SignalInputs, scores: FloatArray, snapshot: Snapshot) -> tuple[IntArray, FloatArray]:
-    """Return (indices of the best candidates, features ``[best, features]`` that compare each with the others).
+    """Compare the best candidates with each other; return (their indices, their features ``[best, features]``).
 
     Best first; the features are float32, in the order of :data:`FEATURES`.
     """
@@ -119,7 +119,7 @@ def compare_candidates(inputs: SignalInputs, scores: FloatArray, snapshot: Snaps
 def _compare_entities(
     mentions: FollowedMentions, candidates: IntArray, best: IntArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the entities that each pair of a candidate and a best passage share, as two matrices of scores.
+    """Return two matrices ``[candidates, best]`` that state which entities a candidate and a best passage share.
 
     Returns:
         Two matrices ``[candidates, best]``. The first has the rarity of the rarest entity that both passages mention,
@@ -142,7 +142,7 @@ def _compare_entities(
 
 
 def _compute_new_term_share(inputs: SignalInputs, candidates: IntArray, best_count: int) -> FloatArray:
-    """Return the share of question terms that each candidate contains and the ``best_count`` best others lack."""
+    """Return the share of question terms that each candidate has and the ``best_count`` best other passages lack."""
     is_contained = inputs.terms.find_contained_terms(candidates)
     is_in_others = np.tile(is_contained[:best_count].any(axis=0), (len(candidates), 1))
     for rank in range(min(best_count, len(candidates))):  # all other candidates have the same best others
@@ -198,7 +198,7 @@ def _compare_titles(question: str, snapshot: Snapshot, candidates: IntArray) -> 
 def _compute_vector_features(
     inputs: SignalInputs, snapshot: Snapshot, candidates: IntArray, weights_of_best: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return two cosines per candidate: with the best passages, and with the part of the question that the best lacks.
+    """Return two cosines per candidate: with the best passages, and with the question minus the best passage.
 
     The first is a mean over the best passages by ``weights_of_best``. The second is with the question's vector minus
     the projection of this vector on the best passage's vector.

@@ -253,7 +253,7 @@ UNLINKABLE = "where names do not lead to passages about them"
 
 
 def list_weight_names(signal_names: Sequence[str]) -> list[str]:
-    """Return the names of the trained weights: each signal has one for encyclopaedias and one for novels.
+    """Return the names of the weights, two per signal: for an index with reliable links and for one without.
 
     The order is that of :func:`expand_by_linkability`.
     """
@@ -266,7 +266,7 @@ def compute_signals(inputs: SignalInputs) -> FloatArray:
 
 
 def expand_by_linkability(signals: FloatArray, linkability: float) -> FloatArray:
-    """Return the signals twice, times ``linkability`` and times 1 - ``linkability``, as each has two trained weights.
+    """Return each signal twice, times ``linkability`` (reliability of links, 0 to 1) and times 1 - ``linkability``.
 
     A signal that identifies evidence among articles that mention each other says little in a novel, so each signal has
     two weights, one for linkability 1 and one for linkability 0. An index in between mixes them.
@@ -319,7 +319,7 @@ class SignalExtractor:
         return Candidates([id.rpartition("#")[0] for id in ids], signals, ids, inputs.linkability)
 
     def compute_inputs(self, question: str) -> SignalInputs:
-        """Select the candidate passages of a question, and compute the scores and links that the signals need."""
+        """Select the candidate passages of a question, and compute the scores and links behind the signals."""
         snapshot = self.snapshot
         linked_question = self.linker.link(question, snapshot)
         linkability = snapshot.linkability * (UNNAMED_SHARE if linked_question.lacks_proper_names else 1)
@@ -331,7 +331,7 @@ class SignalExtractor:
         entities = np.array(list(linked_question.entities), dtype=np.int64)
         degrees = snapshot.graph.mention_counts(entities)
         rarities, is_hub = compute_rarity(snapshot, degrees), degrees > HUB_DEGREE
-        subject, weak_subject, mentions = self._score_question_entities(entities[~is_hub], rarities[~is_hub])
+        subject, weak_subject, mentions = self._score_by_question_entities(entities[~is_hub], rarities[~is_hub])
         about = Scores.from_max(
             np.concatenate([subject.rows, weak_subject.rows]), np.concatenate([subject.values, weak_subject.values])
         )
@@ -364,7 +364,7 @@ class SignalExtractor:
         )
         is_contained = coverage.find_contained_terms(candidates)
         is_added = coverage.find_contained_terms(context) & ~is_contained[:, np.newaxis]
-        hub_mentions = self._score_hub_mentions(entities[is_hub], rarities[is_hub], candidates)
+        hub_mentions = self._sum_hub_rarities(entities[is_hub], rarities[is_hub], candidates)
         return SignalInputs(
             linked_question,
             linkability,
@@ -396,7 +396,7 @@ class SignalExtractor:
         return rank_by_id(self.snapshot, "passage", passages)
 
     def _find_context(self, passages: IntArray, linkability: float) -> IntArray:
-        """Return for each passage the rows of its context: the first and the adjacent passages of its document.
+        """Return for each passage the rows of the first passage of its document and of the adjacent passages.
 
         At the ends of a document the outermost passage stands in for those beyond; ``[passages, 1 + offsets]``. For
         linkability 1, only the passage itself, which adds nothing.
@@ -416,7 +416,7 @@ class SignalExtractor:
         rows, scores = self.snapshot.search_terms(question, BM25_DEPTH)
         return rows, Scores.from_pairs(rows, scores / max(float(scores.max(initial=0)), 1e-9))
 
-    def _score_question_entities(self, entities: IntArray, rarities: FloatArray) -> tuple[Scores, Scores, Scores]:
+    def _score_by_question_entities(self, entities: IntArray, rarities: FloatArray) -> tuple[Scores, Scores, Scores]:
         """Score the passages whose subject is one of the question's ``entities``, and the passages that mention one.
 
         Args:
@@ -436,7 +436,7 @@ class SignalExtractor:
             Scores.from_sum(passages, rarities[owners]),
         )
 
-    def _score_hub_mentions(self, hubs: IntArray, rarities: FloatArray, passages: IntArray) -> FloatArray:
+    def _sum_hub_rarities(self, hubs: IntArray, rarities: FloatArray, passages: IntArray) -> FloatArray:
         """Return for each passage the sum of the ``rarities`` of the ``hubs`` (very frequent entities) in it.
 
         Only ``passages`` are read, since a hub has too many memberships to read them all.
@@ -469,17 +469,17 @@ class SignalExtractor:
             np.concatenate([hop_mentions.entities for hop_mentions in mentions]),
             np.concatenate([hop_mentions.weights * hop_mentions.rarities for hop_mentions in mentions]),
         )
-        anchors = score_entity_hyperedges(
+        passages, owners, values = score_entity_hyperedges(
             self.snapshot,
             np.concatenate([question_entities.rows, followed_entities.rows]),
             np.concatenate([question_entities.values, followed_entities.values]),
             similarity,
         )
-        in_question = anchors.owners < len(question_entities)
-        elsewhere = ~in_question & (anchors.passages != best_passage)
+        in_question = owners < len(question_entities)
+        elsewhere = ~in_question & (passages != best_passage)
         return (
-            Scores.from_max(anchors.passages[in_question], anchors.values[in_question]),
-            Scores.from_max(anchors.passages[elsewhere], anchors.values[elsewhere]),
+            Scores.from_max(passages[in_question], values[in_question]),
+            Scores.from_max(passages[elsewhere], values[elsewhere]),
         )
 
     def _score_after_hop(self, hop: Hop, bm25: Scores, subject_scores: Scores, similarity: CosineScaler) -> Scores:

@@ -103,8 +103,8 @@ class Judge:
         self.repairs: Counter[Repair] = Counter()
 
     @property
-    def requests(self) -> int:
-        """The number of language model requests of this search, with retries and without cached replies.
+    def request_count(self) -> int:
+        """The number of requests that this search sent to the language model, with retries.
 
         Failed attempts are not billed, and some language models report billed calls only: the higher number counts.
         """
@@ -175,7 +175,7 @@ class Judge:
         return tuple(scores[: len(texts)]), tuple(scores[len(texts) :])
 
     def is_sufficient(self, evidence: str) -> bool:
-        """Return whether the model judges that the evidence answers the question (equation 17).
+        """Ask the language model whether the evidence answers the question (equation 17).
 
         False if the reply cannot be read.
 
@@ -200,7 +200,7 @@ class Judge:
     def build_notes(self) -> dict[str, int]:
         """Return the numbers of prompts, requests and repaired replies of a search, by name."""
         repairs = {kind.value: self.repairs[kind] for kind in Repair if self.repairs[kind]}
-        return {"llm_calls": self.calls, "llm_requests": self.requests, **repairs}
+        return {"llm_calls": self.calls, "llm_requests": self.request_count, **repairs}
 
     def _score_lists(
         self, candidates: Sequence[CandidateList], system: str, labels: tuple[str, str], *, selective: bool

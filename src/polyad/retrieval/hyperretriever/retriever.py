@@ -22,7 +22,7 @@ from polyad.retrieval.default.signals import SIGNAL_NAMES
 from polyad.retrieval.evidence import HYPEREDGES_PER_PASSAGE, RankedHyperedge, build_evidence
 from polyad.retrieval.hyperretriever.expansion import AcceptedTriples, search_triples
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
-from polyad.retrieval.hyperretriever.triple_scorer import PrecomputedScorer, TripleScorer
+from polyad.retrieval.hyperretriever.triple_scorer import TripleScorer
 from polyad.retrieval.hyperretriever.triple_walk import QuestionPreparer, SearchSpace, TripleWalk
 from polyad.retrieval.question import QuestionLinker
 from polyad.text.words import format_count
@@ -120,9 +120,8 @@ class HyperRetriever:
     ) -> FloatArray:
         """Predict the plausibility of each triple from the vectors of its rows and the features ``extras``.
 
-        The ``extras`` are features other than vectors. Each vector is multiplied once, however many triples contain it.
-        Vectors are in the order of ids: the last bits of a matrix product depend on the positions of rows, and row
-        numbers on the order in which documents were added.
+        The ``extras`` are features other than vectors. Vectors are in the order of ids: the last bits of a matrix
+        product depend on the positions of rows, and row numbers on the order in which documents were added.
         """
         columns: list[tuple[Kind, IntArray]] = [
             ("entity", triples.heads),
@@ -132,9 +131,9 @@ class HyperRetriever:
         rows, positions = zip(*(_sort_by_id(snapshot, kind, column) for kind, column in columns), strict=True)
         vectors = (snapshot.vectors(kind, ordered) for (kind, _), ordered in zip(columns, rows, strict=True))
         order = np.lexsort(positions[::-1])
-        scorer = PrecomputedScorer(self._scorer, *vectors)
         plausibilities = np.empty(len(triples), dtype=np.float32)
-        plausibilities[order] = scorer.predict(question, Triples(*positions).select(order), extras[order])
+        ordered_triples = Triples(*positions).select(order)
+        plausibilities[order] = self._scorer.predict_by_row(question, vectors, ordered_triples, extras[order])
         return plausibilities
 
 

@@ -3,8 +3,8 @@
 A perceptron with one hidden layer reads a question and a triple as x = [q || h || f || t || extras] (eq. 9): the
 vectors of the question, the head, the hyperedge and the tail, then structural features and those that the recipe adds.
 The first layer is linear, so W x is a sum of parts. The parts of heads, hyperedges and tails are multiplied once for
-each row that a question reaches (:class:`PrecomputedScorer`); a triple then costs three lookups and a dot product of
-the hidden layer's width.
+each row that a question reaches (:meth:`TripleScorer.predict_by_row`); a triple then costs three lookups and a dot
+product of the hidden layer's width.
 
 Weights are stored in one safetensors file whose metadata hold the recipe. Weights for another embedder are refused.
 """
@@ -12,7 +12,7 @@ Weights are stored in one safetensors file whose metadata hold the recipe. Weigh
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -194,6 +194,36 @@ class TripleScorer:
         hidden = np.maximum(features @ self.hidden.T + self.hidden_bias, 0)
         return _sigmoid(hidden @ self.output + self.output_bias)
 
+    def predict_by_row(
+        self, question: FloatArray, vectors: Iterable[FloatArray], triples: Triples, extras: FloatArray
+    ) -> FloatArray:
+        """Return the plausibility, in (0, 1), of each triple, with little work for triples that share vectors.
+
+        Each vector is multiplied with the first layer once, however many triples contain it. Plausibilities equal those
+        of :meth:`predict` except for the order of summation.
+
+        Args:
+            question: Vector of the question, ``[dimension]``.
+            vectors: Vectors of head entities, of hyperedges and of tail entities, each float32 ``[rows, dimension]``.
+            triples: Indices into the three arrays of vectors: heads, hyperedges and tails.
+            extras: Features other than vectors, float32 ``[triples, recipe.extra_count]``.
+        """
+        dimension = self.recipe.dimension
+        question_weights, *weights = (self.hidden[:, dimension * n : dimension * (n + 1)] for n in range(4))
+        heads, edges, tails = (array @ weight.T for array, weight in zip(vectors, weights, strict=True))
+        extra_weights = np.ascontiguousarray(self.hidden[:, 4 * dimension :].T)
+        constant = question_weights @ question + self.hidden_bias
+        logits = np.empty(len(triples), dtype=np.float32)
+        for start in range(0, len(triples), _BATCH):
+            batch = slice(start, start + _BATCH)
+            hidden = extras[batch] @ extra_weights
+            hidden += constant
+            hidden += heads[triples.heads[batch]]
+            hidden += edges[triples.edges[batch]]
+            hidden += tails[triples.tails[batch]]
+            logits[batch] = np.maximum(hidden, 0, out=hidden) @ self.output
+        return _sigmoid(logits + self.output_bias)
+
     def save(self, path: Path) -> None:
         """Write the weights as float16, which halves the file and changes scores by less than 0.001.
 
@@ -275,50 +305,6 @@ class TripleScorer:
         scorer = cls.load(Path(weights)) if weights else cls.load_bundled(embedder, signals=bool(signals))
         scorer.recipe.require_match(embedder, dimension, signals, file=weights)
         return scorer
-
-
-class PrecomputedScorer:
-    """A fast triple scorer, which multiplies each head, hyperedge and tail vector with the first layer only once.
-
-    Scores equal the plain forward pass except for the order of summation.
-
-    Args:
-        scorer: The scorer.
-        heads: Vectors of head entities, float32 ``[heads, dimension]``.
-        edges: Vectors of hyperedges, float32 ``[edges, dimension]``.
-        tails: Vectors of tail entities, float32 ``[tails, dimension]``.
-    """
-
-    def __init__(self, scorer: TripleScorer, heads: FloatArray, edges: FloatArray, tails: FloatArray) -> None:
-        dimension = scorer.recipe.dimension
-        question, head, edge, tail = (scorer.hidden[:, dimension * n : dimension * (n + 1)] for n in range(4))
-        self._scorer = scorer
-        self._question = question
-        self._extras = np.ascontiguousarray(scorer.hidden[:, 4 * dimension :].T)
-        self._heads = heads @ head.T
-        self._edges = edges @ edge.T
-        self._tails = tails @ tail.T
-
-    def predict(self, question: FloatArray, triples: Triples, extras: FloatArray) -> FloatArray:
-        """Return the plausibility, in (0, 1), of each triple; ``extras`` are input features other than vectors.
-
-        Args:
-            question: Vector of the question, ``[dimension]``.
-            triples: Indices into the three arrays of vectors: heads, hyperedges and tails.
-            extras: Features other than vectors, float32 ``[triples, recipe.extra_count]``.
-        """
-        scorer = self._scorer
-        constant = self._question @ question + scorer.hidden_bias
-        logits = np.empty(len(triples), dtype=np.float32)
-        for start in range(0, len(triples), _BATCH):
-            batch = slice(start, start + _BATCH)
-            hidden = extras[batch] @ self._extras
-            hidden += constant
-            hidden += self._heads[triples.heads[batch]]
-            hidden += self._edges[triples.edges[batch]]
-            hidden += self._tails[triples.tails[batch]]
-            logits[batch] = np.maximum(hidden, 0, out=hidden) @ scorer.output
-        return _sigmoid(logits + scorer.output_bias)
 
 
 _ARRAYS = ("hidden", "hidden_bias", "output", "output_bias")

@@ -92,7 +92,7 @@ def _build_hypergraph(snapshot: Snapshot) -> Hypergraph:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WalkQuestion:
-    """A question prepared for a walk on the hypergraph, with its vector and the entities where the walk starts.
+    """A question with its vector and the entities where a walk on the hypergraph starts.
 
     Attributes:
         text: The question.

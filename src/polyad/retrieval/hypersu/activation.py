@@ -67,7 +67,7 @@ class ClueActivation:
 
     @property
     def computed_count(self) -> int:
-        """The number of hyperedges whose activation (similarity to the clues) was computed so far."""
+        """The number of hyperedges whose activation was computed so far."""
         return len(self._values)
 
 
