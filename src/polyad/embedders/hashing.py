@@ -30,12 +30,17 @@ class HashingEmbedder:
 
     Args:
         dimension: Length of the vectors, 1 to 65,536.
+
+    Attributes:
+        name: Name of the embedder: ``hashing:DIMENSION``.
+        dimension: The number of components of the embedding vectors.
     """
 
     def __init__(self, dimension: int = 64) -> None:
         if not 1 <= dimension <= _MAX_DIMENSION:
             raise ConfigurationError(f"dimension is {dimension}; expected 1 to {_MAX_DIMENSION:,}")
-        self._dimension = dimension
+        self.name = f"hashing:{dimension}"
+        self.dimension = dimension
 
     @classmethod
     def from_name(cls, dimension: str, settings: EncoderSettings) -> Self:  # noqa: ARG003  # settings of models
@@ -54,23 +59,13 @@ class HashingEmbedder:
             )
         return cls(int(dimension))
 
-    @property
-    def name(self) -> str:
-        """Name of the embedder: ``hashing:DIMENSION``."""
-        return f"hashing:{self._dimension}"
-
-    @property
-    def dimension(self) -> int:
-        """The number of components of the embedding vectors."""
-        return self._dimension
-
     def encode(self, texts: Sequence[str], kind: TextKind) -> FloatArray:  # noqa: ARG002  # the protocol's parameter
         """Return unit vectors of texts, float32 ``[texts, dimension]``; queries are embedded like passages."""
-        vectors = np.zeros((len(texts), self._dimension), dtype=np.float32)
+        vectors = np.zeros((len(texts), self.dimension), dtype=np.float32)
         for row, text in enumerate(texts):
             words = _WORD.findall(split_ideographs(text).lower()) or [text]
-            total = np.sum([_hash_word(word, self._dimension) for word in words], axis=0)
-            vectors[row] = _normalise(total) if total.any() else _normalise(_hash_word(text, self._dimension))
+            total = np.sum([_hash_word(word, self.dimension) for word in words], axis=0)
+            vectors[row] = _normalise(total) if total.any() else _normalise(_hash_word(text, self.dimension))
         return vectors
 
 

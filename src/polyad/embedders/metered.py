@@ -20,17 +20,16 @@ class MeteredEmbedder:
     Args:
         embedder: Computes the vectors.
         built_with: Name of the embedder and length of the vectors of the index; None if there is no index.
+
+    Attributes:
+        name: Name of the wrapped embedder.
     """
 
     def __init__(self, embedder: Embedder, built_with: tuple[str, int] | None = None) -> None:
+        self.name = embedder.name
         self._embedder = embedder
         self._built_with = built_with
         self._account = threading.local()
-
-    @property
-    def name(self) -> str:
-        """Name of the wrapped embedder."""
-        return self._embedder.name
 
     @property
     def dimension(self) -> int:

@@ -92,6 +92,10 @@ class SentenceTransformerEmbedder:
         query_prefix: Prefix of queries; by default the prefix of a well-known model, else none.
         passage_prefix: Prefix of all other texts; by default the prefix of a well-known model, else none.
 
+    Attributes:
+        name: Name or path of the embedding model, stored in the index.
+        dimension: The number of components of the embedding vectors.
+
     Raises:
         MissingExtraError: sentence-transformers is not installed.
         ConfigurationError: the model is not on this machine and cannot be downloaded.
@@ -107,7 +111,7 @@ class SentenceTransformerEmbedder:
         passage_prefix: str | None = None,
     ) -> None:
         short_name = model.rstrip("/").rsplit("/", 1)[-1]
-        self._name = model.removeprefix("sentence-transformers/")
+        self.name = model.removeprefix("sentence-transformers/")
         self._prefixes: dict[TextKind, str] = {
             "query": QUERY_PREFIXES.get(short_name, "") if query_prefix is None else query_prefix,
             "passage": PASSAGE_PREFIXES.get(short_name, "") if passage_prefix is None else passage_prefix,
@@ -116,7 +120,7 @@ class SentenceTransformerEmbedder:
         dimension = self._model.get_embedding_dimension()
         if dimension is None:
             raise ConfigurationError(f"the model {model!r} does not state the length of its vectors; choose another")
-        self._dimension = dimension
+        self.dimension = dimension
         self._batch_tokens, self._min_tokens = _choose_batch_sizes(self._device, self._model.dtype)
         processors = count_processors() if self._device == "cpu" else 1  # batches that are computed in parallel
         self._workers = _create_workers(self._device, processors)
@@ -132,23 +136,13 @@ class SentenceTransformerEmbedder:
         """
         return cls(name, device=settings.device)
 
-    @property
-    def name(self) -> str:
-        """Name or path of the embedding model, stored in the index."""
-        return self._name
-
-    @property
-    def dimension(self) -> int:
-        """The number of components of the embedding vectors."""
-        return self._dimension
-
     def encode(self, texts: Sequence[str], kind: TextKind) -> FloatArray:
         """Return unit vectors of texts, float32 ``[texts, dimension]``.
 
         Raises:
             EmbedderError: the model returned a vector that is not finite.
         """
-        vectors = np.zeros((len(texts), self._dimension), dtype=np.float32)
+        vectors = np.zeros((len(texts), self.dimension), dtype=np.float32)
         for start, end in _split_by_size(texts):
             vectors[start:end] = self._encode_slice(texts[start:end], kind)
         return vectors
@@ -180,7 +174,7 @@ class SentenceTransformerEmbedder:
             buckets[self._pad_length(len(window) if is_passage else longest)].append(row)
         # Without a shorter row the attention mask would be all ones, and a GPU would choose another kernel.
         spare_rows = 1 if is_passage and self._device != "cpu" else 0
-        vectors = np.empty((len(windows), self._dimension), dtype=np.float32)
+        vectors = np.empty((len(windows), self.dimension), dtype=np.float32)
         running: dict[Future[FloatArray], list[int]] = {}
         try:
             for length, rows in sorted(

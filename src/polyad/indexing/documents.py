@@ -166,15 +166,13 @@ def hash_passage(passage: Passage, method: str) -> str:
 
 def _list_content(item: Document | Passage) -> list[str]:
     """Return the title, text, arguments and sections of a document or passage as strings to be hashed."""
-    arguments = [item.relation, *(part for each in item.arguments for part in _list_parts(each))]
+    arguments = [item.relation]
+    for each in item.arguments:
+        arguments += each.role, each.value, each.type, each.unit, json.dumps(each.names)
     sections = (
         str(part) for section in item.sections for part in (section.name, section.start, section.end, section.strength)
     )
     return [item.title, item.text, *(arguments if item.arguments else ()), *sections]
-
-
-def _list_parts(argument: Argument) -> tuple[str, ...]:
-    return argument.role, argument.value, argument.type, argument.unit, json.dumps(argument.names)
 
 
 def _hash_texts(*parts: str) -> str:

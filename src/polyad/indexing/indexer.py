@@ -238,7 +238,8 @@ class Indexer:
             return IndexCounts()
         try:
             split = self._split_documents(changes, run)
-            built = self._build_hyperedges(split.new, run)
+            results = self._builder.build(split.new, run.progress.report)
+            built = {passage.id: result for passage, result in zip(split.new, results, strict=True)}
             ready, counts = _drop_unprocessed(changes, split, built)
             indexed = self._embed_new_passages(ready, split, built, run)
             documents = [self._assemble_document(change, split, indexed, built) for change in ready]
@@ -268,11 +269,6 @@ class Indexer:
             {p.id: _copy_hyperedges(stored[digests[p.id]], p) for p in passages if digests[p.id] in stored},
             [passage for passage in passages if digests[passage.id] not in stored],
         )
-
-    def _build_hyperedges(self, passages: Sequence[Passage], run: _Run) -> dict[str, BuildResult]:
-        """Return the build result (hyperedges or a failure) of each new passage, by passage id."""
-        results = self._builder.build(passages, run.progress.report)
-        return {passage.id: result for passage, result in zip(passages, results, strict=True)}
 
     def _embed_new_passages(
         self, changes: Sequence[_Change], split_batch: _SplitBatch, build_results: Mapping[str, BuildResult], run: _Run

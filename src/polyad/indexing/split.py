@@ -43,17 +43,16 @@ class SentenceSplitter:
     Args:
         settings: Token limits and the language of the sentence rules. An unknown language has the rules common to all.
         default_sizes: Tokens of a passage and of its overlap if the settings do not state them.
+
+    Attributes:
+        name: Name of the text splitter: its version and the settings that affect where texts are divided.
     """
 
     def __init__(self, settings: SplitSettings | None = None, default_sizes: tuple[int, int] = SHORT_PASSAGES) -> None:
         settings = settings or SplitSettings()
         self._limit, self._max_overlap = _get_sizes(settings, default_sizes)
         self._min_section, self._language = settings.section_tokens, settings.language
-
-    @property
-    def name(self) -> str:
-        """Name of the text splitter: its version and the settings that affect where texts are divided."""
-        return f"sentences-2 {(self._limit, self._max_overlap, self._min_section, self._language)}"
+        self.name = f"sentences-2 {(self._limit, self._max_overlap, self._min_section, self._language)}"
 
     def passages(self, text: str, breaks: Sequence[int] = ()) -> list[Span]:
         """Return the spans of the passages in ``text``, in order; ``breaks`` are offsets at which sections begin.

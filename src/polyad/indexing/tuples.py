@@ -23,15 +23,13 @@ class TupleBuilder:
 
     The hyperedge stores all arguments unchanged. Entities among the arguments are its members: an entity in two roles
     has two incidences, an entity twice in one role has one. A literal, such as a dose, is not a member.
+
+    Attributes:
+        name: Name and version of the construction method ``tuples``: hyperedges from facts that users supply. The
+            version changes when equal facts result in other hyperedges.
     """
 
-    @property
-    def name(self) -> str:
-        """Name and version of the construction method ``tuples``: hyperedges from facts that users supply.
-
-        The version changes when equal facts result in other hyperedges.
-        """
-        return "tuples 2"
+    name = "tuples 2"
 
     def build(
         self,

@@ -52,6 +52,8 @@ class CachedLanguageModel:
         recalls: Whether cached replies are used. False for runs that should be independent of each other.
 
     Attributes:
+        name: Name of the language model.
+        cache_name: Name of the language model in the cache of replies.
         locked: Holds a lock of each reply key while the prompts are asked, if several processes use the cache.
     """
 
@@ -61,7 +63,8 @@ class CachedLanguageModel:
         self._model = model
         self._replies = replies
         self._charge = charge
-        self._cache_name = model.cache_name if isinstance(model, _NamedForCache) else model.name
+        self.name = model.name
+        self.cache_name = model.cache_name if isinstance(model, _NamedForCache) else model.name
         self._account = threading.local()
         self._recalls = recalls
         self.locked: Callable[[Iterable[str]], AbstractContextManager[None]] = lambda _: nullcontext()
@@ -84,11 +87,6 @@ class CachedLanguageModel:
         keys: ReplyKeys | None = getattr(self._account, "replaced_keys", None)
         return keys
 
-    @property
-    def cache_name(self) -> str:
-        """Name of the language model in the cache of replies."""
-        return self._cache_name
-
     def _get_cached(self, keys: Sequence[str]) -> dict[str, Reply]:
         """Return the cached replies among ``keys``, keyed by cache key, without replies that must be replaced."""
         replaced = self._replaced_keys
@@ -97,11 +95,6 @@ class CachedLanguageModel:
         if replaced is not None:
             keys = [key for key in keys if key in replaced]
         return {key: _parse_reply(value) for key, value in self._replies.get_values(REPLIES, keys).items()}
-
-    @property
-    def name(self) -> str:
-        """Name of the language model."""
-        return self._model.name
 
     @property
     def usage(self) -> Usage:
@@ -129,7 +122,9 @@ class CachedLanguageModel:
 
         A reply that ``on_outcome`` rejects is not cached, so the next call sends its prompt again.
         """
-        positions = self._group_by_key(prompts)
+        positions: dict[str, list[int]] = {}  # of equal prompts, by cache key
+        for position, prompt in enumerate(prompts):
+            positions.setdefault(build_reply_key(self.cache_name, prompt), []).append(position)
         with self.locked(positions):
             return self._complete(prompts, positions, on_outcome, check_budget)
 
@@ -198,7 +193,8 @@ class CachedLanguageModel:
         """Store a reply in the cache under ``key``, and add the token usage of the reply or error to the totals."""
         self._account.usage = self.usage + outcome.usage
         if isinstance(outcome, Reply):
-            self._replies.put_values(REPLIES, {key: _format_reply(outcome)})
+            fields = {"text": outcome.text, "truncated": outcome.truncated, "thoughts": outcome.thoughts}
+            self._replies.put_values(REPLIES, {key: json.dumps(fields).encode()})
             if self._replaced_keys is not None:
                 self._replaced_keys.add(key)
         if outcome.usage.calls:
@@ -210,16 +206,9 @@ class CachedLanguageModel:
 
     def find_replies(self, prompts: Sequence[Prompt]) -> list[str | None]:
         """Return the text of each prompt's cached reply; None for a prompt without a cached reply."""
-        keys = [build_reply_key(self._cache_name, prompt) for prompt in prompts]
+        keys = [build_reply_key(self.cache_name, prompt) for prompt in prompts]
         cached = self._get_cached(keys)
         return [cached[key].text if key in cached else None for key in keys]
-
-    def _group_by_key(self, prompts: Sequence[Prompt]) -> dict[str, list[int]]:
-        """Return the indices of equal prompts, keyed by their cache key."""
-        positions: dict[str, list[int]] = {}
-        for position, prompt in enumerate(prompts):
-            positions.setdefault(build_reply_key(self._cache_name, prompt), []).append(position)
-        return positions
 
     def stream(self, prompt: Prompt, on_text: Callable[[str], None]) -> Reply:
         """Return the reply to a prompt from the cache or the model, and pass its text to ``on_text``.
@@ -228,7 +217,7 @@ class CachedLanguageModel:
 
         See :class:`polyad.protocols.components.LanguageModel`.
         """
-        key = build_reply_key(self._cache_name, prompt)
+        key = build_reply_key(self.cache_name, prompt)
         cached = self._get_cached([key]).get(key)
         if cached is not None:
             self._count_recalled(prompt, cached)
@@ -271,11 +260,6 @@ def _deliver(
             is_accepted = False
         outcome = _without_usage(outcome) if isinstance(outcome, Reply) else _copy_without_usage(outcome)
     return is_accepted
-
-
-def _format_reply(reply: Reply) -> bytes:
-    """Return a reply as JSON for the cache, without its token usage."""
-    return json.dumps({"text": reply.text, "truncated": reply.truncated, "thoughts": reply.thoughts}).encode()
 
 
 def _parse_reply(value: bytes) -> Reply:

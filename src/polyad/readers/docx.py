@@ -48,7 +48,7 @@ def read_docx(data: bytes) -> Content:
     ):
         markup = mammoth.convert_to_html(
             io.BytesIO(data),
-            convert_image=mammoth.images.img_element(_skip_image),
+            convert_image=mammoth.images.img_element(lambda _: {"src": ""}),  # does not encode pictures
             transform_document=collect_titles,
         ).value
         content = parse_markup(markup, is_layout=False)
@@ -65,8 +65,3 @@ def _find_title_paragraphs(document: Any) -> list[str]:
         for child in document.children
         if (getattr(child, "style_name", None) or "").lower() == _TITLE_STYLE
     ]
-
-
-def _skip_image(_: object) -> dict[str, str]:
-    """Return an empty image source, so that Mammoth (the Word converter) does not encode pictures."""
-    return {"src": ""}

@@ -234,7 +234,8 @@ class FileReader:
                 self._check_access(path, root, is_folder)
                 visited.add(identity)
                 if is_folder:
-                    pending.extend((child, root or path) for child in sorted(_list_visible_files(path), reverse=True))
+                    visible = (child for child in path.iterdir() if not child.name.startswith("."))
+                    pending.extend((child, root or path) for child in sorted(visible, reverse=True))
                 else:
                     yield path
             except (OSError, ReadError) as error:
@@ -375,8 +376,3 @@ def _is_minified(path: Path) -> bool:
 def _is_link_to_parent(folder: Path) -> bool:
     """Return whether ``folder`` is a symbolic link to one of its own parent folders."""
     return folder.is_symlink() and folder.parent.resolve().is_relative_to(folder.resolve())
-
-
-def _list_visible_files(folder: Path) -> Iterator[Path]:
-    """Yield the files and folders directly inside a folder, except hidden files and folders."""
-    return (path for path in folder.iterdir() if not path.name.startswith("."))

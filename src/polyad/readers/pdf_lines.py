@@ -138,7 +138,7 @@ def _build_line(text_page: Any, text: str, first_character: int, last_character:
     """
     places = sorted(
         {
-            _get_char_index(text_page, place)
+            max(0, int(raw.FPDFText_GetCharIndexFromTextIndex(text_page, place)))
             for place in (first_character, (first_character + last_character) // 2, last_character)
         }
     )
@@ -156,11 +156,6 @@ def _build_line(text_page: Any, text: str, first_character: int, last_character:
         all(sample.is_bold for sample in samples),
         all(sample.is_fixed for sample in samples),
     )
-
-
-def _get_char_index(text_page: Any, place: int) -> int:
-    """Return PDFium's character index for the offset ``place`` in PDFium's text of the page."""
-    return max(0, int(raw.FPDFText_GetCharIndexFromTextIndex(text_page, place)))
 
 
 def _sample_character(text_page: Any, index: int) -> _Sample:

@@ -77,17 +77,11 @@ def _list_shapes(slide: Any) -> Iterator[Any]:
             yield shape
 
 
-def _list_rows(table: Any) -> Iterator[Any]:
-    """Yield the cells of each row of a table.
-
-    This takes linear time, while python-pptx's iterator takes quadratic time.
-    """
-    return (_Row(row, table.rows) for row in table._tbl.tr_lst)
-
-
 def _read_blocks(shape: Any) -> Iterator[str]:
     """Yield the text of a shape, or the rows of its table as lines with tabs between cells."""
     if shape.has_text_frame:
         yield clean(shape.text_frame.text).strip()
     elif getattr(shape, "has_table", False):
-        yield "\n".join("\t".join(to_single_line(cell.text) for cell in row.cells) for row in _list_rows(shape.table))
+        table = shape.table
+        rows = (_Row(row, table.rows) for row in table._tbl.tr_lst)  # python-pptx's iterator takes quadratic time
+        yield "\n".join("\t".join(to_single_line(cell.text) for cell in row.cells) for row in rows)

@@ -91,7 +91,8 @@ def convert_json_lines(
                 return
             place = f"{name}:{number}"
             if len(line) > max_bytes and not line.endswith("\n"):
-                _skip_line(lines, max_bytes)
+                while (piece := lines.readline(max_bytes)) and not piece.endswith("\n"):  # the rest of the line
+                    pass
                 yield _build_length_failure(place, max_bytes)
             elif not line.isspace():
                 try:
@@ -285,12 +286,6 @@ def _open_text(file: Path, newline: str | None) -> TextIO:
     encoding = detect_encoding(sample, is_whole_file=len(sample) < _SAMPLE_BYTES)
     require_text(sample.decode(encoding, errors="replace"))
     return file.open(encoding=encoding, errors="replace", newline=newline)
-
-
-def _skip_line(lines: TextIO, step: int) -> None:
-    """Read and discard the rest of the current line, at most ``step`` characters at a time."""
-    while (piece := lines.readline(step)) and not piece.endswith("\n"):
-        pass
 
 
 def _build_record_document(record: object, place: str) -> Document:

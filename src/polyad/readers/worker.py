@@ -44,6 +44,9 @@ _PIECE_CHARACTERS = 1024 * 1024
 _BATCH_CHARACTERS, _BATCH_RECORDS = 64 * 1024, 256
 """Characters and records from which a batch of records is sent."""
 
+MEMORY_UNIT = 1 if sys.platform == "darwin" else 1024
+"""Bytes of the unit in which the operating system reports the memory of a process."""
+
 _STATUS_FILE = Path("/proc/self/status")
 _PEAK_LINE = re.compile(rb"^VmHWM:\s*(\d+) kB$", re.MULTILINE)
 """Line with the peak memory of this process, on Linux."""
@@ -190,16 +193,17 @@ def _limit_seconds(max_seconds: float) -> None:
 
 def _is_memory_spent(max_memory: int) -> bool:
     """Return whether this process has used so much memory that the next document needs a new process."""
-    return _get_peak_memory() * _MEMORY_SHARES > max_memory
-
-
-def _get_peak_memory() -> int:
-    """Return the peak memory of this process in bytes; 0 if unavailable."""
-    if _STATUS_FILE.exists():  # on Linux getrusage includes the parent process's size at the fork
+    peak = get_peak_memory()
+    if _STATUS_FILE.exists():
         match = _PEAK_LINE.search(_STATUS_FILE.read_bytes())
-        return 1024 * int(match[1]) if match else 0
+        peak = 1024 * int(match[1]) if match else 0
+    return peak * _MEMORY_SHARES > max_memory
+
+
+def get_peak_memory() -> int:
+    """Return the peak memory of this process in bytes, on Linux that of its parent too; 0 if unavailable."""
     try:
         import resource
     except ImportError:
         return 0
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    return MEMORY_UNIT * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -26,7 +26,7 @@ from polyad.config import ReadSettings
 from polyad.errors import ReadError
 from polyad.model import Document, Failure
 from polyad.readers.plain_text import Content
-from polyad.readers.worker import format_memory_failure, parse_record
+from polyad.readers.worker import MEMORY_UNIT, format_memory_failure, get_peak_memory, parse_record
 from polyad.text.json_types import parse_value
 
 _PROGRAM = "import sys; sys.path[:] = sys.argv[2:]; from polyad.readers.worker import main; main(int(sys.argv[1]))"
@@ -44,9 +44,6 @@ _MAX_WORKERS = 4
 _BYTES_PER_CHARACTER = 8
 _SPARE_BYTES = 256 * 1024 * 1024
 """Bytes of a reply for headings, locations and metadata."""
-
-_MEMORY_UNIT = 1 if sys.platform == "darwin" else 1024
-"""Bytes of the unit in which the operating system reports memory."""
 
 _MEMORY_SHARE = 0.6
 """A killed process that used more than this share of ``max_memory`` is reported as out of memory.
@@ -198,7 +195,7 @@ class _Process:
         self._is_ready = False
         self._is_late = False
         self._peak_memory = 0
-        self._parent_memory = _get_max_memory()
+        self._parent_memory = get_peak_memory()
         self._process = subprocess.Popen(
             [
                 sys.executable,
@@ -285,7 +282,8 @@ class _Process:
             with suppress(ChildProcessError):  # this class killed the process and has waited for its end
                 _, status, usage = os.wait4(self._process.pid, 0)
                 self._process.returncode = os.waitstatus_to_exitcode(status)
-                self._peak_memory = usage.ru_maxrss if usage.ru_maxrss > self._parent_memory else 0
+                peak = MEMORY_UNIT * usage.ru_maxrss
+                self._peak_memory = peak if peak > self._parent_memory else 0
 
     def _kill_late_process(self) -> None:
         self._is_late = True
@@ -301,19 +299,10 @@ class _Process:
             return f"takes more than {seconds:g} seconds by the clock to read ({_CLOCK_FACTOR} times max_seconds)"
         if code == -getattr(signal, "SIGPROF", 0):
             return f"takes more than {settings.max_seconds:g} seconds of processor time to read (max_seconds)"
-        if code < 0 and self._peak_memory * _MEMORY_UNIT > _MEMORY_SHARE * settings.max_memory:
+        if code < 0 and self._peak_memory > _MEMORY_SHARE * settings.max_memory:
             return format_memory_failure(settings)
         cause = f"the file is damaged, or {format_memory_failure(settings)}"
         return f"the worker process ended ({_format_exit_code(code)}): {cause}"
-
-
-def _get_max_memory() -> int:
-    """Return the peak memory of this process in the operating system's unit; 0 if unavailable."""
-    try:
-        import resource
-    except ImportError:
-        return 0
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 def _format_exit_code(code: int) -> str:

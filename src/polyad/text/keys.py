@@ -161,7 +161,7 @@ def _normalize_spelling(name: str) -> tuple[str, str]:
     words = text.translate(_CLEANUP).split()
     key = " ".join(words)
     if len(words) > 1:
-        key = _remove_articles(_INITIALS.sub(_join_initials, key))
+        key = _remove_articles(_INITIALS.sub(lambda initials: initials[0].replace(" ", ""), key))
     return key if any(map(str.isalnum, key)) else "", spelling
 
 
@@ -188,10 +188,6 @@ def _remove_disambiguators(text: str) -> str:
     return text[: len(text) - length]
 
 
-def _join_initials(initials: re.Match[str]) -> str:
-    return initials.group().replace(" ", "")
-
-
 def _remove_articles(key: str) -> str:
     """Return an entity key without leading articles, unless too little would remain: "the who" stays."""
     words = key.split(" ")
@@ -211,12 +207,8 @@ def _drop_low_value(key: str, spelling: str) -> str:
     if key.isdecimal():
         return key if len(key) > 2 and int(key[:9]) >= _SMALLEST_NUMBER else ""
     if len(key) == 1:
-        return key if _is_ideograph(key) else ""
+        return key if unicodedata.name(key, "").startswith("CJK UNIFIED") else ""
     return key
-
-
-def _is_ideograph(character: str) -> bool:
-    return unicodedata.name(character, "").startswith("CJK UNIFIED")
 
 
 def build_labelled_key(key: str, entity_type: str) -> str:

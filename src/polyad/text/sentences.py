@@ -403,16 +403,13 @@ def _blank_leaders(dots: re.Match[str]) -> str:
     return _blank_out(dots) if _PAGE.match(dots.string, dots.end()) else dots.group()
 
 
-def _remove_signs(match: re.Match[str]) -> str:
-    return _SIGN.sub(" ", match.group())
-
-
 def _split_window(window: str, language: str) -> list[str]:
     """Return the sentences in a short text as the library sentencex finds them; the whole text if sentencex fails.
 
     A list mark at the beginning would make one sentence of the whole window, so the library does not see it.
     """
-    masked = _OPENING.sub(_remove_signs, _BULLET.sub(_blank_out, window, count=1), count=1)
+    window_without_bullet = _BULLET.sub(_blank_out, window, count=1)
+    masked = _OPENING.sub(lambda opening: _SIGN.sub(" ", opening[0]), window_without_bullet, count=1)
     try:
         pieces: list[str] = segment(language, masked)
     except BaseException as error:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 import threading
 import unicodedata
-from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -175,11 +174,8 @@ def format_count(number: int, noun: str) -> str:
     >>> format_count(1, "hyperedge"), format_count(2000, "hyperedge"), format_count(0, "entity")
     ('1 hyperedge', '2,000 hyperedges', '0 entities')
     """
-    return f"{number:,} {noun if number == 1 else _plural(noun)}"
-
-
-def _plural(what: str) -> str:
-    return f"{what[:-1]}ies" if re.search("[^aeiou]y$", what) else f"{what}s"
+    plural = f"{noun[:-1]}ies" if re.search("[^aeiou]y$", noun) else f"{noun}s"
+    return f"{number:,} {noun if number == 1 else plural}"
 
 
 _IDEOGRAPHS = re.compile("[\\u3040-\\u30ff\\u3400-\\u4dbf\\u4e00-\\u9fff\\uf900-\\ufaff\\uac00-\\ud7af]+")
@@ -246,7 +242,7 @@ def split_ideographs(text: str) -> str:
 
     For example, ``东京塔`` becomes ``东京 京塔``.
     """
-    return _IDEOGRAPHS.sub(lambda run: f" {_pair_characters(run[0])} ", text)
+    return _IDEOGRAPHS.sub(lambda run: f" {' '.join(map(str.__add__, run[0], run[0][1:])) or run[0]} ", text)
 
 
 def _stem_words(folded: str) -> list[str]:
@@ -254,7 +250,13 @@ def _stem_words(folded: str) -> list[str]:
 
 
 def _join_codes(folded: str) -> list[str]:
-    return [" ".join(_TERM_WORD.findall(code)) for code in _find_codes(folded)]
+    """Return the codes in a folded text: words joined by a hyphen, dot or slash, with a digit; each with spaces."""
+    codes = []
+    for run in _RUN.findall(folded):
+        last_digit = max(match.start() for match in _DIGIT.finditer(run))
+        matches = (match for match in _JOINED.finditer(run) if match.start() <= last_digit)
+        codes += [" ".join(_TERM_WORD.findall(match[0])) for match in matches]
+    return codes
 
 
 def _fold(text: str) -> str:
@@ -270,17 +272,6 @@ def _fold(text: str) -> str:
 def _build_accent_table() -> dict[int, None]:
     """Return a table for ``str.translate`` that deletes the Unicode accents that search terms ignore."""
     return {code: None for code in _MARK_CODES if unicodedata.combining(chr(code)) and code not in _VOICING}
-
-
-def _find_codes(text: str) -> Iterator[str]:
-    """Yield the codes in a text, such as "P-17": words joined by a hyphen, dot or slash, with a digit."""
-    for run in _RUN.findall(text):
-        last_digit = max(match.start() for match in _DIGIT.finditer(run))
-        yield from (match[0] for match in _JOINED.finditer(run) if match.start() <= last_digit)
-
-
-def _pair_characters(run: str) -> str:
-    return " ".join(run[i : i + 2] for i in range(len(run) - 1)) or run
 
 
 _local = threading.local()

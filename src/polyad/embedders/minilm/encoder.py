@@ -10,6 +10,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from string import punctuation
 
 import numpy as np
 
@@ -95,7 +96,9 @@ class WordPieceTokenizer:
             if _SPECIAL.fullmatch(part):
                 ids.append(self._ids[part])
             else:
-                for word in _normalise_text(part).split(" "):
+                # Lower case without accents, with spaces around punctuation and Chinese characters.
+                normal = unicodedata.normalize("NFD", part.translate(_CLEANING)).translate(_SPLITTING)
+                for word in normal.split(" "):
                     ids.extend(self._pieces(word))
         return ids
 
@@ -114,11 +117,6 @@ class WordPieceTokenizer:
             else:
                 return self._unknown
         return ids
-
-
-def _normalise_text(text: str) -> str:
-    """Return a text in lower case without accents, with spaces around punctuation and Chinese characters."""
-    return unicodedata.normalize("NFD", text.translate(_CLEANING)).translate(_SPLITTING)
 
 
 class _CleaningTable(dict[int, str]):
@@ -144,17 +142,12 @@ class _SplittingTable(dict[int, str]):
         category = unicodedata.category(character)
         if category == "Mn":
             translation = ""
-        elif category[0] == "P" or _is_ascii_punctuation(code) or any(low <= code <= high for low, high in _CJK):
+        elif category[0] == "P" or character in punctuation or any(low <= code <= high for low, high in _CJK):
             translation = f" {character} "
         else:
             translation = character.lower()
         self[code] = translation
         return translation
-
-
-def _is_ascii_punctuation(code: int) -> bool:
-    """Return whether a character code is ASCII punctuation or an ASCII symbol such as "$"."""
-    return 33 <= code <= 126 and not chr(code).isalnum()
 
 
 _CLEANING, _SPLITTING = _CleaningTable(), _SplittingTable()
@@ -203,11 +196,6 @@ class Network:
         self._norm = _get_norm(weights, "embeddings.LayerNorm")
         count = sum(name.endswith("attention.output.dense.weight") for name in weights)
         self._layers = [_build_layer(weights, f"encoder.layer.{number}.") for number in range(count)]
-
-    @property
-    def dimension(self) -> int:
-        """The number of components of the embedding vectors."""
-        return int(self._words.shape[1])
 
     def encode_windows(self, windows: Sequence[Sequence[int]]) -> FloatArray:
         """Return the mean token vector of each window (a list of token ids), float32 ``[windows, dimension]``.

@@ -10,7 +10,7 @@ inside the name. If any of these names is the title of another document, retriev
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache, cached_property
 from typing import NamedTuple
 
@@ -131,17 +131,14 @@ class _CapitalEvidence:
     """Decides whether a capitalised word that begins a sentence is a name, from its other occurrences."""
 
     def __init__(self, text: str) -> None:
-        self._text = text
+        self.text = text
 
     def begins_sentence(self, start: int) -> bool:
-        text = self._text
+        text = self.text
         before = start - 1
         while before >= 0 and text[before] in " \"“‘(['`\u200e\u200f":
             before -= 1
         return before < 0 or text[before] in ".!?:;\n\r\t”…•"
-
-    def is_inside_sentence(self, start: int) -> bool:
-        return is_inside_sentence(self._text, start)
 
     def is_name(self, word: str) -> bool:
         """Return whether a capitalised word at the start of a sentence is probably a name."""
@@ -152,11 +149,11 @@ class _CapitalEvidence:
 
     @cached_property
     def _lower_words(self) -> frozenset[str]:
-        return frozenset(_LOWER_WORD.findall(self._text))
+        return frozenset(_LOWER_WORD.findall(self.text))
 
     @cached_property
     def _words_within_sentences(self) -> frozenset[str]:
-        return frozenset(_CAPITAL_WITHIN_SENTENCE.findall(self._text))
+        return frozenset(_CAPITAL_WITHIN_SENTENCE.findall(self.text))
 
 
 def _split_tokens(match: re.Match[str]) -> list[_Token]:
@@ -174,10 +171,10 @@ def _list_word_sequences(tokens: list[_Token], evidence: _CapitalEvidence) -> It
     are yielded. The same holds for a function word that has a capital inside a sentence ("in From Hong Kong").
     """
     starts = evidence.begins_sentence(tokens[0].start)
-    first = _find_first_of_name(tokens, 0, _is_function_word)
+    first = _find_first_of_name(tokens, 0, FUNCTION_WORDS)
     if first and not starts and len(tokens) > 1 and tokens[-1].word[0].isupper():
         yield tokens
-    name = _find_first_of_name(tokens, first, _is_common_word) if starts else first
+    name = _find_first_of_name(tokens, first, COMMON_WORDS) if starts else first
     if name > first and first + 1 < len(tokens) and not _is_lower_case(tokens[first + 1].word):
         yield tokens[first:]
     rest = tokens[name:]
@@ -185,31 +182,27 @@ def _list_word_sequences(tokens: list[_Token], evidence: _CapitalEvidence) -> It
         return
     if rest:
         yield rest
-    elif len(tokens) <= 2 and _is_capitalised_function_word(tokens[-1], evidence):
+    elif len(tokens) <= 2 and _is_capitalised_function_word(tokens[-1], evidence.text):
         yield tokens[-1:]
 
 
-def _is_capitalised_function_word(token: _Token, evidence: _CapitalEvidence) -> bool:
+def _is_capitalised_function_word(token: _Token, text: str) -> bool:
     """Return whether a function word is a name: it has a capital in a sentence, as "Up" in "the sequel to Up"."""
-    return len(token.word) > 1 and token.word.lower() not in CAPITALISED and evidence.is_inside_sentence(token.start)
+    return len(token.word) > 1 and token.word.lower() not in CAPITALISED and is_inside_sentence(text, token.start)
 
 
-def _find_first_of_name(tokens: list[_Token], start: int, is_ignored: Callable[[str], bool]) -> int:
-    """Return the position, from ``start`` on, of the first token that may begin a name: capitalised, not ignored.
+def _find_first_of_name(tokens: list[_Token], start: int, ignored_words: frozenset[str]) -> int:
+    """Return the position, from ``start`` on, of the first token that may begin a name.
 
-    ``is_ignored`` decides whether a capitalised word is ignored.
+    Such a token is capitalised, and it is an acronym or none of the ``ignored_words``, which are in lower case.
     """
-    while start < len(tokens) and (is_ignored(tokens[start].word) or _is_lower_case(tokens[start].word)):
+    while start < len(tokens):
+        word = tokens[start].word
+        is_acronym = len(word) > 1 and word.isupper()
+        if not _is_lower_case(word) and (is_acronym or word.lower() not in ignored_words):
+            break
         start += 1
     return start
-
-
-def _is_function_word(word: str) -> bool:
-    return word.lower() in FUNCTION_WORDS and not (len(word) > 1 and word.isupper())
-
-
-def _is_common_word(word: str) -> bool:
-    return word.lower() in COMMON_WORDS and not (len(word) > 1 and word.isupper())
 
 
 def _is_lower_case(word: str) -> bool:

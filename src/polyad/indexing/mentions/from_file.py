@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
@@ -27,16 +28,19 @@ class GivenMentionExtractor:
     mentions in that text only. The names of lines without a ``text`` are a vocabulary for all other texts, in which the
     longest name wins.
 
+    Attributes:
+        name: The extractor's name on the command line, ``given:FILE``; independent of the file's contents.
+
     Raises:
         ConfigurationError: the file cannot be read, or a line has another form.
     """
 
     def __init__(self, path: str | Path) -> None:
-        self._path = Path(path)
+        self.name = f"given:{path}"
         self._mentions_by_text: dict[str, dict[str, Mention]] = defaultdict(dict)
         self._vocabulary: dict[str, list[Mention]] = {}
         names: dict[str, Mention] = {}
-        for text, mentions in _read_file(self._path):
+        for text, mentions in _read_file(Path(path)):
             by_name = names if text is None else self._mentions_by_text[text]
             for mention in mentions:
                 by_name.setdefault(mention.name, mention)
@@ -58,16 +62,15 @@ class GivenMentionExtractor:
             raise ConfigurationError("no mention extractor 'given'; expected given:FILE, a file that lists names")
         return cls(path)
 
-    @property
-    def name(self) -> str:
-        """The extractor's name on the command line, ``given:FILE``; independent of the file's contents."""
-        return f"given:{self._path}"
-
     def extract(self, texts: Sequence[str]) -> list[list[Mention]]:
         """Return the mentions in each text as one list per text, ordered by ``start``, the longest first."""
         return [
             sorted(
-                _find_all(self._mentions_by_text[text].values(), text)
+                (
+                    replace(mention, start=start, end=end)
+                    for mention in self._mentions_by_text[text].values()
+                    for start, end in find_occurrences(mention.name, text)
+                )
                 if text in self._mentions_by_text
                 else self._find_longest(text),
                 key=lambda mention: (mention.start, -mention.end),
@@ -84,7 +87,7 @@ class GivenMentionExtractor:
             for mention in self._vocabulary.get(word.group(), ()):
                 end = word.start() + len(mention.name)
                 if text.startswith(mention.name, word.start()) and _is_word_end(text, end):
-                    yield _locate_mention(mention, word.start(), end)
+                    yield replace(mention, start=word.start(), end=end)
                     position = end
                     break
 
@@ -96,16 +99,6 @@ def _get_first_word(name: str) -> str:
 
 def _is_word_end(text: str, end: int) -> bool:
     return end >= len(text) or not (text[end].isalnum() and text[end - 1].isalnum())
-
-
-def _find_all(mentions: Iterable[Mention], text: str) -> Iterator[Mention]:
-    for mention in mentions:
-        for start, end in find_occurrences(mention.name, text):
-            yield _locate_mention(mention, start, end)
-
-
-def _locate_mention(mention: Mention, start: int, end: int) -> Mention:
-    return Mention(mention.name, start, end, type=mention.type, description=mention.description, score=mention.score)
 
 
 def _read_file(path: Path) -> Iterator[tuple[str | None, list[Mention]]]:

@@ -52,6 +52,9 @@ class GlinerMentionExtractor:
         device: PyTorch device, such as ``cpu`` or ``cuda``. ``auto`` is CUDA if available, else MPS, else the
             processor.
 
+    Attributes:
+        name: The extractor's name on the command line: ``gliner:LABELS:MODEL``, or ``gliner:LABELS@sentence:MODEL``.
+
     Raises:
         MissingExtraError: gliner is not installed.
         ConfigurationError: the model is not on this machine and cannot be downloaded, or a setting is out of range.
@@ -75,7 +78,7 @@ class GlinerMentionExtractor:
         self._threshold = threshold
         self._batch_size = batch_size
         windows = _SENTENCE_WINDOWS if window_words == 1 else ""
-        self._name = f"gliner:{labels if isinstance(labels, str) else ','.join(labels)}{windows}:{model}"
+        self.name = f"gliner:{labels if isinstance(labels, str) else ','.join(labels)}{windows}:{model}"
         self._gliner = _load(model, device)
         limit = int(getattr(self._gliner.config, "max_len", window_words))
         self._max_sentence_words = limit
@@ -101,11 +104,6 @@ class GlinerMentionExtractor:
         window_words = 1 if labels.endswith(_SENTENCE_WINDOWS) else _WINDOW_WORDS
         labels = labels.removesuffix(_SENTENCE_WINDOWS) or "general"
         return cls(model or DEFAULT_MODEL, labels, window_words=window_words)
-
-    @property
-    def name(self) -> str:
-        """The extractor's name on the command line: ``gliner:LABELS:MODEL``, or ``gliner:LABELS@sentence:MODEL``."""
-        return self._name
 
     def extract(self, texts: Sequence[str]) -> list[list[Mention]]:
         """Return the mentions in each text as one list per text, ordered by ``start``, the longest first.

@@ -44,14 +44,18 @@ class LanguageModelMentionExtractor:
         prompts: The prompts, which users can override.
 
     Attributes:
+        name: The extractor's name, without the model, so that a later run may use a better language model.
+        prompt_version: A hash of the user's prompt file; an empty string for the built-in prompt.
         dropped: Number of names that did not occur in their text, over all calls.
     """
+
+    name = "llm"
 
     def __init__(self, language_model: LanguageModel, prompts: Prompts = DEFAULT_PROMPTS) -> None:
         self._language_model = language_model
         self._prompts = prompts
+        self.prompt_version = prompts.fingerprint(_PROMPT)
         self.dropped = 0
-        """Number of names that did not occur in their text, over all calls."""
 
     @classmethod
     def from_name(cls, options: str, language_model: LanguageModel | None) -> Self:
@@ -77,16 +81,6 @@ class LanguageModelMentionExtractor:
     def with_prompts(self, prompts: Prompts) -> Self:
         """Return a copy of this extractor that uses the user's prompt file; without such a file, the same extractor."""
         return type(self)(self._language_model, prompts) if prompts.fingerprint(_PROMPT) else self
-
-    @property
-    def prompt_version(self) -> str:
-        """A hash of the user's prompt file; an empty string for the built-in prompt."""
-        return self._prompts.fingerprint(_PROMPT)
-
-    @property
-    def name(self) -> str:
-        """The extractor's name, without the model, so that a later run may use a better language model."""
-        return "llm"
 
     def extract(self, texts: Sequence[str]) -> list[list[Mention]]:
         """Return the mentions in each text as one list per text, ordered by ``start``, the longest first.

@@ -38,7 +38,13 @@ _BROKEN_LINE = re.compile(r"\n(?<=[^\n]{40}[^\s.!?:;]\n)(?=[^\W\d_])")
 
 
 class RuleMentionExtractor:
-    """A mention extractor that uses spelling rules; deterministic, without a model or network."""
+    """A mention extractor that uses spelling rules; deterministic, without a model or network.
+
+    Attributes:
+        name: The mention extractor's name on the command line: ``rules``.
+    """
+
+    name = "rules"
 
     @classmethod
     def from_name(cls, options: str, language_model: LanguageModel | None = None) -> Self:  # noqa: ARG003  # the signature of all extractors
@@ -54,11 +60,6 @@ class RuleMentionExtractor:
         if options:
             raise ConfigurationError(f"no mention extractor 'rules:{options}'; expected rules, and nothing after it")
         return cls()
-
-    @property
-    def name(self) -> str:
-        """The mention extractor's name on the command line: ``rules``."""
-        return "rules"
 
     def extract(self, texts: Sequence[str]) -> list[list[Mention]]:
         """Return one list of mentions per text, ordered by ``start``, the longest first; mentions may overlap."""

@@ -52,7 +52,12 @@ _LONG_PROMPT = 1000
 
 
 class Chat:
-    """A thread-safe client of one chat model at one endpoint, with limits on concurrency and rate."""
+    """A thread-safe client of one chat model at one endpoint, with limits on concurrency and rate.
+
+    Attributes:
+        address: Scheme, host and path of the endpoint's URL, without credentials.
+        spent: Total token usage of all requests by this client.
+    """
 
     def __init__(self, settings: LanguageModelSettings, limiter: RateLimiter | None = None) -> None:
         self._settings = settings
@@ -67,21 +72,12 @@ class Chat:
             max_reply_bytes=settings.max_reply_bytes,
             limiter=self._limiter,
         )
+        self.address = self._endpoint.address
         self._slots = Slots(settings.concurrency, TooSlowError)
         self._dialect = DialectLearner()
         self._account = threading.Lock()
-        self._spent = Usage()
+        self.spent = Usage()
         self._warned = False
-
-    @property
-    def address(self) -> str:
-        """Scheme, host and path of the endpoint's URL, without credentials."""
-        return self._endpoint.address
-
-    @property
-    def spent(self) -> Usage:
-        """Total token usage of all requests by this client."""
-        return self._spent
 
     def outcomes(
         self, prompts: Sequence[Prompt], check_budget: BudgetCheck | None = None
@@ -153,7 +149,7 @@ class Chat:
     def charge(self, usage: Usage) -> None:
         """Add the token usage of one request to this client's total, :attr:`spent`."""
         with self._account:
-            self._spent += usage
+            self.spent += usage
 
     def compute_usage(self, prompt: Prompt, received: ReceivedReply) -> Usage:
         """Return the token usage of one request: the numbers that the endpoint reported, or else an estimate."""

@@ -86,16 +86,15 @@ class Dialect:
 
 
 class DialectLearner:
-    """Learns which optional request parameters an endpoint accepts, from its error messages."""
+    """Learns which optional request parameters an endpoint accepts, from its error messages.
+
+    Attributes:
+        current: The optional request parameters, such as ``response_format``, that the endpoint has not rejected.
+    """
 
     def __init__(self) -> None:
-        self._dialect = Dialect()
+        self.current = Dialect()
         self._lock = threading.Lock()
-
-    @property
-    def current(self) -> Dialect:
-        """The optional request parameters, such as ``response_format``, that the endpoint has not rejected."""
-        return self._dialect
 
     def learn(self, error_message: str, dialect: Dialect, body: dict[str, Any]) -> bool:
         """Stop sending the request parameter that an error message rejects; return whether there is such a parameter.
@@ -115,8 +114,8 @@ class DialectLearner:
                 continue
             if any(word in error_message for word in words):
                 with self._lock:
-                    if getattr(self._dialect, field) == value:
-                        self._dialect = replace(self._dialect, **{field: _NEXT[field][value]})
+                    if getattr(self.current, field) == value:
+                        self.current = replace(self.current, **{field: _NEXT[field][value]})
                         _logger.info("the endpoint rejects %s=%s; doing without", field, value)
                 return True
         return False

@@ -24,6 +24,10 @@ class OpenAILanguageModel:
     What an endpoint rejects in a request and can be done without (JSON schemas, usage in streams, ...) is left out
     from then on; see :mod:`polyad.language_models.openai.dialect`.
 
+    Attributes:
+        name: Name of the language model at the endpoint.
+        cache_name: Name of the language model in the cache of replies: the configured name, or model and endpoint.
+
     Raises:
         MissingExtraError: the extra ``llm`` is not installed.
         ConfigurationError: the API key cannot be sent.
@@ -33,21 +37,10 @@ class OpenAILanguageModel:
         # Imported here, so that naming this class costs nothing and works without the extra.
         from polyad.language_models.openai.chat import Chat
 
-        self._name = settings.model
-        self._cache_name = settings.cache_name
-        self._seed = settings.seed
+        self.name = settings.model
         self._chat: Chat = Chat(settings, limiter)
-
-    @property
-    def name(self) -> str:
-        """Name of the language model at the endpoint."""
-        return self._name
-
-    @property
-    def cache_name(self) -> str:
-        """Name of the language model in the cache of replies: the configured name, or model and endpoint."""
-        name = self._cache_name or f"{self._name} at {self._chat.address}"
-        return f"{name} seed {self._seed}" if self._seed else name
+        name = settings.cache_name or f"{settings.model} at {self._chat.address}"
+        self.cache_name = f"{name} seed {settings.seed}" if settings.seed else name
 
     @property
     def usage(self) -> Usage:

@@ -25,6 +25,7 @@ class ScriptedLanguageModel:
         name: The model's name, part of the key under which replies are cached.
 
     Attributes:
+        name: Name of the scripted language model.
         prompts: All prompts that the model received, in order.
 
     >>> model = ScriptedLanguageModel(["Paris [1]."])
@@ -38,14 +39,9 @@ class ScriptedLanguageModel:
         self, replies: Callable[[Prompt], ScriptedOutcome] | Sequence[ScriptedOutcome], name: str = "scripted"
     ) -> None:
         self.prompts: list[Prompt] = []
-        self._name = name
+        self.name = name
         self._replies = replies
         self._lock = threading.Lock()
-
-    @property
-    def name(self) -> str:
-        """Name of the scripted language model."""
-        return self._name
 
     def complete(
         self,
