@@ -86,7 +86,7 @@ def build_evidence(
         Entity: [*members.tolist(), *(row for row, _ in entities), *on_paths],
     }
     with snapshot.read_transaction(records):
-        scored_edges, read_entities = _read_hyperedges(
+        scored_edges, read_entities = read_hyperedges(
             snapshot, [(edge.row, edge.score) for edge in hyperedges], [*(row for row, _ in entities), *on_paths]
         )
         read_passages, origins = snapshot.get(Passage, rows), snapshot.get(Origin, rows)
@@ -132,21 +132,15 @@ def _build_trace(
     )
 
 
-def read_scored_hyperedges(snapshot: Snapshot, scored_rows: Sequence[tuple[int, float]]) -> tuple[ScoredHyperedge, ...]:
-    """Read the text and the entities of each hyperedge in ``scored_rows``, which are pairs of row and score.
-
-    The entities of a hyperedge are sorted by key.
-    """
-    with snapshot.read_transaction():
-        return _read_hyperedges(snapshot, scored_rows, [])[0]
-
-
-def _read_hyperedges(
-    snapshot: Snapshot, scored_rows: Sequence[tuple[int, float]], entity_rows: Sequence[int]
+def read_hyperedges(
+    snapshot: Snapshot, scored_rows: Sequence[tuple[int, float]], entity_rows: Sequence[int] = ()
 ) -> tuple[tuple[ScoredHyperedge, ...], list[Entity]]:
-    """Return (hyperedges with their members for the pairs ``scored_rows``, entities for ``entity_rows``).
+    """Read hyperedges with their entities, and further entities, from the store; return (hyperedges, entities).
 
-    A pair of ``scored_rows`` is the row number and the score of a hyperedge.
+    Args:
+        snapshot: The index, in a read transaction.
+        scored_rows: Row number and score of each hyperedge. Its entities are sorted by key.
+        entity_rows: Row numbers of the further entities.
     """
     if not scored_rows:
         return (), snapshot.get(Entity, entity_rows)

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from polyad.model import Evidence, Excerpt, Pagination, ScoredPassage, Span
+from polyad.model import Evidence, Pagination, ScoredPassage, Span
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.hits import PART_SEPARATOR, ScoredSpan
 from polyad.text.sentences import find_code_blocks
@@ -227,27 +227,22 @@ def _join_adjacent(text: str, spans: Sequence[Span]) -> list[Span]:
 
 def locate_excerpts(evidence: Evidence, snapshot: Snapshot) -> Evidence:
     """Return the evidence with page, sheet and slide numbers added to hits and excerpts."""
-    ids = [
+    paginated = [
         hit.passage.id
         for hit in evidence.passages
         if hit.excerpt and (hit.passage.page or hit.passage.slide or hit.passage.sheet)
     ]
-    rows = snapshot.find_rows("passage", ids)
+    rows = snapshot.find_rows("passage", paginated)
     paginations = dict(zip(rows, snapshot.get(Pagination, list(rows.values())), strict=True))
-    return replace(
-        evidence,
-        passages=tuple(
-            _locate_excerpt(hit, hit.excerpt, paginations[hit.passage.id])
-            if hit.excerpt and hit.passage.id in paginations
-            else hit
-            for hit in evidence.passages
-        ),
-    )
+    hits = (_locate_excerpt(hit, paginations.get(hit.passage.id)) for hit in evidence.passages)
+    return replace(evidence, passages=tuple(hits))
 
 
-def _locate_excerpt(hit: ScoredPassage, excerpt: Excerpt, pagination: Pagination) -> ScoredPassage:
-    start, last = pagination.find(excerpt.start), pagination.find(excerpt.end - 1)
+def _locate_excerpt(hit: ScoredPassage, pagination: Pagination | None) -> ScoredPassage:
+    excerpt = hit.excerpt
+    if excerpt is None or pagination is None:
+        return hit
+    first, start, last = map(pagination.find, (hit.passage.start, excerpt.start, excerpt.end - 1))
     located = replace(excerpt, page=start.page, end_page=last.page, sheet=start.sheet, slide=start.slide)
-    first = pagination.find(hit.passage.start)
     passage = replace(hit.passage, page=first.page, sheet=first.sheet, slide=first.slide)
     return replace(hit, passage=passage, excerpt=located)

@@ -121,7 +121,8 @@ class SpanRanker:
             ]
         spans: list[list[ScoredSpan]] = [[] for _ in passages]
         for edge, owner, similarity in zip(edges, owners.tolist(), similarities, strict=True):
-            span = _clip_span(passages[positions[owner]], edge)
+            length = len(passages[positions[owner]].text)
+            span = Span(min(max(edge.start, 0), length), min(max(edge.end, 0), length))
             if span.start < span.end:
                 spans[positions[owner]].append(ScoredSpan(span, similarity))
         return [
@@ -139,11 +140,6 @@ class SpanRanker:
     @cached_property
     def _words(self) -> set[str]:
         return set(normalize_words(self._question)) - FUNCTION_WORDS
-
-
-def _clip_span(passage: Passage, edge: Hyperedge) -> Span:
-    length = len(passage.text)
-    return Span(min(max(edge.start, 0), length), min(max(edge.end, 0), length))
 
 
 @dataclass(slots=True)
@@ -259,14 +255,10 @@ def merge_passages(passages: Sequence[Passage], best: Passage) -> Passage:
     texts = [first.text]
     for previous, passage in pairwise(passages):
         gap = passage.start - previous.end
-        texts += [_fill_gap(gap), passage.text[max(0, -gap) :]]
+        # White space as long as the gap, so that offsets stay: a space, or a blank line if the gap is longer.
+        texts += [" " * gap if gap < 2 else "\n\n".ljust(gap), passage.text[max(0, -gap) :]]
     heading = join_headings(passage.heading.split(HEADING_SEPARATOR) for passage in passages if passage.heading)
     return replace(best, text="".join(texts), start=first.start, end=passages[-1].end, page=first.page, heading=heading)
-
-
-def _fill_gap(length: int) -> str:
-    """Return ``length`` characters of white space between passages: a space, or a blank line from 2 on."""
-    return " " * length if length < 2 else "\n\n".ljust(length)
 
 
 def _is_next(first: Passage, second: Passage) -> bool:

@@ -167,7 +167,7 @@ class Hop:
     mentions: FollowedMentions
 
     def get_link_strengths(self, passages: IntArray) -> FloatArray:
-        """Return the strongest link of three types that leads to each passage, ``[3, passages]``; 0 without a link."""
+        """Return the strongest link to each passage, separately for three types of links; ``[3, passages]``."""
         links = np.zeros((3, len(passages)), dtype=np.float32)
         if len(self.link):
             positions, is_linked = self.link.find_positions(passages)

@@ -12,7 +12,7 @@ from polyad.hypergraph.sparse import compute_cosines, find_top_positions, rank_b
 from polyad.model import FloatArray, Passage, ScoredHyperedge
 from polyad.protocols.components import Embedder
 from polyad.protocols.snapshot import Snapshot
-from polyad.retrieval.evidence import read_entity_names, read_scored_hyperedges
+from polyad.retrieval.evidence import read_entity_names, read_hyperedges
 from polyad.retrieval.hypermemory.judge import BeamCandidates, CandidateList, Judge
 from polyad.text.prompts import join_lines
 from polyad.text.words import collapse_whitespace, count_tokens
@@ -299,8 +299,9 @@ class BeamSearch:
         missing = [edge for edge in edges if edge not in self._hyperedges]
         if not missing:
             return
-        scored = read_scored_hyperedges(snapshot, [(edge, 0.0) for edge in missing])
-        passages = snapshot.get(Passage, snapshot.graph.passages(np.array(missing)).tolist())
+        with snapshot.read_transaction():
+            scored, _ = read_hyperedges(snapshot, [(edge, 0.0) for edge in missing])
+            passages = snapshot.get(Passage, snapshot.graph.passages(np.array(missing)).tolist())
         for edge, scored_edge, passage in zip(missing, scored, passages, strict=True):
             title, text = collapse_whitespace(passage.title), collapse_whitespace(scored_edge.hyperedge.text)
             self._hyperedges[edge] = scored_edge
