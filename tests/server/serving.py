@@ -59,7 +59,7 @@ def run_app(app: FastAPI) -> Iterator[RunningServer]:
         time.sleep(0.01)
     url = f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
     try:
-        with httpx2.Client(base_url=url, timeout=30) as client:
+        with httpx2.Client(base_url=url, timeout=30, verify=False) as client:
             yield RunningServer(url, app, client)
     finally:
         server.should_exit = True
