@@ -1,5 +1,7 @@
 # Uses the python of the active environment.
 PYTHON ?= python
+# One more than there are processors: many tests wait for servers and processes that they start.
+WORKERS ?= $(shell $(PYTHON) -c "import os; print(min(4, (os.cpu_count() or 1) + 1))")
 
 .PHONY: check lint types layers test test-slow test-attacks coverage docs format
 
@@ -16,7 +18,7 @@ layers:
 	$(PYTHON) -c "import sys; from importlinter.cli import lint_imports; sys.exit(lint_imports())"
 
 test:
-	$(PYTHON) -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
+	$(PYTHON) -m pytest --numprocesses $(WORKERS) --dist loadfile
 
 test-slow:
 	$(PYTHON) -m pytest -m slow
@@ -29,7 +31,7 @@ docs:
 	$(PYTHON) -m sphinx -W --keep-going -b html docs docs/_build/html -d docs/_build/trees
 
 coverage:
-	$(PYTHON) -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile --cov polyad --cov-report term:skip-covered
+	$(PYTHON) -m pytest --numprocesses $(WORKERS) --dist loadfile --cov polyad --cov-report term:skip-covered
 
 format:
 	$(PYTHON) -m ruff check --fix .
