@@ -24,7 +24,7 @@ from polyad.indexing.facts.grounding import Grounder
 from polyad.indexing.facts.style import ExtractionStyle
 from polyad.indexing.mentions import gliner
 from polyad.indexing.mentions.capitalised import find_names
-from polyad.indexing.mentions.from_file import GivenMentionExtractor
+from polyad.indexing.mentions.from_file import FileMentionExtractor
 from polyad.indexing.mentions.language_model import _parse_entities
 from polyad.indexing.mentions.rules import (
     RuleMentionExtractor,
@@ -515,11 +515,11 @@ def _units(text: str) -> object:
 
 
 @cache
-def _load_extractor() -> GivenMentionExtractor:
+def _load_extractor() -> FileMentionExtractor:
     listed_names = ["Ada", "Ada Lovelace", "a", "a b", "東京", "- -", '"', "(", "1", "of the"]
     path = _folder() / "names.jsonl"
     path.write_text(json.dumps({"entities": listed_names}), encoding="utf-8")
-    return GivenMentionExtractor(path)
+    return FileMentionExtractor(path)
 
 
 _VOCABULARY = EntityNameMatcher(

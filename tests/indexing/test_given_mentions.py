@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from polyad.errors import ConfigurationError
-from polyad.indexing.mentions.from_file import GivenMentionExtractor
+from polyad.indexing.mentions.from_file import FileMentionExtractor
 from polyad.protocols.components import MentionExtractor
 
 
-def extractor(folder: Path, *records: object) -> GivenMentionExtractor:
+def extractor(folder: Path, *records: object) -> FileMentionExtractor:
     path = folder / "names.jsonl"
     path.write_text("\n".join(json.dumps(record) for record in records) + "\n", encoding="utf-8")
-    return GivenMentionExtractor(path)
+    return FileMentionExtractor(path)
 
 
 def names(mention_extractor: MentionExtractor, text: str) -> list[tuple[str, int]]:
@@ -77,4 +77,4 @@ def test_a_bad_line_is_named(tmp_path: Path, record: object) -> None:
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="nowhere"):
-        GivenMentionExtractor(tmp_path / "nowhere.jsonl")
+        FileMentionExtractor(tmp_path / "nowhere.jsonl")

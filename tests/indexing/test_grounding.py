@@ -128,7 +128,7 @@ def test_spans_keep_to_the_case_of_the_name_if_they_can() -> None:
     actual = grounder("polish Polish people", title="")
     assert actual.find_spans("Polish") == [(7, 13)]
     assert actual.find_spans("POLish") == [(0, 6), (7, 13)]
-    assert actual.get_text((7, 13)) == "Polish"
+    assert actual.text[7:13] == "Polish"
     assert actual.find_spans("Poland") == []
 
 
@@ -161,7 +161,7 @@ def test_whatever_the_words_spans_lie_inside_the_passage(title: str, text: str, 
     actual = Grounder(title, text, SentenceSplitter(SplitSettings()).sentences(text))
     for start, end in actual.find_spans(name):
         assert 0 <= start < end <= len(text)
-        assert actual.get_text((start, end)).casefold() == name.casefold()
+        assert actual.text[start:end].casefold() == name.casefold()
     span = actual.find_span(fact)
     assert 0 <= span.start <= span.end <= len(text)
 

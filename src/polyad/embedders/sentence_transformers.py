@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -16,7 +16,7 @@ from polyad.errors import ConfigurationError, EmbedderError, MissingExtraError
 from polyad.model import FloatArray
 from polyad.model_hub import choose_device, disable_tokenizer_threads, load_model
 from polyad.protocols.components import TextKind
-from polyad.text.words import replace_surrogates
+from polyad.text.words import replace_surrogates, split_by_size
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -143,8 +143,8 @@ class SentenceTransformerEmbedder:
             EmbedderError: the model returned a vector that is not finite.
         """
         vectors = np.zeros((len(texts), self.dimension), dtype=np.float32)
-        for start, end in _split_by_size(texts):
-            vectors[start:end] = self._encode_slice(texts[start:end], kind)
+        for rows in split_by_size(range(len(texts)), lambda row: len(texts[row]), _SLICE_CHARACTERS):
+            vectors[rows] = self._encode_slice([texts[row] for row in rows], kind)
         return vectors
 
     def _encode_slice(self, texts: Sequence[str], kind: TextKind) -> FloatArray:
@@ -262,18 +262,6 @@ def normalise_vectors(vectors: FloatArray) -> FloatArray:
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     result: FloatArray = (vectors / np.maximum(lengths, 1e-12)).astype(np.float32, copy=False)
     return result
-
-
-def _split_by_size(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Yield (start, end) of consecutive groups of texts with limited total length; a longer text is a group alone."""
-    start = size = 0
-    for end, text in enumerate(texts):
-        if end > start and size + len(text) > _SLICE_CHARACTERS:
-            yield start, end
-            start, size = end, 0
-        size += len(text)
-    if start < len(texts):
-        yield start, len(texts)
 
 
 def _choose_batch_sizes(device: str, dtype: Any) -> tuple[int, int]:

@@ -58,7 +58,7 @@ mentions: Table[Callable[[str, LanguageModel | None], MentionExtractor]] = Table
         "rules": "polyad.indexing.mentions.rules:RuleMentionExtractor.from_name",
         "gliner": "polyad.indexing.mentions.gliner:GlinerMentionExtractor.from_name",
         "llm": "polyad.indexing.mentions.language_model:LanguageModelMentionExtractor.from_name",
-        "given": "polyad.indexing.mentions.from_file:GivenMentionExtractor.from_name",
+        "given": "polyad.indexing.mentions.from_file:FileMentionExtractor.from_name",
     },
     callable,
     ("rules", "gliner", "gliner:medical", "llm", "given:FILE"),

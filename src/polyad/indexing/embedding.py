@@ -13,6 +13,7 @@ import numpy as np
 from polyad.model import FloatArray, IndexedDocument, IndexedHyperedge, IndexedPassage, Passage
 from polyad.protocols.components import Embedder
 from polyad.protocols.store import PENDING_VECTORS, Store
+from polyad.text.words import split_by_size
 
 BLOCK_CHARACTERS = 512_000
 """Characters of texts that are sorted by length together; usually all texts of one batch of documents."""
@@ -134,33 +135,20 @@ def embed_texts(
         vectors[row] = vector
     count = len(saved)
     parallelism = get_parallelism(embedder)
+
+    def get_length(row: int) -> int:
+        return len(texts[row])
+
     missing = [row for row in range(len(texts)) if row not in saved]
-    for block in _split_rows(texts, missing, BLOCK_CHARACTERS * parallelism):
+    for block in split_by_size(missing, get_length, BLOCK_CHARACTERS * parallelism):
         by_length = sorted(block, key=lambda row: (len(texts[row]), row))
-        for rows in _split_rows(texts, by_length, CALL_CHARACTERS * parallelism):
+        for rows in split_by_size(by_length, get_length, CALL_CHARACTERS * parallelism):
             vectors[rows] = embedder.encode([texts[row] for row in rows], "passage")
             if pending:
                 pending.add(rows, vectors)
             count += len(rows)
             on_progress(count)
     return vectors
-
-
-def _split_rows(texts: Sequence[str], rows: Sequence[int], max_characters: int) -> Iterator[list[int]]:
-    """Yield ``rows`` (positions in ``texts``) in groups whose texts have at most ``max_characters`` together.
-
-    A longer text is a group of its own.
-    """
-    group: list[int] = []
-    size = 0
-    for row in rows:
-        if group and size + len(texts[row]) > max_characters:
-            yield group
-            group, size = [], 0
-        group.append(row)
-        size += len(texts[row])
-    if group:
-        yield group
 
 
 def format_embedding_text(title: str, text: str) -> str:

@@ -86,7 +86,10 @@ def open_office_file(
     with open_archive(data, kind, max_text=max_text) as archive:
         _reject_document_types(archive)
         if max_tags is not None:
-            _check_tags(archive, max_tags)
+            # A thousand empty elements compress to a few bytes.
+            parts = [part for part in archive.infolist() if _is_text_part(archive, part)]
+            if (tags := sum(archive.read(part).count(b"<") for part in parts)) > max_tags:
+                raise ReadError(f"{tags:,} tags of XML; at most {max_tags:,} are read; split the document")
         yield _read_core_properties(archive)
 
 
@@ -138,16 +141,6 @@ def _reject_document_types(archive: zipfile.ZipFile) -> None:
                     parser.Parse(block)
         except (_RootReached, expat.ExpatError):  # the library reports invalid XML if it needs the part
             continue
-
-
-def _check_tags(archive: zipfile.ZipFile, max_tags: int) -> None:
-    """Raise ReadError if the XML parts of an archive have more than ``max_tags`` tags.
-
-    A thousand empty elements compress to a few bytes.
-    """
-    parts = [part for part in archive.infolist() if _is_text_part(archive, part)]
-    if (tags := sum(archive.read(part).count(b"<") for part in parts)) > max_tags:
-        raise ReadError(f"{tags:,} tags of XML; at most {max_tags:,} are read; split the document")
 
 
 def _stop_parsing(*_: object) -> NoReturn:

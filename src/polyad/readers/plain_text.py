@@ -149,7 +149,10 @@ def _is_damaged_utf8(sample: bytes) -> bool:
 
 def _guess_encoding(sample: bytes) -> str:
     """Return the codec of the most likely encoding; among equally likely ones, prefer a common encoding."""
-    matches = from_bytes(_cut_at_whitespace(sample))
+    if len(sample) > _SAMPLE_BYTES:  # cut at white space, so that no multi-byte character is cut
+        end = max(sample.rfind(b"\n", 0, _SAMPLE_BYTES), sample.rfind(b" ", 0, _SAMPLE_BYTES)) + 1
+        sample = sample[: end or None]
+    matches = from_bytes(sample)
     best = matches.best()
     if best is None:
         raise ReadError("neither UTF-8 nor any other known text encoding; is it binary?")
@@ -159,12 +162,6 @@ def _guess_encoding(sample: bytes) -> str:
             if encoding in (match.encoding, *match.could_be_from_charset) and match.chaos <= best.chaos:
                 return encoding
     return best.encoding
-
-
-def _cut_at_whitespace(data: bytes) -> bytes:
-    """Return the beginning of ``data`` up to white space, so that no multi-byte character is cut."""
-    end = max(data.rfind(b"\n", 0, _SAMPLE_BYTES), data.rfind(b" ", 0, _SAMPLE_BYTES)) + 1
-    return data[:end] if len(data) > _SAMPLE_BYTES and end > 0 else data
 
 
 def read_text(data: bytes) -> Content:

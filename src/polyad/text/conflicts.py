@@ -12,7 +12,7 @@ from polyad.model import Argument, Condition, Hyperedge, HyperedgeKind
 from polyad.text.fact_text import format_argument_value
 from polyad.text.keys import build_argument_key, build_name_key
 from polyad.text.literals import is_satisfied
-from polyad.text.validity import Interval, parse_bounds
+from polyad.text.validity import parse_bounds
 from polyad.text.words import normalize_value
 
 MIN_SINGLE_SHARE: Final = 0.5
@@ -114,12 +114,8 @@ def _overlap(facts_by_value: Sequence[tuple[str, Sequence[Hyperedge]]]) -> bool:
             values[fact.id].add(value)
     intervals = {fact.id: parse_bounds(fact.valid_from, fact.valid_to) for _, facts in facts_by_value for fact in facts}
     return any(
-        values[one.id].isdisjoint(values[other.id]) and _is_overlap(intervals[one.id], intervals[other.id])
+        values[one.id].isdisjoint(values[other.id]) and intervals[one.id].overlaps(intervals[other.id])
         for (_, some), (_, others) in combinations(facts_by_value, 2)
         for one in some
         for other in others
     )
-
-
-def _is_overlap(one: Interval, other: Interval) -> bool:
-    return max(one.start, other.start) < min(one.end, other.end)

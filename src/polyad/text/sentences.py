@@ -347,9 +347,9 @@ def _find_sentence_ends(paragraph: str, language: str) -> Iterator[int]:
     A piece without a word belongs to the sentence before it. In a text that begins sentences with capitals, no sentence
     ends before a lower-case letter.
     """
-    copy = _mask_misleading(paragraph)
+    copy = _mask_misleading_characters(paragraph)
     end, first = 0, ""
-    for start, piece in _split_masked(copy, language):
+    for start, piece in _find_sentences(copy, language):
         holds_words = any(map(str.isalnum, piece))
         if end and holds_words and not (first.isupper() and piece.lstrip()[0].islower()):
             yield end
@@ -362,7 +362,7 @@ def _find_sentence_ends(paragraph: str, language: str) -> Iterator[int]:
         yield end or len(copy.rstrip())
 
 
-def _split_masked(text: str, language: str) -> Iterator[tuple[int, str]]:
+def _find_sentences(text: str, language: str) -> Iterator[tuple[int, str]]:
     """Yield pairs of offset and piece for each sentence that the library sentencex finds in ``text``."""
     start = done = 0
     while start < len(text):
@@ -385,7 +385,7 @@ def _find_middle(window: str) -> int:
     return max(window.rfind(" ", middle // 2, middle), 0) or middle
 
 
-def _mask_misleading(paragraph: str) -> str:
+def _mask_misleading_characters(paragraph: str) -> str:
     """Return ``paragraph`` with characters that mislead the sentence splitter, such as dot leaders, blanked out."""
     copy = _QUOTED_LINE.sub(_blank_out, paragraph)
     copy = _DOTS.sub(_blank_leaders, copy)

@@ -41,6 +41,10 @@ class Interval(NamedTuple):
         """Return whether a time, in seconds since 1970, is in the interval."""
         return self.start <= time < self.end
 
+    def overlaps(self, other: Interval) -> bool:
+        """Return whether two time intervals have a time in common."""
+        return max(self.start, other.start) < min(self.end, other.end)
+
     def intersect(self, other: Interval) -> Interval:
         """Return the intersection of two time intervals."""
         return Interval(max(self.start, other.start), min(self.end, other.end))

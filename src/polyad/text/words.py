@@ -10,14 +10,16 @@ from __future__ import annotations
 import re
 import threading
 import unicodedata
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import Stemmer
 
 if TYPE_CHECKING:
     from polyad.model import Span
 
+T = TypeVar("T")
 
 _CONTROL = [code for code in (*range(32), *range(127, 160)) if chr(code) not in "\t\n\r"]
 _DIRECTION = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
@@ -110,6 +112,25 @@ def count_tokens(text: str) -> int:
     5
     """
     return TOKEN.subn("", text)[1]
+
+
+def split_by_size(items: Iterable[T], get_size: Callable[[T], int], max_size: int) -> Iterator[list[T]]:
+    """Yield consecutive groups of items whose sizes sum to at most ``max_size``; a larger item is a group alone.
+
+    >>> list(split_by_size(["a", "bcd", "e", "fg"], len, 3))
+    [['a'], ['bcd'], ['e', 'fg']]
+    """
+    group: list[T] = []
+    total = 0
+    for item in items:
+        size = get_size(item)
+        if group and total + size > max_size:
+            yield group
+            group, total = [], 0
+        group.append(item)
+        total += size
+    if group:
+        yield group
 
 
 _WITHOUT_SPACES = "\u2e80-\U0003ffff"

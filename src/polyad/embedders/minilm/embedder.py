@@ -23,7 +23,7 @@ from polyad.embedders.sentence_transformers import (
 from polyad.errors import ConfigurationError
 from polyad.model import FloatArray
 from polyad.protocols.components import Embedder, TextKind
-from polyad.text.words import replace_surrogates
+from polyad.text.words import replace_surrogates, split_by_size
 
 MAX_WINDOW_TOKENS = 256
 """Maximum input of the model in tokens, as configured by its authors and in sentence-transformers."""
@@ -89,7 +89,7 @@ class MiniLMEmbedder:
             text_windows = self._tokenizer.split_windows(replace_surrogates(text), MAX_WINDOW_TOKENS)
             windows += text_windows
             text_of_window += [row] * len(text_windows)
-        batches = split_batches(windows, _BATCH_TOKENS if kind == "query" else 1)
+        batches = list(split_by_size(windows, len, _BATCH_TOKENS if kind == "query" else 1))
         vectors = np.empty((len(windows), self.dimension), dtype=np.float32)
         row = 0
         workers = ThreadPoolExecutor(max(1, min(self._max_workers, len(batches))), "polyad-embedder")
@@ -149,16 +149,3 @@ class TorchForPassages:
     @cached_property
     def _passages(self) -> SentenceTransformerEmbedder:
         return SentenceTransformerEmbedder.from_name(self.name, self._settings)
-
-
-def split_batches(windows: Sequence[list[int]], max_tokens: int) -> list[list[list[int]]]:
-    """Return token windows in batches of at most ``max_tokens`` tokens; a longer window is a batch alone."""
-    batches: list[list[list[int]]] = []
-    room = 0
-    for window in windows:
-        if len(window) > room:
-            batches.append([])
-            room = max(max_tokens, len(window))
-        batches[-1].append(window)
-        room -= len(window)
-    return batches

@@ -7,7 +7,7 @@ is never cached. A passage with an invalid reply is requested again, and reporte
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from polyad.errors import CutReplyError, LanguageModelError, NoMoreRepliesError, UnreadableReplyError
@@ -171,7 +171,7 @@ class FactBuilder:
         while prompts := {
             place: self._style.build_continuation_prompt(replies.passage, "\n".join(replies.texts))
             for place, replies in enumerate(passage_states)
-            if replies.is_cut and replies.is_cached
+            if isinstance(replies.failure, CutReplyError) and replies.is_cached
         }:
             self._request_until_readable(prompts, passage_states, on_message)
             for place in prompts:
@@ -197,17 +197,15 @@ class FactBuilder:
             replies.is_cached = (prompt.system, prompt.user) not in sent
             replies.add(outcome, self._style, self._settings.max_records)
             completed += 1
-            on_message(f"extracted {completed:,} of {len(places):,} passages, {self._format_usage()}")
+            spent = self._budget.spent
+            cost = f", ${spent.cost:,.2f}" if spent.cost else ""
+            on_message(f"extracted {completed:,} of {len(places):,} passages, {spent.tokens:,} tokens{cost}")
 
         if places:
             self._language_model.complete([prompts[place] for place in places], add_reply, self._budget)
         for place in places:
             if isinstance(failure := passage_states[place].failure, NoMoreRepliesError):
                 passage_states[place].failure = self._budget.update_failure(failure)
-
-    def _format_usage(self) -> str:
-        usage = self._budget.spent
-        return f"{usage.tokens:,} tokens" + (f", ${usage.cost:,.2f}" if usage.cost else "")
 
     # Building
 
@@ -233,7 +231,10 @@ class FactBuilder:
             members = builder.build(id, fact)
             edge = Hyperedge(
                 *(id, HyperedgeKind.FACT, fact.text, passage.id, span.start, span.end, score, fact.relation),
-                arguments=_build_arguments(members.values()) if fact.relation else (),
+                # The type of an entity is the role of an argument, its name the value.
+                arguments=tuple(Argument(member.type or NO_TYPE, member.name) for member in members.values())
+                if fact.relation
+                else (),
                 valid_from=fact.valid_from,
                 valid_to=fact.valid_to,
             )
@@ -312,11 +313,6 @@ class _PassageState:
     failure: LanguageModelError | None = None
     is_cached: bool = False
     notes: Counter[str] = field(default_factory=Counter)
-
-    @property
-    def is_cut(self) -> bool:
-        """Whether the last reply ended at the language model's token limit."""
-        return isinstance(self.failure, CutReplyError)
 
     def add(self, reply: Reply, style: ExtractionStyle, max_records: int) -> None:
         """Parse the facts in a language model reply of the format ``style``, and add the facts to the passage's facts.
@@ -428,7 +424,7 @@ class _IncidenceBuilder:
         return Incidence(
             key,
             hyperedge_id,
-            name=collapse_whitespace(grounder.get_text(spans[0]) if spans else entity.name),
+            name=collapse_whitespace(grounder.text[slice(*spans[0])] if spans else entity.name),
             role=SUBJECT if key in self._strengths else "",
             type=entity.type,
             description=entity.description,
@@ -436,11 +432,6 @@ class _IncidenceBuilder:
             grounded=is_grounded,
             strength=self._strengths.get(key, 1.0),
         )
-
-
-def _build_arguments(members: Iterable[Incidence]) -> tuple[Argument, ...]:
-    """Return the entities of a fact as arguments: an entity's type is the role, the entity's name is the value."""
-    return tuple(Argument(member.type or NO_TYPE, member.name) for member in members)
 
 
 def _find_mentions(facts: Sequence[ExtractedFact], grounder: Grounder) -> list[tuple[str, Mention]]:

@@ -61,10 +61,6 @@ class Grounder:
         """
         return find_name_spans(name, self.text)
 
-    def get_text(self, span: tuple[int, int]) -> str:
-        """Return the passage's text from the start to the end of a span."""
-        return self.text[span[0] : span[1]]
-
     def is_grounded(self, name: str) -> bool:
         """Return whether the passage or its title contains a name. If not, the language model may have invented it."""
         words = " ".join(_split_words(name))

@@ -106,7 +106,7 @@ def find_names(text: str) -> Iterator[tuple[int, int]]:
     """
     evidence = _CapitalEvidence(text)
     for match in _RUN.finditer(text):
-        for start, end in dict.fromkeys(_find_in_match(match, evidence)):
+        for start, end in dict.fromkeys(_find_names_in_match(match, evidence)):
             end = _trim_possessive(text, start, end)
             if 1 < end - start <= _MAX_NAME_CHARACTERS:
                 yield start, end
@@ -114,7 +114,7 @@ def find_names(text: str) -> Iterator[tuple[int, int]]:
         yield from (m.span(1) for m in _compile_place().finditer(text) if len(m.group(1)) <= _MAX_NAME_CHARACTERS)
 
 
-def _find_in_match(match: re.Match[str], evidence: _CapitalEvidence) -> list[tuple[int, int]]:
+def _find_names_in_match(match: re.Match[str], evidence: _CapitalEvidence) -> list[tuple[int, int]]:
     text = match.string
     tokens = _split_tokens(match)
     spans: list[tuple[int, int]] = []
@@ -230,15 +230,15 @@ def _find_names_in_words(words: list[_Token]) -> Iterator[tuple[int, int]]:
     chain: list[_Segment] = []
     for segment in _split_segments(words):
         if chain and segment.before[0] not in _JOINING_WORDS:
-            yield from _find_in_chain(chain)
+            yield from _find_names_in_chain(chain)
             if segment.before == ("and",) and chain[-1].before[:1] == ("of",):  # "Ministry of Health and Welfare"
                 yield chain[0].tokens[0].start, segment.tokens[-1].end
             chain = []
         chain.append(segment)
-    yield from _find_in_chain(chain)
+    yield from _find_names_in_chain(chain)
 
 
-def _find_in_chain(chain: list[_Segment]) -> Iterator[tuple[int, int]]:
+def _find_names_in_chain(chain: list[_Segment]) -> Iterator[tuple[int, int]]:
     if len(chain) == 1:
         yield from _find_names_in_segment(chain[0].tokens)
         return

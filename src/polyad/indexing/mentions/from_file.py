@@ -20,7 +20,7 @@ from polyad.text.words import sanitize
 _FIRST_WORD = re.compile(r"\w+|[^\w\s]")
 
 
-class GivenMentionExtractor:
+class FileMentionExtractor:
     """A mention extractor that finds the names listed in a file, as whole words in the same spelling.
 
     Each line of the file is a JSON object with ``entities``: a list of names, or of objects with ``name`` and,

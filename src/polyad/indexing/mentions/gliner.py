@@ -14,6 +14,7 @@ from polyad.errors import ConfigurationError, MissingExtraError
 from polyad.model import Mention
 from polyad.model_hub import choose_device
 from polyad.protocols.components import LanguageModel
+from polyad.text.words import split_by_size
 
 DEFAULT_MODEL = "urchade/gliner_large-v2.1"
 
@@ -175,17 +176,8 @@ def _split_into_windows(text: str, max_words: int, max_sentence_words: int) -> I
 
     A single sentence may have up to ``max_sentence_words`` words; a longer sentence is cut between words.
     """
-    start = end = count = 0
-    for sentence_start, sentence_end, length in _split_sentences(text, max_sentence_words):
-        if count and count + length > max_words:
-            yield start, end
-            count = 0
-        if not count:
-            start = sentence_start
-        end = sentence_end
-        count += length
-    if count:
-        yield start, end
+    for group in split_by_size(_split_sentences(text, max_sentence_words), lambda sentence: sentence[2], max_words):
+        yield group[0][0], group[-1][1]
 
 
 def _split_sentences(text: str, max_words: int) -> Iterator[tuple[int, int, int]]:

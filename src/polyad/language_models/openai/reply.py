@@ -73,7 +73,7 @@ class ReceivedReply:
         """Add an event of the reply's stream, and return the new text that later events cannot change."""
         self.events += 1
         choice = _first(event.get("choices"))
-        return self._take(choice, choice.get("delta"), event.get("usage"))
+        return self._add_choice(choice, choice.get("delta"), event.get("usage"))
 
     def complete(self) -> None:
         """Mark the reply as complete, for servers that send no finish reason."""
@@ -86,7 +86,7 @@ class ReceivedReply:
     def add_whole(self, body: Mapping[str, Any]) -> None:
         """Fill the reply from the JSON body of a response without streaming."""
         choice = _first(body.get("choices"))
-        self._take(choice, choice.get("message"), body.get("usage"))
+        self._add_choice(choice, choice.get("message"), body.get("usage"))
         self.finish()
 
     @property
@@ -138,7 +138,7 @@ class ReceivedReply:
         tagged = extract_thoughts(self.text) if self.events else extract_leading_thoughts(self.text)
         return "\n\n".join(filter(None, (reasoning, tagged)))
 
-    def _take(self, choice: Mapping[str, Any], message: object, usage: object) -> str:
+    def _add_choice(self, choice: Mapping[str, Any], message: object, usage: object) -> str:
         self.finish_reason = extract_error_message(choice.get("finish_reason") or self.finish_reason, self._secrets)
         if choice.get("error"):
             self.error = extract_error_message(choice["error"], self._secrets)
