@@ -60,7 +60,9 @@ def read_bell(data):
 
 
 class Tarn(HashingEmbedder):
-    name = "tarn:short"
+    def __init__(self, dimension):
+        super().__init__(dimension)
+        self.name = "tarn:short"
 
 
 def embedder(rest, settings):
