@@ -287,7 +287,7 @@ class Indexer:
 
         run.pending = PendingVectors(self._store)
         drafts = [
-            _draft_passage(passage, split_batch.digests[passage.id], build_results[passage.id])
+            _build_passage_without_vectors(passage, split_batch.digests[passage.id], build_results[passage.id])
             for passage in new
             if passage.id not in previous
         ]
@@ -389,7 +389,7 @@ def _drop_unprocessed(
     )
 
 
-def _draft_passage(passage: Passage, content_digest: str, result: BuildResult) -> IndexedPassage:
+def _build_passage_without_vectors(passage: Passage, content_digest: str, result: BuildResult) -> IndexedPassage:
     """Return a new passage with the hyperedges of a build result, still without vectors.
 
     ``content_digest`` identifies the passage's content. It is left out if ``result`` has a failure, so that the next

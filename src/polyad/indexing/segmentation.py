@@ -77,7 +77,7 @@ class Segmenter:
             return _build_candidates(list(range(count + 1)))
         if settings.method == "window":
             return _build_candidates([*range(0, count, settings.window), count])
-        return _find_admissible(np.asarray(lengths, dtype=np.int64), settings.min_words, settings.max_words)
+        return _find_candidate_groups(np.asarray(lengths, dtype=np.int64), settings.min_words, settings.max_words)
 
     def choose_partition(
         self, candidates: CandidateUnits, embeddings: FloatArray, mention_counts: npt.NDArray[np.int64]
@@ -191,7 +191,7 @@ def _build_candidates(boundaries: Sequence[int]) -> CandidateUnits:
     return CandidateUnits(bounds[:-1], bounds[1:], int(bounds[-1]))
 
 
-def _find_admissible(sentence_lengths: IntArray, min_words: int, max_words: int) -> CandidateUnits:
+def _find_candidate_groups(sentence_lengths: IntArray, min_words: int, max_words: int) -> CandidateUnits:
     """Return the groups of sentences in all divisions of a passage with the fewest missing and excess words.
 
     Words are missing below ``min_words`` in a group, or in excess above ``max_words``. ``sentence_lengths`` are the

@@ -107,15 +107,11 @@ def _is_permalink(node: ElementNode) -> bool:
     """Return whether a link is a permalink: a mark beside a heading that points to this heading."""
     if not _PERMALINK_CLASSES.isdisjoint(_get_classes(node)):
         return True
-    return _get_attribute(node, "href").startswith("#") and _get_only_text(node) in _PERMALINKS
-
-
-def _get_only_text(node: ElementNode) -> str:
-    """Return the text of an HTML element that contains only text; otherwise "x", which is no permalink's text."""
     child = node.first_child
-    if child is None:
-        return ""
-    return (child.value or "").strip() if child.next is None and child.tag == "#text" else "x"
+    if child is not None and (child.next is not None or child.tag != "#text"):
+        return False
+    text = (child.value or "").strip() if child else ""
+    return _get_attribute(node, "href").startswith("#") and text in _PERMALINKS
 
 
 def _is_hidden(node: ElementNode) -> bool:

@@ -63,14 +63,14 @@ def _split_fields(lines: Sequence[str]) -> tuple[list[tuple[str, str]], list[str
     for place, line in enumerate(lines):
         if field := _FIELD.match(line):
             fields.append((field[1], to_single_line(_remove_roles(field[2]))))
-        elif line.strip() and (fields or not _may_come_before_fields(lines, place)):
+        elif line.strip() and (fields or not _belongs_to_title(lines, place)):
             return fields, [*other_lines, *lines[place:]]
         else:
             other_lines.append(line)
     return fields, other_lines
 
 
-def _may_come_before_fields(lines: Sequence[str], line_index: int) -> bool:
+def _belongs_to_title(lines: Sequence[str], line_index: int) -> bool:
     """Return whether a line belongs to the document title, the only text allowed before (name, value) fields."""
     near = lines[max(0, line_index - 1) : line_index + 2]
     return len(lines[line_index]) <= MAX_HEADING and any(_ADORNMENT.match(line) for line in near)

@@ -171,10 +171,10 @@ def _list_word_sequences(tokens: list[_Token], evidence: _CapitalEvidence) -> It
     are yielded. The same holds for a function word that has a capital inside a sentence ("in From Hong Kong").
     """
     starts = evidence.begins_sentence(tokens[0].start)
-    first = _find_first_of_name(tokens, 0, FUNCTION_WORDS)
+    first = _find_name_start(tokens, 0, FUNCTION_WORDS)
     if first and not starts and len(tokens) > 1 and tokens[-1].word[0].isupper():
         yield tokens
-    name = _find_first_of_name(tokens, first, COMMON_WORDS) if starts else first
+    name = _find_name_start(tokens, first, COMMON_WORDS) if starts else first
     if name > first and first + 1 < len(tokens) and not _is_lower_case(tokens[first + 1].word):
         yield tokens[first:]
     rest = tokens[name:]
@@ -191,7 +191,7 @@ def _is_capitalised_function_word(token: _Token, text: str) -> bool:
     return len(token.word) > 1 and token.word.lower() not in CAPITALISED and is_inside_sentence(text, token.start)
 
 
-def _find_first_of_name(tokens: list[_Token], start: int, ignored_words: frozenset[str]) -> int:
+def _find_name_start(tokens: list[_Token], start: int, ignored_words: frozenset[str]) -> int:
     """Return the position, from ``start`` on, of the first token that may begin a name.
 
     Such a token is capitalised, and it is an acronym or none of the ``ignored_words``, which are in lower case.
