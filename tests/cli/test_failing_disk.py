@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -87,8 +88,17 @@ def damage() -> None:
 
 
 def limit_files(size: int) -> Callable[[], None]:
-    """Return a function that lets each write beyond some bytes of a file fail, as on a full disk."""
-    return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+    """Return a function that lets each write beyond some bytes of a file fail, as on a full disk.
+
+    No bytecode is written meanwhile: Python would cut it, and later processes would fail to import the module.
+    """
+
+    def limit() -> None:
+        sys.dont_write_bytecode = True
+        os.environ["PYTHONDONTWRITEBYTECODE"] = "1"  # for the processes that it starts
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+    return limit
 
 
 @pytest.mark.usefixtures("folder")
