@@ -241,7 +241,7 @@ class MappedSnapshot:
         return self.all_vectors[kind].nearest(vectors, k, self._get_ids(kind), scores)
 
     def cosines(self, kind: Kind, rows: IntArray, vectors: FloatArray, *, weighted: bool = False) -> FloatArray:
-        """Return the cosines of rows with query vectors; with ``weighted``, multiplied by the scores of the rows.
+        """Return the cosine of each row with each query vector; ``weighted`` multiplies it by the score of the row.
 
         The shape is ``[rows, vectors]``, or ``[rows]`` for one query vector.
         """

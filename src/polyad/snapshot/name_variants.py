@@ -368,7 +368,7 @@ class EntityLabels:
         self._reading = Lock()
 
     def find_keys(self, labels: Iterable[str], store: Store, last_hyperedge: int) -> dict[str, Sequence[str]]:
-        """Return the sorted entity keys for each label; labels of hyperedges up to ``last_hyperedge`` are read first.
+        """Return for each label (another name of an entity) the sorted keys of the entities that have this label.
 
         Args:
             labels: The labels as name keys (normalised names).

@@ -218,7 +218,7 @@ class DefaultRetriever:
     def compute_relevance_features(
         self, question: str, snapshot: Snapshot, hidden_rows: Collection[int] = ()
     ) -> tuple[RelevanceFeatures, RelevanceFeatures]:
-        """Return the relevance features of a question twice: with and without the passages ``hidden_rows``."""
+        """Return the features that predict relevance twice: for all passages, and without the rows ``hidden_rows``."""
         ranking = self._score_candidates(question, snapshot)
         return ranking.compute_relevance_features(), ranking.compute_relevance_features(hidden_rows)
 

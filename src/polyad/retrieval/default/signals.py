@@ -456,7 +456,7 @@ class SignalExtractor:
     def _score_by_hyperedge(
         self, question_entities: Scores, hops: tuple[Hop, Hop], best_passage: IntArray, similarity: CosineScaler
     ) -> tuple[Scores, Scores]:
-        """Score passages by their best hyperedge with an entity of the question, and with an entity of ``hops``.
+        """Score passages by their best hyperedge with an entity of the question, and with one that links reached.
 
         Args:
             question_entities: Rarities of the question's entities, without frequent ones.
@@ -497,7 +497,7 @@ class SignalExtractor:
         return Scores(rows, prior + hop.link.get(rows) * (MIN_LINK_SHARE + rest))
 
     def _compute_hyperedge_similarities(self, candidates: IntArray, similarity: CosineScaler) -> FloatArray:
-        """Return each passage's highest similarity of a hyperedge to the question, and to the question without names.
+        """Return the similarity of each passage's best hyperedge to the question, and to the question without names.
 
         Shape ``[candidates, 2]``.
         """

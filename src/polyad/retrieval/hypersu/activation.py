@@ -26,7 +26,7 @@ scattered vectors takes several times as long as comparing vectors in a row."""
 
 
 class ClueActivation:
-    """Computes activations of hyperedges, in [0, 1], from the similarity to clues (short texts about the question).
+    """Weighs hyperedges for a search, in [0, 1], by their similarity to clues (short texts about the question).
 
     alpha(u) = clamp((max over clues c of sim(c, u) - delta) / (1 - delta), 0, 1) ^ gamma.
 

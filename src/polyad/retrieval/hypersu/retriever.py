@@ -48,7 +48,7 @@ class ClueAgent(Protocol):
 
 
 class QuestionClues:
-    """A source of clues without a language model: the question, and the question without its entity names.
+    """Makes clues, which guide the search, without a language model: the question with and without its names.
 
     The second clue asks for the unknown part: "Where did the director of film die?" is nearer to the biography of a
     director than the question that names the film.
