@@ -60,9 +60,7 @@ def read_bell(data):
 
 
 class Tarn(HashingEmbedder):
-    def __init__(self, dimension):
-        super().__init__(dimension)
-        self.name = "tarn:short"
+    name = "tarn:short"
 
 
 def embedder(rest, settings):

@@ -69,9 +69,9 @@ def test_an_index_by_an_endpoints_embedder_refuses_another_model(tmp_path: Path)
 class Renamed(HashingEmbedder):
     """Has the same name whatever the length of its vectors, as a model behind an endpoint that serves another now."""
 
-    def __init__(self, dimension: int) -> None:
-        super().__init__(dimension)
-        self.name = "openai:small"
+    @property
+    def name(self) -> str:
+        return "openai:small"
 
 
 def test_vectors_of_another_length_are_refused_with_both_embedders_named(tmp_path: Path) -> None:

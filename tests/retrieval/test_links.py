@@ -1,4 +1,4 @@
-"""EntityLinks between passages, on hypergraphs small enough to compute by hand."""
+"""Links between passages, on hypergraphs small enough to compute by hand."""
 
 from __future__ import annotations
 

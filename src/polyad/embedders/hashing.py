@@ -32,15 +32,18 @@ class HashingEmbedder:
         dimension: Length of the vectors, 1 to 65,536.
 
     Attributes:
-        name: Name of the embedder: ``hashing:DIMENSION``.
         dimension: The number of components of the embedding vectors.
     """
 
     def __init__(self, dimension: int = 64) -> None:
         if not 1 <= dimension <= _MAX_DIMENSION:
             raise ConfigurationError(f"dimension is {dimension}; expected 1 to {_MAX_DIMENSION:,}")
-        self.name = f"hashing:{dimension}"
         self.dimension = dimension
+
+    @property
+    def name(self) -> str:
+        """Name of the embedder: ``hashing:DIMENSION``, unless a subclass has a name of its own."""
+        return f"hashing:{self.dimension}"
 
     @classmethod
     def from_name(cls, dimension: str, settings: EncoderSettings) -> Self:  # noqa: ARG003  # settings of models

@@ -93,7 +93,6 @@ class SentenceTransformerEmbedder:
         passage_prefix: Prefix of all other texts; by default the prefix of a well-known model, else none.
 
     Attributes:
-        name: Name or path of the embedding model, stored in the index.
         dimension: The number of components of the embedding vectors.
 
     Raises:
@@ -111,7 +110,7 @@ class SentenceTransformerEmbedder:
         passage_prefix: str | None = None,
     ) -> None:
         short_name = model.rstrip("/").rsplit("/", 1)[-1]
-        self.name = model.removeprefix("sentence-transformers/")
+        self._name = model.removeprefix("sentence-transformers/")
         self._prefixes: dict[TextKind, str] = {
             "query": QUERY_PREFIXES.get(short_name, "") if query_prefix is None else query_prefix,
             "passage": PASSAGE_PREFIXES.get(short_name, "") if passage_prefix is None else passage_prefix,
@@ -125,6 +124,11 @@ class SentenceTransformerEmbedder:
         processors = count_processors() if self._device == "cpu" else 1  # batches that are computed in parallel
         self._workers = _create_workers(self._device, processors)
         self._max_running = max(2, processors)  # more running batches would delay a query from another thread
+
+    @property
+    def name(self) -> str:
+        """Name or path of the embedding model, stored in the index, unless a subclass has a name of its own."""
+        return self._name
 
     @classmethod
     def from_name(cls, name: str, settings: EncoderSettings) -> Self:

@@ -313,7 +313,7 @@ def _score_rare_literals(question: LinkedQuestion, snapshot: Snapshot, passages:
     """Score each passage by the share of the question's rare numbers and codes, such as error codes, in it.
 
     An error code or part number that few passages contain says more about them than its rarity among other words, and
-    encoders hardly distinguish numbers. EntityLinks already count numbers in a linked name, such as "Felices 140".
+    encoders hardly distinguish numbers. Links already count numbers in a linked name, such as "Felices 140".
     """
     terms = [
         term
