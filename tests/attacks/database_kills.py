@@ -57,10 +57,16 @@ class _AcknowledgedStore(PostgresStore):
 
     acknowledged: set[str]
 
-    def put(self, *documents: IndexedDocument, values: Values = NO_VALUES, expected_version: int | None = None) -> None:
+    def put(
+        self,
+        *documents: IndexedDocument,
+        values: Values = NO_VALUES,
+        expected_version: int | None = None,
+        expected_values: Values = NO_VALUES,
+    ) -> None:
         """Store documents and record their ids afterwards."""
         time.sleep(_PAUSE_SECONDS)
-        super().put(*documents, values=values, expected_version=expected_version)
+        super().put(*documents, values=values, expected_version=expected_version, expected_values=expected_values)
         self.acknowledged.update(item.document.id for item in documents)
 
 

@@ -60,6 +60,7 @@ from polyad.protocols.store import (
     Store,
     StoredRows,
     StoreOpener,
+    Values,
 )
 from polyad.snapshot.provider import SnapshotProvider
 from polyad.stores.memory import MemoryStore
@@ -1069,6 +1070,19 @@ def test_a_change_computed_from_an_older_version_is_refused(store: Store, open_s
     assert (get_version(store), store.get_values("log")) == (version + 1, {})
     store.put(indexed("a", "Otters swim."), expected_version=version + 1)
     assert get_all(store, Document, ["a"])[0].text == "Otters swim."
+
+
+def test_documents_computed_from_changed_values_are_not_stored(store: Store, open_store: Opener) -> None:
+    store.put(values={"log": {"1": b"x"}, "other": {"1": b"x"}})
+    values: Values = {"log": store.get_values("log"), "none": {}}
+    open_store().put(values={"log": {"2": b"y"}})
+    others: tuple[Values, ...] = ({"log": {"1": b"x", "2": b"z"}}, {"log": {}}, {"none": {"1": b"x"}})
+    for expected in (values, *others):
+        with pytest.raises(VersionConflictError):
+            store.put(indexed("a", "Otters."), expected_values=expected)
+    assert get_all(store, Document) == []
+    store.put(indexed("a", "Otters."), expected_values={"log": {"1": b"x", "2": b"y"}, "none": {}})
+    assert [document.id for document in get_all(store, Document)] == ["a"]
 
 
 def test_namespaces_with_values_are_listed(store: Store) -> None:

@@ -113,6 +113,27 @@ def test_a_retraction_survives_indexing_the_document_again(engine: Engine) -> No
     assert not any("Bo Ray" in text for text in list_texts(engine))
 
 
+def test_a_retraction_by_another_process_while_a_document_is_stored_applies_at_once(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put, attempts = engine._store.put, count()
+
+    def put_after_retraction(*documents: IndexedDocument, **keywords: Any) -> None:
+        if next(attempts) == 0:
+            with open_engine(tmp_path / "kb") as other:
+                other.corrections.retract(entity="Ada Lee", reason="privacy")
+        put(*documents, **keywords)
+        raise KeyboardInterrupt  # the process ends before another look at the corrections
+
+    monkeypatch.setattr(engine._store, "put", put_after_retraction)
+    with pytest.raises(KeyboardInterrupt):
+        engine.index_documents([replace(DOCUMENTS[1], text=f"{DOCUMENTS[1].text} The mayor of Aldby is Ada Lee.")])
+    with open_engine(tmp_path / "kb") as other:
+        assert "mayor" in other.catalogue.document("tower").text
+        with pytest.raises(NotFoundError):
+            other.catalogue.entity("Ada Lee")
+
+
 def test_another_extraction_of_the_same_sentence_stays_retracted(engine: Engine) -> None:
     engine.corrections.retract(hyperedge=find_id(engine, "Ines Moreau"), reason="wrong")
     [stored] = get_all(engine._store, IndexedDocument, ["bell"])

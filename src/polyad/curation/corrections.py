@@ -139,15 +139,22 @@ class Statements:
         Raises:
             StoreError: A statement cannot be parsed.
         """
-        values = {name: store.get_values(name) for name in (RETRACTIONS, ALIASES, DISABLED)}
+        return cls.parse(load_statement_values(store))
+
+    @classmethod
+    def parse(cls, values: Values) -> Statements:
+        """Parse the corrections of users from stored key-value pairs.
+
+        Raises:
+            StoreError: A statement cannot be parsed.
+        """
         try:
-            return cls.parse(values)
+            return cls._parse(values)
         except ValueError as error:
             raise StoreError(f"a correction in the index is damaged: {error}; restore a backup") from error
 
     @classmethod
-    def parse(cls, values: Values) -> Statements:
-        """Parse the corrections of users from stored key-value pairs."""
+    def _parse(cls, values: Values) -> Statements:
 
         def items(name: str) -> list[tuple[str, bytes]]:
             return [(key, value) for key, value in sorted(values.get(name, {}).items()) if value is not None]
@@ -218,6 +225,11 @@ class Statements:
                     continue
             selected.append(retraction)
         return selected
+
+
+def load_statement_values(store: ValueStore) -> Values:
+    """Return the key-value pairs of all corrections of users, by namespace, as they are stored."""
+    return {name: store.get_values(name) for name in (RETRACTIONS, ALIASES, DISABLED)}
 
 
 def _to_bytes(statement: Retraction | Alias) -> bytes:

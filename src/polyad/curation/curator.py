@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from itertools import count
-from typing import Final
+from typing import Final, TypeVar
 
 from polyad.curation.corrections import (
     DISABLED,
@@ -19,6 +19,7 @@ from polyad.curation.corrections import (
     correct_document,
     load_effects,
     load_originals,
+    load_statement_values,
     restore_originals,
 )
 from polyad.errors import StoreError, VersionConflictError
@@ -36,6 +37,7 @@ _NUMBERS = count()
 _ATTEMPTS = 100
 """Attempts at a change while other processes write; each failed attempt means that another writer made progress."""
 
+T = TypeVar("T")
 FindDocuments = Callable[[ReadTransaction], Iterable[str]]
 """A function that returns the ids of the documents that a change of corrections may affect."""
 
@@ -149,20 +151,29 @@ class Curator:
     def put(self, *documents: IndexedDocument, recorder: HistoryRecorder) -> None:
         """Apply the user's corrections to newly built documents, and store the documents in one transaction.
 
+        The transaction fails, and is repeated, if another process has changed the corrections meanwhile.
+
         Args:
             documents: Documents as they were built.
             recorder: Records the documents in the history.
+
+        Raises:
+            VersionConflictError: Other processes changed the corrections at every attempt.
         """
-        if not documents:
-            return
-        statements = Statements.load(self._store)
+        if documents:
+            _repeat(lambda: self._attempt_put(documents, recorder))
+
+    def _attempt_put(self, documents: Sequence[IndexedDocument], recorder: HistoryRecorder) -> None:
+        statement_values = load_statement_values(self._store)
+        statements = Statements.parse(statement_values)
         corrected = [correct_document(document, statements) for document in documents]
         passages = [passage for document in documents for passage in document.passages]
         with recorder.add(len(documents), len(passages), sum(len(item.hyperedges) for item in passages)) as values:
-            self._store.put(*(item.document for item in corrected), values={**collect_values(corrected), **values})
-        if Statements.load(self._store) != statements:  # another process changed the corrections meanwhile
-            ids = [document.document.id for document in documents]
-            self.change(lambda current: current, lambda _: ids, recorder)
+            self._store.put(
+                *(item.document for item in corrected),
+                values={**collect_values(corrected), **values},
+                expected_values=statement_values,
+            )
 
     def remove(self, document_ids: Sequence[str], recorder: HistoryRecorder) -> None:
         """Remove documents from the index and from the list of disabled documents.
@@ -195,14 +206,9 @@ class Curator:
         Raises:
             VersionConflictError: Other processes wrote at every attempt.
         """
-        for _ in range(_ATTEMPTS - 1):
-            try:
-                return self._attempt(revise, find_documents, recorder, is_trial)
-            except VersionConflictError:
-                continue
-        return self._attempt(revise, find_documents, recorder, is_trial)
+        return _repeat(lambda: self._attempt_change(revise, find_documents, recorder, is_trial))
 
-    def _attempt(
+    def _attempt_change(
         self,
         revise: Callable[[Statements], Statements],
         find_documents: FindDocuments,
@@ -265,6 +271,14 @@ class Curator:
         stored = {item.passage.id: item for item in get_document_passages(self._store, document_ids)}
         originals = load_originals(self._store, document_ids)
         return [*(stored | {item.passage.id: item for group in originals.values() for item in group}).values()]
+
+
+def _repeat(attempt: Callable[[], T]) -> T:
+    """Return ``attempt()``, which is repeated while it raises VersionConflictError, at most :data:`_ATTEMPTS` times."""
+    for _ in range(_ATTEMPTS - 1):
+        with suppress(VersionConflictError):
+            return attempt()
+    return attempt()
 
 
 def load_history(store: ValueStore) -> list[HistoryEntry]:

@@ -346,16 +346,25 @@ class Store(ValueStore, Protocol):
     def manifest(self) -> Manifest:
         """The properties of the index that are fixed at its creation, such as the embedder's name."""
 
-    def put(self, *documents: IndexedDocument, values: Values = NO_VALUES, expected_version: int | None = None) -> None:
+    def put(
+        self,
+        *documents: IndexedDocument,
+        values: Values = NO_VALUES,
+        expected_version: int | None = None,
+        expected_values: Values = NO_VALUES,
+    ) -> None:
         """Store documents and key-value pairs in one transaction; a document replaces a stored one with the same id.
 
         Args:
             documents: Documents with distinct ids.
             values: Values that are stored, replaced or deleted in the same transaction; not of :data:`REPLIES`.
             expected_version: The version that the documents were computed from; None for any.
+            expected_values: All values of some namespaces that the documents were computed from; not of
+                :data:`REPLIES`.
 
         Raises:
-            VersionConflictError: the store has another version than ``expected_version``; nothing is stored.
+            VersionConflictError: the store has another version than ``expected_version``, or a namespace has other
+                values than ``expected_values``; nothing is stored.
         """
 
     def remove(self, document_ids: Sequence[str], *, values: Values = NO_VALUES) -> None:

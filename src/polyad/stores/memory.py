@@ -385,12 +385,15 @@ class MemoryStore:
         *documents: IndexedDocument,
         values: protocol.Values = protocol.NO_VALUES,
         expected_version: int | None = None,
+        expected_values: protocol.Values = protocol.NO_VALUES,
     ) -> None:
         """Store documents and key-value pairs in one transaction; a document replaces a stored one with the same id."""
         with self._contents.writing:
             before = state = self._contents.state
             if expected_version not in (None, state.version):
                 raise VersionConflictError(f"version {state.version} where {expected_version} was expected")
+            if any(self.get_values(namespace) != expected for namespace, expected in expected_values.items()):
+                raise VersionConflictError("the expected values were changed meanwhile")
             for item in documents:
                 if item.document.id in state.numbers:
                     state = state.without_document(item.document.id, before.version + 1)

@@ -87,7 +87,13 @@ class PostgresStore:
         """The properties of the index that are fixed at its creation, such as the embedder's name."""
         return self._manifest
 
-    def put(self, *documents: IndexedDocument, values: Values = NO_VALUES, expected_version: int | None = None) -> None:
+    def put(
+        self,
+        *documents: IndexedDocument,
+        values: Values = NO_VALUES,
+        expected_version: int | None = None,
+        expected_values: Values = NO_VALUES,
+    ) -> None:
         """Store documents and key-value pairs in one transaction; a document replaces a stored one with the same id.
 
         See :meth:`polyad.protocols.store.Store.put`.
@@ -95,7 +101,8 @@ class PostgresStore:
         lease: Lease | None = getattr(self._transactions, "lease", None)
 
         def write(connection: PostgresConnection, version: int) -> None:
-            replaced = writing.put(connection, documents, values, version, expected_version)
+            writing.check_expectations(connection, version - 1, expected_version, expected_values)
+            replaced = writing.put(connection, documents, values, version)
             if lease is not None:
                 lease.finish(connection, describe_stored(documents, replaced))
 

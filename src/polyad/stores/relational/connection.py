@@ -86,6 +86,9 @@ class WritingConnection(Connection, Protocol):
         An entity is unused if no hyperedge contains it any more. Document ids that do not exist are ignored.
         """
 
+    def select_values(self, namespace: str, keys: Sequence[str] | None) -> dict[str, bytes]:
+        """Return the values of a namespace in a dictionary by key; all values if ``keys`` is None."""
+
     def replace_values(self, namespace: str, values: Mapping[str, bytes | None]) -> None:
         """Store key-value pairs under a namespace; a value of None deletes its key."""
 

@@ -18,12 +18,26 @@ _DOCUMENTS_PER_BATCH = 100
 """Documents in memory while vectors are replaced."""
 
 
+def check_expectations(
+    connection: WritingConnection, version: int, expected_version: int | None, expected_values: Values
+) -> None:
+    """Raise VersionConflictError if a writer's data come from another state of the index than the present one.
+
+    Args:
+        connection: The connection.
+        version: The present version.
+        expected_version: The version that the writer has read; None for any.
+        expected_values: All values that the writer has read of some namespaces.
+    """
+    if expected_version not in (None, version):
+        raise VersionConflictError(f"version {version} of the index where {expected_version} was expected")
+    for namespace, expected in expected_values.items():
+        if connection.select_values(namespace, None) != expected:
+            raise VersionConflictError(f"the values {namespace!r} of the index were changed meanwhile")
+
+
 def put(
-    connection: WritingConnection,
-    documents: Sequence[IndexedDocument],
-    values: Values,
-    new_version: int,
-    expected_version: int | None = None,
+    connection: WritingConnection, documents: Sequence[IndexedDocument], values: Values, new_version: int
 ) -> set[str]:
     """Store documents and the key-value pairs ``values``, and return the ids of the documents that were replaced.
 
@@ -32,13 +46,7 @@ def put(
         documents: The documents.
         values: Values by namespace and key; None deletes a key.
         new_version: Version of the transaction.
-        expected_version: The version before, as the caller knows it; None for any.
-
-    Raises:
-        VersionConflictError: The version before is another.
     """
-    if expected_version not in (None, new_version - 1):
-        raise VersionConflictError(f"version {new_version - 1} of the index where {expected_version} was expected")
     replaced = _find_existing(connection, [item.document.id for item in documents])
     existing, pending = set(replaced), list[IndexedDocument]()
     for item in documents:

@@ -193,7 +193,13 @@ class SqliteStore:
         """The properties of the index that are fixed at its creation, such as the embedder's name."""
         return self._manifest
 
-    def put(self, *documents: IndexedDocument, values: Values = NO_VALUES, expected_version: int | None = None) -> None:
+    def put(
+        self,
+        *documents: IndexedDocument,
+        values: Values = NO_VALUES,
+        expected_version: int | None = None,
+        expected_values: Values = NO_VALUES,
+    ) -> None:
         """Store documents and key-value pairs in one transaction; a document replaces a stored one with the same id.
 
         See :meth:`polyad.protocols.store.Store.put`.
@@ -201,7 +207,8 @@ class SqliteStore:
         if not documents and not values:
             return
         with self._change_documents() as (connection, version), self._database.report_damage():
-            writing.put(connection, documents, values, version, expected_version)
+            writing.check_expectations(connection, version - 1, expected_version, expected_values)
+            writing.put(connection, documents, values, version)
 
     def remove(self, document_ids: Sequence[str], *, values: Values = NO_VALUES) -> None:
         """Delete documents with all their rows, and store the key-value pairs ``values``, in one transaction.
