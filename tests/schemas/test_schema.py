@@ -89,3 +89,13 @@ def test_facts_given_as_data_fit_the_schema(engine: Engine) -> None:
 def test_another_type_does_not_fit(engine: Engine) -> None:
     with pytest.raises(ValidationError):
         fits("index --dry-run", {"estimate": {"calls": "none"}})
+
+
+def test_a_search_result_lists_the_first_members_of_a_fact_and_counts_all(engine: Engine) -> None:
+    authors = tuple(Argument("author", f"Author {place}") for place in range(3000))
+    engine.index_documents([Document("article", "", "Otters of the Isk", arguments=authors, relation="wrote")])
+    shape = evidence_json(engine.search("Who wrote about otters?", retriever="dense"), explain=True)
+    for edge in (*shape["hits"][0]["hyperedges"], *shape["hyperedges"]):
+        assert (len(edge["entities"]), len(edge["arguments"]), edge["member_count"]) == (100, 100, 3000)
+        assert edge["entities"][0] == "Author 0"
+    fits("search", shape)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable, Iterable
 
 import numpy as np
@@ -181,3 +182,14 @@ def move_on(steps: list[tuple[set[str], set[str]]]) -> None:
         assert set(changed) == {key for key in before | after if before.get(key) != after.get(key)}
         before = after
         assert moved.pairs() == moved.made_at_once().pairs()
+
+
+def test_memory_grows_with_the_length_of_a_word_not_with_its_square() -> None:
+    names, word = Names(), "x" * 20_000
+    names.become(["piet adler"], ["old lima"])
+    tracemalloc.start()
+    names.become(["piet adler", f"{word} adler"], ["old lima", "x adler"])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 100 * len(word)
+    assert names.subject_of("x adler") == f"{word} adler"

@@ -14,10 +14,13 @@ from polyad.model import METADATA_KEYS, Argument, Document, Failure, MetadataVal
 from polyad.protocols.components import Splitter
 from polyad.text.sentences import HEADING_SEPARATOR, MAX_HEADINGS, begins_paragraph, join_headings
 from polyad.text.validity import VALIDITY_KEYS, parse_interval
-from polyad.text.words import collapse_whitespace, replace_surrogates, sanitize
+from polyad.text.words import collapse_whitespace, replace_surrogates, sanitize, shorten_at_word
 
 MAX_METADATA_CHARACTERS = 1000
 """Longest stored string, and the most characters of a stored list of strings taken together."""
+
+MAX_TITLE_CHARACTERS = 1000
+"""Longest title: every passage of a document is stored and embedded with the title."""
 
 _MAX_SHOWN = 40
 _EXPECTED = "expected a string, a number of 64 bits, true or false, or a list of strings"
@@ -46,7 +49,8 @@ def validate_document(document: Document) -> Document | Failure:
 
     Lists become tuples. Strings longer than :data:`MAX_METADATA_CHARACTERS` are shortened and end with a note. Control
     characters and marks that change the direction of text are removed from metadata, title, URL and roles, but not from
-    the text and the values of arguments. The dates ``valid_from`` and ``valid_to`` must be readable.
+    the text and the values of arguments. The dates ``valid_from`` and ``valid_to`` must be readable. A title that is
+    longer than :data:`MAX_TITLE_CHARACTERS` is shortened, and becomes the first paragraph of the text.
     """
     metadata: object = document.metadata
     if not isinstance(metadata, Mapping):
@@ -77,7 +81,23 @@ def validate_document(document: Document) -> Document | Failure:
         relation=sanitize(document.relation),
         metadata=valid,
     )
+    clean = _limit_title(clean)
     return document if clean == document else clean
+
+
+def _limit_title(document: Document) -> Document:
+    """Return the document with a short title; a title that is too long also becomes the first paragraph of the text."""
+    if len(document.title) <= MAX_TITLE_CHARACTERS:
+        return document
+    paragraph = f"{document.title}\n\n"
+    shift = len(paragraph)
+    return replace(
+        document,
+        title=shorten_at_word(document.title, MAX_TITLE_CHARACTERS),
+        text=paragraph + document.text,
+        places=tuple(replace(item, start=item.start + shift, end=item.end + shift) for item in document.places),
+        sections=tuple(replace(item, start=item.start + shift, end=item.end + shift) for item in document.sections),
+    )
 
 
 def _sanitize_argument(argument: Argument) -> Argument:

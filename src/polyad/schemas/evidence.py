@@ -56,10 +56,15 @@ class ArgumentSchema(TypedDict):
     names: NotRequired[list[str]]
 
 
+MAX_MEMBERS = 100
+"""Entities and arguments of a hyperedge in a search result: a fact may have thousands, such as authors of an article."""
+
+
 class ScoredHyperedgeSchema(TypedDict):
     """A retrieved hyperedge with its score and the names of its entities.
 
-    Relation, arguments and dates are present only if the hyperedge has them.
+    Relation, arguments and dates are present only if the hyperedge has them. ``member_count`` is the number of all
+    entities or arguments if only the first 100 are listed; ``polyad show hyperedge`` prints all.
     """
 
     id: str
@@ -70,6 +75,7 @@ class ScoredHyperedgeSchema(TypedDict):
     arguments: NotRequired[list[ArgumentSchema]]
     valid_from: NotRequired[str]
     valid_to: NotRequired[str]
+    member_count: NotRequired[int]
 
 
 class ExcerptSchema(TypedDict):
@@ -262,7 +268,7 @@ def _hit_json(hit: ScoredPassage, hyperedges: Sequence[ScoredHyperedge]) -> HitS
 
 def _hyperedge_json(shape: type[H], scored: ScoredHyperedge, **values: object) -> H:
     edge = scored.hyperedge
-    names = [entity.name for entity in scored.members]
+    names = [entity.name for entity in scored.members[:MAX_MEMBERS]]
     built = fill_schema(shape, scored, id=edge.id, text=edge.text, entities=names, **values)
     if edge.valid_from:
         built["valid_from"] = edge.valid_from
@@ -270,7 +276,9 @@ def _hyperedge_json(shape: type[H], scored: ScoredHyperedge, **values: object) -
         built["valid_to"] = edge.valid_to
     if edge.arguments:
         built["relation"] = edge.relation
-        built["arguments"] = [fill_schema(ArgumentSchema, argument) for argument in edge.arguments]
+        built["arguments"] = [fill_schema(ArgumentSchema, argument) for argument in edge.arguments[:MAX_MEMBERS]]
+    if (member_count := max(len(scored.members), len(edge.arguments))) > MAX_MEMBERS:
+        built["member_count"] = member_count
     return built
 
 

@@ -9,6 +9,7 @@ or deleted subject may affect.
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -225,7 +226,7 @@ class NameVariants:
         stays_in_limit = counts + changes <= _MAX_CANDIDATES
         stays_over_limit = counts - changes > _MAX_CANDIDATES
         passes_limit = (~(stays_in_limit | stays_over_limit)).tolist()
-        prefixes = {word[:end] for key in subject_keys for word in key.split(" ") for end in range(1, len(word) + 1)}
+        subject_words = sorted({word for key in subject_keys for word in key.split(" ")})
         places, rows = find_in_runs(self.name_codes, codes)
         names = [
             row
@@ -233,7 +234,7 @@ class NameVariants:
             if passes_limit[place]
             # The cheap test on the first word or the ending comes before the comparison of words.
             or (
-                (key.partition(" ")[0] in prefixes or key.endswith(subject_keys))
+                (_begins_a_word(key.partition(" ")[0], subject_words) or key.endswith(subject_keys))
                 and _may_stand_for(key, changed[codes[place]])
             )
         ]
@@ -329,6 +330,12 @@ def _may_stand_for(key: str, subjects: Iterable[Sequence[str]]) -> bool:
     """Return whether the name ``key`` may be a short form of one of the full names ``subjects``."""
     name = key.split(" ")
     return any(name[-len(subject) :] == subject or _abbreviates(name, subject) for subject in subjects)
+
+
+def _begins_a_word(prefix: str, sorted_words: Sequence[str]) -> bool:
+    """Return whether one of the ``sorted_words`` begins with ``prefix``: the first word that is not before it does."""
+    place = bisect_left(sorted_words, prefix)
+    return place < len(sorted_words) and sorted_words[place].startswith(prefix)
 
 
 def _is_subsequence(short: Sequence[str], long: Sequence[str]) -> bool:
