@@ -57,7 +57,7 @@ class ArgumentSchema(TypedDict):
 
 
 MAX_MEMBERS = 100
-"""Entities and arguments of a hyperedge in a search result: a fact may have thousands, such as authors of an article."""
+"""Entities and arguments of a hyperedge in a search result: a fact may have thousands, such as authors."""
 
 
 class ScoredHyperedgeSchema(TypedDict):
