@@ -45,6 +45,7 @@ from polyad.protocols.lookups import (
 from polyad.protocols.store import ENTITY_VECTORS, Changes, Manifest, StoredRows
 from polyad.snapshot.mapped_snapshot import MappedSnapshot
 from polyad.snapshot.provider import SnapshotProvider
+from polyad.stores.relational import read_transaction, writing
 from polyad.stores.sqlite import FILE_NAME, SqliteStore
 from polyad.stores.sqlite.connection import SqliteConnection
 
@@ -311,6 +312,7 @@ CREATE_WITHOUT_RIGHTS = """
 import os, sys
 from pathlib import Path
 from polyad.protocols.store import Manifest
+from polyad.stores.relational import read_transaction, writing
 from polyad.stores.sqlite import SqliteStore
 from polyad.errors import StoreError
 if os.geteuid() == 0:
@@ -337,6 +339,7 @@ COUNT_WORDS = """
 import sys
 from pathlib import Path
 from polyad.protocols.store import Manifest
+from polyad.stores.relational import read_transaction, writing
 from polyad.stores.sqlite import SqliteStore
 from polyad.model import Document, IndexedDocument
 store = SqliteStore.open(Path(sys.argv[1]), Manifest("e", 4, "rules"))
@@ -557,6 +560,7 @@ CLOSE_BESIDE_READERS = """
 import sys, threading
 from pathlib import Path
 from polyad.protocols.lookups import get_digests
+from polyad.stores.relational import read_transaction, writing
 from polyad.stores.sqlite import SqliteStore
 from polyad.errors import StoreError
 
@@ -609,3 +613,25 @@ def test_threads_that_ended_leave_no_file_open(tmp_path: Path) -> None:
         thread.join()
     mine = [link for link in Path("/proc/self/fd").iterdir() if str(tmp_path) in os.path.realpath(link)]
     assert len(mine) < 12
+
+
+@pytest.mark.parametrize(
+    "error", [TypeError("ours"), KeyError("ours"), ValueError("ours"), MemoryError(), RecursionError()]
+)
+def test_errors_of_the_program_are_not_reported_as_damage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    with closing(create(tmp_path)) as store:
+        store.put(with_hyperedge("a"))
+        monkeypatch.setattr(read_transaction, "groupby", fail)
+        with pytest.raises(type(error)):
+            get_all(store, Entity, ["a"])
+        monkeypatch.setattr(writing, "insert_documents", fail)
+        with pytest.raises(type(error)):
+            store.put(with_hyperedge("b"))
+        with pytest.raises(type(error)), store._database.reading():
+            raise error
+        assert list(get_digests(store)) == ["a"]

@@ -26,6 +26,7 @@ from polyad.stores.postgres.connection import (
     run_query,
 )
 from polyad.stores.postgres.errors import is_retryable, translate_errors
+from polyad.stores.relational.rows import DamageError
 
 LOG_LENGTH = 100_000
 """How many of the last versions the log of removals covers."""
@@ -221,13 +222,11 @@ class PostgresDatabase:
 
     @contextmanager
     def report_errors(self) -> Iterator[None]:
-        """Convert errors of PostgreSQL, and of parsing damaged rows, in the ``with`` block into StoreError."""
+        """Convert errors of PostgreSQL, and DamageError, in the ``with`` block into StoreError."""
         with translate_errors(self.address.name):
             try:
                 yield
-            except UnicodeEncodeError:  # caused by an argument, not by the database
-                raise
-            except (ValueError, TypeError, LookupError, ArithmeticError) as error:
+            except DamageError as error:
                 raise StoreError(f"{self.address.name} is damaged ({error}); restore it from a backup") from error
 
     def get_disk_bytes(self) -> int:

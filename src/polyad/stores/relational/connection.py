@@ -97,7 +97,7 @@ class Database(Protocol):
     """A protocol of databases that convert their driver's errors into StoreError and know their size."""
 
     def report_errors(self) -> AbstractContextManager[None]:
-        """Convert database errors, and parsing errors of damaged rows, in the ``with`` block to StoreError."""
+        """Convert database errors, and DamageError, in the ``with`` block to StoreError."""
 
     def get_disk_bytes(self) -> int:
         """Return the size of all tables and indexes of the database on disk, in bytes."""

@@ -62,9 +62,10 @@ from polyad.stores.relational.rows import (
     parse_places,
     parse_primary_keys,
     parse_vectors,
+    report_unparsable,
 )
 from polyad.stores.relational.tuples import find_tuples, select_entity_names
-from polyad.text.validity import UNBOUNDED, parse_bounds, parse_interval
+from polyad.text.validity import UNBOUNDED, Interval, parse_bounds, parse_interval
 from polyad.text.words import is_capitalized_name
 
 _DOCUMENTS_PER_BATCH = 256
@@ -311,7 +312,7 @@ class RelationalReadTransaction(ABC):
             check_types(passages, int, str, str, str, str, bytes, int)
             check_types(hyperedges, int, str, int, NUMBER, bytes, str, str, int)
             check_types(properties, str, str, int)
-            dated = {id: parse_interval(parse_metadata(text)) for id, text, _ in properties if _HAS_BOUND.search(text)}
+            dated = {id: _parse_validity(text) for id, text, _ in properties if _HAS_BOUND.search(text)}
             check_count("passages", sum(row[-1] for row in properties), len(passages))
             check_count("hyperedges", sum(row[-1] for row in passages), len(hyperedges))
             check_count("incidences", sum(row[-1] for row in hyperedges), len(incidences))
@@ -332,7 +333,7 @@ class RelationalReadTransaction(ABC):
                 hyperedge_scores=parse_floats([row[3] for row in hyperedges]),
                 hyperedge_vectors=parse_vectors([row[4] for row in hyperedges], self._manifest),
                 passage_intervals=build_intervals(dated.get(row[2], UNBOUNDED) for row in passages),
-                hyperedge_intervals=build_intervals(parse_bounds(*row[5:7]) for row in hyperedges),
+                hyperedge_intervals=build_intervals(_parse_bounds(*row[5:7]) for row in hyperedges),
                 incidence_entity=entities,
                 incidence_hyperedge=pairs[:, 1],
                 incidence_strength=parse_floats(_compute_strengths(incidences)),
@@ -595,6 +596,14 @@ def _build_selection(query: str, column: str, ids: Ids) -> Selection:
 
 def _get_id_column(table: str, ids: Ids) -> str:
     return f"{table}.number" if ids and isinstance(ids[0], int) else f"{table}.id"
+
+
+@report_unparsable
+def _parse_validity(metadata: str) -> Interval:
+    return parse_interval(parse_metadata(metadata))
+
+
+_parse_bounds = report_unparsable(parse_bounds)
 
 
 def _compute_strengths(incidences: Sequence[tuple[Any, ...]]) -> list[float]:

@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 import struct
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
+from functools import wraps
 from types import NoneType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -75,6 +76,7 @@ def _qualify_columns(table: str) -> str:
 
 
 T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
 
 NUMBER = (int, float)
 _OPTIONAL_INT = (int, NoneType)
@@ -115,6 +117,25 @@ SELECT_TUPLES = (
 )
 
 
+class DamageError(ValueError):
+    """Raised if the rows of a database are not those that were written: another value, type or number of rows."""
+
+
+def report_unparsable(parse: F) -> F:
+    """Decorate a function that parses database rows, so that it raises DamageError for rows that it cannot parse."""
+
+    @wraps(parse)
+    def report(*args: Any, **keywords: Any) -> Any:
+        try:
+            return parse(*args, **keywords)
+        except DamageError:
+            raise
+        except (ValueError, TypeError, LookupError, ArithmeticError) as error:
+            raise DamageError(f"{type(error).__name__}: {error}") from error
+
+    return cast(F, report)
+
+
 def iterate_batches(values: Sequence[T], size: int) -> Iterator[Sequence[T]]:
     """Yield consecutive slices of ``values`` with at most ``size`` items each."""
     for start in range(0, len(values), size):
@@ -125,24 +146,32 @@ def check_types(rows: Iterable[tuple[Any, ...]], *types: type | tuple[type, ...]
     """Return rows as a list, after checking that the values of each column have the type in ``types``.
 
     Raises:
-        ValueError: a value has another type; SQLite returns any value it finds in a damaged file.
+        DamageError: a value has another type; SQLite returns any value it finds in a damaged file.
     """
     checked = list(rows)
     for column, expected in zip(zip(*checked, strict=True), types, strict=bool(checked)):
         for wrong in {kind for kind in set(map(type, column)) if not issubclass(kind, expected)}:
-            raise ValueError(f"a value of type {wrong.__name__} where another was written")
+            raise DamageError(f"a value of type {wrong.__name__} where another was written")
     return checked
 
 
 def check_count(row_name: str, expected: int, actual: int) -> None:
-    """Raise ValueError if ``actual`` rows were read where ``expected`` were written, as from a damaged file.
+    """Raise DamageError if ``actual`` rows were read where ``expected`` were written, as from a damaged file.
 
     ``row_name`` names the rows in the message.
     """
     if expected != actual:
-        raise ValueError(f"{actual:,} {row_name} where {expected:,} were written")
+        raise DamageError(f"{actual:,} {row_name} where {expected:,} were written")
 
 
+def get_only_row(rows: Iterable[tuple[Any, ...]]) -> tuple[Any, ...]:
+    """Return the only row of a query result; raise DamageError if there is none, or another one."""
+    found = list(rows)
+    check_count("rows", 1, len(found))
+    return found[0]
+
+
+@report_unparsable
 def parse_document(row: tuple[Any, ...]) -> Document:
     """Build a document from a database row with the columns :data:`DOCUMENT_COLUMNS`."""
     [(id, title, text, source, url, metadata, places)] = check_types([row], *[str] * 7)
@@ -157,21 +186,25 @@ def parse_document(row: tuple[Any, ...]) -> Document:
     )
 
 
+@report_unparsable
 def parse_places(text: str) -> tuple[Location, ...]:
     """Parse the page, sheet or slide locations of a document from JSON."""
     return tuple(Location(s, e, page, "", sheet, slide) for s, e, page, sheet, slide in json.loads(text))
 
 
+@report_unparsable
 def parse_metadata(text: str) -> dict[str, MetadataValue]:
     """Parse the metadata of a document from JSON."""
     return {key: tuple(value) if isinstance(value, list) else value for key, value in json.loads(text).items()}
 
 
+@report_unparsable
 def parse_passages(rows: Iterable[tuple[Any, ...]]) -> list[Passage]:
     """Build passages from database rows with the columns :data:`PASSAGE_COLUMNS`."""
     return [Passage(*row) for row in check_types(rows, *[str] * 4, int, int, _OPTIONAL_INT, str, str, _OPTIONAL_INT)]
 
 
+@report_unparsable
 def parse_hyperedges(rows: Iterable[tuple[Any, ...]]) -> dict[int, Hyperedge]:
     """Build hyperedges, keyed by primary key, from database rows of :data:`SELECT_HYPEREDGE`.
 
@@ -184,6 +217,7 @@ def parse_hyperedges(rows: Iterable[tuple[Any, ...]]) -> dict[int, Hyperedge]:
     }
 
 
+@report_unparsable
 def add_arguments(
     hyperedges: Mapping[int, Hyperedge], argument_rows: Iterable[tuple[Any, ...]]
 ) -> dict[int, Hyperedge]:
@@ -192,7 +226,7 @@ def add_arguments(
     ``argument_rows`` is the result of the query :data:`SELECT_TUPLES`.
 
     Raises:
-        ValueError: rows of a tuple are missing.
+        DamageError: rows of a tuple are missing.
     """
     arguments: defaultdict[int, list[Argument]] = defaultdict(list)
     relations: dict[int, tuple[str, int]] = {}
@@ -201,7 +235,7 @@ def add_arguments(
         if argument[0] is not None:
             arguments[number].append(parse_argument(argument))
     if any(edge.kind is HyperedgeKind.TUPLE and number not in relations for number, edge in hyperedges.items()):
-        raise ValueError("a tuple without its relation")
+        raise DamageError("a tuple without its relation")
     for number, (_, count) in relations.items():
         check_count("arguments", count, len(arguments[number]))
     return {
@@ -216,7 +250,7 @@ def parse_argument(row: Sequence[Any]) -> Argument:
     """Build an argument from the values (role, value, type, unit, names) of a database row."""
     role, value, type, unit, names = row
     if type not in TYPES:
-        raise ValueError(f"an argument of type {type!r}")
+        raise DamageError(f"an argument of type {type!r}")
     return Argument(role, value, type, unit, tuple(json.loads(names)) if names != "[]" else ())
 
 
@@ -232,35 +266,38 @@ def format_number(value: Decimal) -> float:
     return float(value) + 0.0
 
 
+@report_unparsable
 def parse_vectors(blobs: Sequence[bytes], manifest: Manifest) -> FloatArray:
     """Convert the bytes of a database column to vectors, float32 ``[len(blobs), dimension]``.
 
     Raises:
-        ValueError: a vector has another length, or is not finite.
+        DamageError: a vector has another length, or is not finite.
     """
     number_type, header_bytes = _VECTOR_FORMATS[manifest.vector_type]
     stored = np.frombuffer(b"".join(blob[header_bytes:] for blob in blobs), dtype=number_type)
     return _check_finite(stored.reshape(len(blobs), manifest.dimension).astype(np.float32, copy=False))
 
 
+@report_unparsable
 def parse_floats(values: Sequence[float]) -> FloatArray:
-    """Convert numbers to a float32 array; raise ValueError if a number is infinite or NaN."""
+    """Convert numbers to a float32 array; raise DamageError if a number is infinite or NaN."""
     with np.errstate(over="ignore"):
         return _check_finite(np.array(values, dtype=np.float32))
 
 
+@report_unparsable
 def parse_primary_keys(numbers: Sequence[Any]) -> IntArray:
-    """Convert primary keys to an int64 array; raise ValueError for a key out of range, as in a damaged file.
+    """Convert primary keys to an int64 array; raise DamageError for a key out of range.
 
     A key that is too high would allocate huge arrays later.
     """
     array = np.array(numbers, dtype=np.int64)
     if array.min(initial=0) < 0 or array.max(initial=0) >= _MAX_PRIMARY_KEY:
-        raise ValueError("a primary key out of range")
+        raise DamageError("a primary key out of range")
     return array
 
 
 def _check_finite(values: FloatArray) -> FloatArray:
     if not np.isfinite(values).all():
-        raise ValueError("a number that is not finite")
+        raise DamageError("a number that is not finite")
     return values

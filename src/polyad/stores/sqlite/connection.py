@@ -15,7 +15,15 @@ from typing import Any
 
 from polyad.protocols.store import DOCUMENT_NAMESPACES, ENTITY_VECTORS, VectorType
 from polyad.stores.relational.connection import Selection
-from polyad.stores.relational.rows import COLUMNS, EXTRA_COLUMNS, check_types, format_check, iterate_batches
+from polyad.stores.relational.rows import (
+    COLUMNS,
+    EXTRA_COLUMNS,
+    DamageError,
+    check_types,
+    format_check,
+    get_only_row,
+    iterate_batches,
+)
 
 BATCH = 256
 """Values bound to one statement: a power of two, see :func:`pad_values`. SQLite's lowest limit is 999."""
@@ -75,6 +83,13 @@ class SqliteConnection(sqlite3.Connection):
             rows = ((*row[:-extra], *map(compute_checksum, row[-extra:]), *row[-extra:]) for row in rows)
         checked = len(COLUMNS[table])
         self.executemany(_INSERTIONS[table], ((*row, compute_checksum(*row[:checked])) for row in rows))
+
+    def get_version(self) -> int:
+        """Return the version of the index; raise DamageError if the file has none."""
+        (version,) = get_only_row(self.execute("SELECT value FROM manifest WHERE key = 'version'"))
+        if not str(version).isdecimal():
+            raise DamageError(f"the version {version!r}")
+        return int(version)
 
     def get_last_keys(self) -> Mapping[str, int]:
         """Return the highest primary key used so far in each table, by table name; 0 for a new table."""
@@ -141,13 +156,13 @@ def compute_checksum(*values: str | int | float | bytes | None) -> int:
 
 
 def is_sound(stored_checksum: int, *values: str | int | float | bytes | None) -> bool:
-    """Return True if a row's values match the stored checksum; otherwise raise ValueError.
+    """Return True if a row's values match the stored checksum; otherwise raise DamageError.
 
     Raises:
-        ValueError: they do not match.
+        DamageError: they do not match. In a query, SQLite raises OperationalError instead; see :data:`UNSOUND`.
     """
     if stored_checksum != compute_checksum(*values):
-        raise ValueError("a row was changed since it was written")
+        raise DamageError("a row was changed since it was written")
     return True
 
 

@@ -7,11 +7,12 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from polyad.errors import StoreError, StoreUnavailableError
+from polyad.stores.relational.rows import DamageError
 from polyad.stores.sqlite.connection import UNSOUND, SqliteConnection
 from polyad.text.files import open_atomically
 
@@ -45,9 +46,6 @@ _SYSTEM_ERRORS = frozenset(
     )
 )
 """SQLite error codes that do not indicate damage to the file."""
-
-_DAMAGE_ERRORS = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError, MemoryError)
-"""Errors that values of a damaged file cause when they are parsed: SQLite returns any value it finds in the file."""
 
 
 class BusyError(StoreUnavailableError):
@@ -93,9 +91,9 @@ class Database:
         """Open a read transaction for the ``with`` block and yield its connection; convert errors to StoreError.
 
         Raises:
-            StoreError: The file is damaged; also if the block fails, since it fails at the values of a row.
+            StoreError: The file is damaged, as SQLite or a checksum shows, or cannot be read.
         """
-        with self.report_errors(), self.hold_transaction() as connection:
+        with self.report_errors(), self._hold_transaction() as connection:
             yield connection
 
     @contextmanager
@@ -107,6 +105,13 @@ class Database:
         Raises:
             StoreError: The file is damaged, or it is read-only for this user and another user changed it meanwhile.
         """
+        with ExitStack() as stack:
+            with self.report_errors():
+                connection = stack.enter_context(self._hold_transaction())
+            yield connection
+
+    @contextmanager
+    def _hold_transaction(self) -> Iterator[SqliteConnection]:
         thread = threading.current_thread()
         # Outside a block, another thread may have closed the connection.
         outer = self._connections.get(thread) if thread in self._users else None
@@ -114,10 +119,9 @@ class Database:
             yield outer.connection
             return
         with self._hold_open():
-            with self.report_errors():
-                opened = self._get_connection()
-                connection = opened.connection
-                connection.execute("BEGIN")
+            opened = self._get_connection()
+            connection = opened.connection
+            connection.execute("BEGIN")
             try:
                 yield connection
             except Exception:
@@ -141,7 +145,7 @@ class Database:
         """
         if self.is_read_only:
             raise StoreUnavailableError(f"{str(self.path)!r} may not be written by this user; it can only be searched")
-        with self._writing, self._hold_open(), _translate_errors(self.path, self._remedy):
+        with self._writing, self._hold_open(), self.report_errors():
             connection = self._get_connection().connection
             connection.execute(f"PRAGMA busy_timeout = {1000 * seconds:.0f}")
             connection.execute("BEGIN IMMEDIATE")
@@ -176,19 +180,12 @@ class Database:
 
     @contextmanager
     def report_errors(self) -> Iterator[None]:
-        """Convert errors of SQLite, and of parsing damaged rows, in the ``with`` block into StoreError."""
-        with _translate_errors(self.path, self._remedy), self.report_damage():
-            yield
+        """Convert errors of SQLite, and DamageError, in the ``with`` block into StoreError.
 
-    @contextmanager
-    def report_damage(self) -> Iterator[None]:
-        """Convert errors that damaged rows cause in the ``with`` block into StoreError."""
-        try:
+        Other errors are not those of the file and pass unchanged.
+        """
+        with _translate_errors(self.path, self._remedy):
             yield
-        except UnicodeEncodeError:  # caused by an argument, not by the file
-            raise
-        except _DAMAGE_ERRORS as error:
-            raise _build_damage_error(self.path, error, self._remedy) from error
 
     def copy_to(self, path: Path) -> None:
         """Copy one version of the database to the file ``path``, which appears complete or not at all.
@@ -369,7 +366,7 @@ def _has_tables(connection: sqlite3.Connection) -> bool:
 
 @contextmanager
 def _translate_errors(path: Path, remedy: str) -> Iterator[None]:
-    """Convert SQLite's errors in the ``with`` block into StoreError, whose message contains ``path`` and ``remedy``."""
+    """Convert errors of SQLite and DamageError into StoreError, whose message contains ``path`` and ``remedy``."""
     try:
         yield
     except FileNotFoundError as error:
@@ -391,12 +388,16 @@ def _translate_errors(path: Path, remedy: str) -> Iterator[None]:
         if _get_error_code(error) in _SYSTEM_ERRORS:
             raise StoreError(f"cannot use {str(path)!r}: {error}") from error
         raise _build_damage_error(path, error, remedy) from error
-    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # a message may quote invalid UTF-8 of a damaged file
+    except (
+        sqlite3.DatabaseError,
+        DamageError,
+        UnicodeDecodeError,
+    ) as error:  # a message may quote invalid UTF-8 of a damaged file
         raise _build_damage_error(path, error, remedy) from error
 
 
 def _build_damage_error(path: Path, error: Exception, remedy: str) -> StoreError:
-    what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    what = str(error) if isinstance(error, DamageError) else f"{type(error).__name__}: {error}"
     if str(error) == UNSOUND:
         what = "a row was changed since it was written"
     return StoreError(f"{str(path)!r} is damaged or not an index ({what}); {remedy}")

@@ -35,7 +35,14 @@ from polyad.stores.relational.read_transaction import (
     RelationalReadTransaction,
     report_errors,
 )
-from polyad.stores.relational.rows import NUMBER, check_types, format_checksum_columns, iterate_batches
+from polyad.stores.relational.rows import (
+    NUMBER,
+    DamageError,
+    check_types,
+    format_checksum_columns,
+    get_only_row,
+    iterate_batches,
+)
 from polyad.stores.relational.tuples import select_entity_names
 from polyad.stores.sqlite.connection import BATCH, SqliteConnection, is_sound, pad_values
 from polyad.stores.sqlite.database import Database, check_path_length, create_tables, has_tables, run_script
@@ -77,8 +84,7 @@ class SqliteReadTransaction(RelationalReadTransaction):
 
     def __init__(self, connection: SqliteConnection, database: Database, manifest: Manifest) -> None:
         with database.report_errors():
-            [(version,)] = connection.execute("SELECT value FROM manifest WHERE key = 'version'")
-            number = int(version)
+            number = connection.get_version()
         super().__init__(connection, database, manifest, LOG_LENGTH, lambda: number)
         self._sqlite = connection
 
@@ -206,7 +212,7 @@ class SqliteStore:
         """
         if not documents and not values:
             return
-        with self._change_documents() as (connection, version), self._database.report_damage():
+        with self._change_documents() as (connection, version):
             writing.check_expectations(connection, version - 1, expected_version, expected_values)
             writing.put(connection, documents, values, version)
 
@@ -216,7 +222,7 @@ class SqliteStore:
         Raises:
             NotFoundError: a document does not exist; no document is deleted.
         """
-        with self._change_documents() as (connection, version), self._database.report_damage():
+        with self._change_documents() as (connection, version):
             writing.remove(connection, document_ids, values, version)
 
     def replace_vectors(
@@ -273,7 +279,7 @@ class SqliteStore:
                 seal_manifest(connection)
         with self._database.reading() as connection:
             rows = connection.execute("SELECT calls, prompt_tokens, completion_tokens, cost FROM account")
-            [total] = check_types(rows, int, int, int, (int, float))
+            total = get_only_row(check_types(rows, int, int, int, (int, float)))
         return Usage(*total)
 
     def get_values(self, namespace: str, keys: Sequence[str] | None = None) -> dict[str, bytes]:
@@ -354,9 +360,7 @@ class SqliteStore:
     def _change_documents(self) -> Iterator[tuple[SqliteConnection, int]]:
         """Open a write transaction for the ``with`` block; yield its connection and the new store version."""
         with self._database.writing() as connection:
-            with self._database.report_damage():
-                [(version,)] = connection.execute("SELECT value FROM manifest WHERE key = 'version'")
-                new_version = int(version) + 1
+            new_version = connection.get_version() + 1
             _require_embedder(connection, self._manifest)
             connection.execute("UPDATE manifest SET value = ? WHERE key = 'version'", [new_version])
             connection.execute("INSERT INTO state VALUES (?, LOWER(HEX(RANDOMBLOB(8))))", [new_version])
@@ -371,14 +375,14 @@ class SqliteStore:
             rows = dict(connection.execute("SELECT key, value FROM manifest")) if len(columns.fetchall()) == 2 else {}
             if not {"format_version", "embedder", "dimension", "mentions"} <= rows.keys():
                 raise StoreError(f"{str(path)!r} belongs to another program; choose another --store")
-            format_version, dimension = int(rows["format_version"]), int(rows["dimension"])
+            format_version, dimension = (_parse_number(rows[key]) for key in ("format_version", "dimension"))
             if format_version != FORMAT_VERSION:
                 raise IndexMismatchError(
                     f"{str(path)!r} has format {format_version}, this polyad reads {FORMAT_VERSION}; delete the file "
                     f"and index the documents again: polyad index PATH --store {path.parent}"
                 )
             if dimension < 1:
-                raise ValueError(f"vectors of length {dimension}")
+                raise DamageError(f"vectors of length {dimension}")
             [(embedder, mentions)] = check_types([(rows["embedder"], rows["mentions"])], str, str)
         return Manifest(embedder, dimension, mentions, path.parent)
 
@@ -394,11 +398,18 @@ def _check_incidences(rows: Rows) -> Iterator[tuple[int, EntityIncidence]]:
 
 def _require_embedder(connection: SqliteConnection, manifest: Manifest) -> None:
     """Raise IndexMismatchError if the index's vectors come from another embedder than when the index was opened."""
-    [(embedder,)] = connection.execute("SELECT value FROM manifest WHERE key = 'embedder'")
+    (embedder,) = get_only_row(connection.execute("SELECT value FROM manifest WHERE key = 'embedder'"))
     if embedder != manifest.embedder:
         raise IndexMismatchError(
             f"the vectors of the index were replaced by those of {embedder!r} since it was opened; open it again"
         )
+
+
+def _parse_number(value: object) -> int:
+    """Return a number of the manifest, such as the format's version; raise DamageError if the value is no number."""
+    if not str(value).isdecimal():
+        raise DamageError(f"{value!r} where a number was written")
+    return int(str(value))
 
 
 def _create_tables(manifest: Manifest, connection: SqliteConnection) -> None:
