@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import socket
+import threading
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -113,3 +115,32 @@ def test_worker_processes_index_files_and_the_exclusive_options_are_named(run: R
 def test_workers_need_postgres(run: Run, tmp_path: Path) -> None:
     output = run("index", "tarn.md", "--embedder", "hashing:64", "--workers", "1", "--store", "kb", "--json", code=2)
     assert "postgresql://" in output
+
+
+def receive_password(listener: socket.socket, received: list[bytes]) -> None:
+    """Ask one client for its password, as a PostgreSQL server does that wants it in clear text."""
+    connection, _ = listener.accept()
+    with closing(connection):
+        connection.recv(1024)
+        connection.sendall(b"R\x00\x00\x00\x08\x00\x00\x00\x03")
+        received.append(connection.recv(1024))
+
+
+@pytest.mark.parametrize(("flags", "password"), [([], b"no-key"), (["--trust-endpoint"], b"own-secret")])
+def test_a_database_that_only_the_settings_file_names_gets_the_password_if_a_flag_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flags: list[str], password: bytes
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("POLYAD_STORE", raising=False)
+    received: list[bytes] = []
+    with closing(socket.create_server(("127.0.0.1", 0))) as listener:
+        port = listener.getsockname()[1]
+        address = f"postgresql://u@127.0.0.1:{port}/db?sslmode=disable"
+        Path("polyad.toml").write_text(f'store = "{address}"\n')
+        thread = threading.Thread(target=receive_password, args=(listener, received))
+        thread.start()
+        result = CliRunner().invoke(app, [*flags, "stats"], env={"PGPASSWORD": "own-secret"})
+        thread.join(10)
+    assert result.exit_code == 2
+    assert received[-1][5:-1] == password
+    assert ("no password of the environment is sent" in result.stderr) is (not flags)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
 import pytest
+from psycopg.conninfo import conninfo_to_dict
 
 from polyad.cli.settings import Configuration, merge_settings
 from polyad.engine.changes import change_settings, parse_setting
@@ -70,9 +72,41 @@ def test_a_settings_file_names_no_examples_outside_its_folder(tmp_path: Path, pa
     folder.mkdir()
     (folder / "link").symlink_to(tmp_path)
     with pytest.raises(
-        ConfigurationError, match=r"examples in '.*polyad\.toml' is '.*examples|hosts'; expected a file in"
+        ConfigurationError, match=r"examples in '.*polyad\.toml' is '.*examples|hosts'; expected a path in"
     ):
         settings(folder, f'[facts]\nexamples = "{path}"\n')
+
+
+@pytest.mark.parametrize("name", ["replies", "prompts", "nearest.shared_folder"])
+def test_a_settings_file_names_no_files_to_write_or_to_send_outside_its_folder(tmp_path: Path, name: str) -> None:
+    section, _, key = name.rpartition(".")
+    header = f"[{section}]\n" if section else ""
+    with pytest.raises(ConfigurationError, match=rf"{key} in .* is '\.\./x'; expected a path in the same folder"):
+        settings(tmp_path, f'{header}{key} = "../x"\n')
+    values = {each[:2]: each[2] for each in settings(tmp_path, f'{header}{key} = "x"\n').values()}
+    assert values[section, key] == str(tmp_path / "x")
+    variable = {f"POLYAD_{name.replace('.', '_').upper()}": "/elsewhere/x"}
+    own = merge_settings({}, variable, tmp_path / "none.toml")
+    assert {each[:2]: each[2] for each in own.values()}[section, key] == "/elsewhere/x"
+
+
+@pytest.mark.parametrize(
+    ("section", "key", "value"),
+    [
+        ("server", "base_url", "https://elsewhere.example"),
+        ("server", "hosts", "elsewhere.example"),
+        ("server", "cors_origins", "https://elsewhere.example"),
+        ("read", "follow_links", True),
+    ],
+)
+def test_a_settings_file_does_not_expose_files_or_indexes(
+    tmp_path: Path, section: str, key: str, value: object
+) -> None:
+    toml = f"[{section}]\n{key} = {json.dumps(value)}\n"
+    with pytest.raises(ConfigurationError, match=f"{key} in .* set POLYAD_{section.upper()}_{key.upper()}"):
+        settings(tmp_path, toml)
+    own = merge_settings({}, {}, tmp_path / "none.toml", user_file=tmp_path / "polyad.toml")
+    assert {each[:2]: each[2] for each in own.values()}[section, key] == value
 
 
 def test_a_language_model_is_set_by_its_name(tmp_path: Path) -> None:
@@ -263,6 +297,53 @@ def test_without_a_key_there_is_nothing_to_warn_of(tmp_path: Path) -> None:
     configuration = settings(tmp_path, ENDPOINT)
     assert keys_sent(configuration) == {"no-key"}  # lest the OpenAI library send what else the environment has
     assert configuration.keyless == ()
+
+
+@pytest.mark.parametrize("variable", ["PGPASSWORD", "PGPASSFILE", "PGSERVICE"])
+@pytest.mark.parametrize("user", ["", "u@", "u:@", "u@h:1,x:y@"])
+def test_a_database_that_only_the_file_names_gets_no_password_of_the_environment(
+    tmp_path: Path, user: str, variable: str
+) -> None:
+    toml = f'store = "postgresql://{user}elsewhere.example/db?workspace=w"\n'
+    configuration = settings(tmp_path, toml, {variable: "secret"})
+    fields = conninfo_to_dict(configuration.command.store.replace("workspace=w&", ""))
+    assert fields["password"] not in ("", "secret")
+    assert configuration.database_without_password.endswith("elsewhere.example/db")
+    assert settings(tmp_path, toml).database_without_password == ""
+
+
+def test_a_database_of_the_file_is_reached_with_the_password_of_the_file(tmp_path: Path) -> None:
+    configuration = settings(tmp_path, 'store = "postgresql://u:a%2Bb%20c@h/db"\n', {"PGPASSWORD": "secret"})
+    assert conninfo_to_dict(configuration.command.store)["password"] == "a+b c"
+    assert configuration.database_without_password == ""
+
+
+@pytest.mark.parametrize(
+    ("toml", "environment"),
+    [
+        ("", {"POLYAD_STORE": "postgresql://u@h/db?passfile=own"}),
+        ('store = "postgresql://elsewhere.example/db"', {"POLYAD_STORE": "postgresql://u@h/db?passfile=own"}),
+        ('store = "postgresql:///db"', {}),
+    ],
+)
+def test_a_database_of_the_environment_gets_its_password(
+    tmp_path: Path, toml: str, environment: dict[str, str]
+) -> None:
+    configuration = settings(tmp_path, toml, {"PGPASSWORD": "secret", **environment})
+    assert "password" not in configuration.command.store
+    assert configuration.database_without_password == ""
+
+
+@pytest.mark.parametrize("parameter", ["passfile", "service", "sslkeylogfile", "gssdelegation", "host"])
+def test_a_database_of_the_file_sets_no_parameter_that_reads_files_or_passes_on_credentials(
+    tmp_path: Path, parameter: str
+) -> None:
+    toml = f'store = "postgresql://u@h/db?{parameter}=x"\n'
+    with pytest.raises(ConfigurationError, match=f"sets '{parameter}'; expected only"):
+        settings(tmp_path, toml)
+    (tmp_path / "polyad.toml").write_text(toml, encoding="utf-8")
+    trusting = merge_settings({}, {}, tmp_path / "polyad.toml", trusts_endpoint=True)
+    assert trusting.command.store.endswith(f"{parameter}=x")
 
 
 def test_parameters_of_papers_are_set_by_options_not_by_files(tmp_path: Path) -> None:

@@ -283,7 +283,8 @@ def _polyad(
     trust_endpoint: Annotated[
         bool,
         typer.Option(
-            "--trust-endpoint", help=f"Send API keys of the environment to an endpoint that only {FILE_NAME} names."
+            "--trust-endpoint",
+            help=f"Send keys and passwords of the environment to endpoints that only {FILE_NAME} names.",
         ),
     ] = False,
 ) -> None:

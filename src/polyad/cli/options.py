@@ -284,6 +284,12 @@ def load_settings(options: object = None, **flags: object) -> Configuration:
     )
     for variable in settings.unknown:
         warn("warning", f"{variable} in the environment is no setting of polyad")
+    if settings.database_without_password:
+        warn(
+            "warning",
+            f"no password of the environment is sent to {settings.database_without_password}, which only {FILE_NAME} "
+            "names; name it in POLYAD_STORE or --store, or confirm it: polyad --trust-endpoint ...",
+        )
     return settings
 
 

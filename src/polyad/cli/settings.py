@@ -7,11 +7,13 @@ variable of a key in a section is ``POLYAD_SECTION_KEY``, for example ``POLYAD_S
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, get_origin, get_type_hints
+from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 from polyad.cli.context import FILE_NAME
 from polyad.config import JudgeRequests, LanguageModelSettings, ServerSettings, mask_url
@@ -59,6 +61,17 @@ _NO_SETTINGS = ("POLYAD_LOG",)
 
 _NO_KEY = "no-key"
 """Placeholder for an API key. Without a key the OpenAI library would read one, and headers, from the environment."""
+
+_PATHS = (("", "prompts"), ("", "replies"), ("facts", "examples"), ("nearest", "shared_folder"))
+"""Settings whose files are written, or sent to a model. The project's file names only files in its own folder."""
+
+_EXPOSING = (("read", "follow_links"), (SERVER, "base_url"), (SERVER, "hosts"), (SERVER, "cors_origins"))
+"""Settings that the project's file cannot set: links could add any file, and web pages could read every index."""
+
+_DATABASE = "postgresql://"
+_DATABASE_SECRETS = ("PGPASSWORD", "PGPASSFILE", "PGSERVICE")
+_DATABASE_PARAMETERS = {"application_name", "connect_timeout", "password", "sslmode", "vectors", "workspace"}
+"""Parameters of a database in the project's file. Others of libpq read or write files, or pass on credentials."""
 
 _LONGEST_FILE = 65_536
 """Maximum size of a settings file in bytes. The file may come with somebody else's folder, and dotted keys are slow."""
@@ -164,6 +177,8 @@ class Configuration:
         server: Settings of the server.
         unknown: Variables that begin with ``POLYAD_`` and name no setting.
         keyless: Endpoints that only a settings file names, to which no API key of the environment is sent.
+        database_without_password: The database of ``store``, if only a settings file names it, and passwords of the
+            environment are therefore not sent; else empty.
         explicit: Values that are not defaults, by section (empty for the top level) and key.
     """
 
@@ -173,6 +188,7 @@ class Configuration:
     server: ServerSettings = field(default_factory=ServerSettings)
     unknown: tuple[str, ...] = ()
     keyless: tuple[str, ...] = ()
+    database_without_password: str = ""
     explicit: Mapping[tuple[str, str], SourcedValue] = field(default_factory=dict)
 
     @property
@@ -220,18 +236,19 @@ def merge_settings(
         file: Settings file of the working directory; may be absent.
         user_file: Settings file of the user; may be absent.
         changes: Options ``--set``, as ``section.key=VALUE``; they take precedence over the environment.
-        trusts_endpoint: Whether an API key of the environment may be sent to an endpoint that only ``file`` names.
-            That file may come with somebody else's folder.
+        trusts_endpoint: Whether secrets of the environment may be sent to an endpoint or database that only ``file``
+            names. That file may come with somebody else's folder.
 
     Raises:
         ConfigurationError: A key is unknown or a value is invalid; the message names both and the source.
     """
     from_environment, unknown = _environment_layer(environment)
     from_file, from_user = _file_layer(file), _file_layer(user_file) if user_file else {}
-    _resolve_examples(file, from_file)
+    _check_project_file(file, from_file)
     values = from_user | from_file | from_environment | _change_layer(changes) | _flag_layer(flags)
     values = _preset_layer(_get_preset(values)) | values
     keyless = () if trusts_endpoint else _withhold_keys(values, from_file, from_user | from_environment)
+    database = "" if trusts_endpoint else _withhold_password(values, from_file, environment)
     _share_endpoint(values)
     explicit_sections = {section for section, _ in values}
     stages: dict[str, object] = {
@@ -246,6 +263,7 @@ def merge_settings(
         server=_build_section(ServerSettings, SERVER, values),
         unknown=unknown,
         keyless=keyless,
+        database_without_password=database,
         explicit=values,
     )
 
@@ -332,22 +350,28 @@ def _file_layer(file: Path) -> _Layer:
     return layer
 
 
-def _resolve_examples(file: Path, layer: _Layer) -> None:
-    """Make the path ``facts.examples`` in a settings file relative to the folder of the file.
+def _check_project_file(file: Path, layer: _Layer) -> None:
+    """Make the paths in a settings file relative to its folder, and reject what such a file is not trusted with.
+
+    The settings file may come with somebody else's folder.
 
     Raises:
-        ConfigurationError: The path is outside that folder. Examples are sent to the language model, and the settings
-            file may come with somebody else's folder.
+        ConfigurationError: A path is outside that folder, or a setting would expose files or indexes of the user.
     """
-    examples = layer.get(("facts", "examples"))
-    if examples and examples.value:
-        path = file.parent / str(examples.value)
+    variables = {place: variable for variable, place in get_variables().items()}
+    for place in [each for each in layer if each in _PATHS and layer[each].value]:
+        value, path = layer[place].value, file.parent / str(layer[place].value)
         if not path.resolve().is_relative_to(file.parent.resolve()):
             raise ConfigurationError(
-                f"[facts] examples in {str(file)!r} is {examples.value!r}; expected a file in the same folder, or "
-                "below it (--set facts.examples=FILE may name any file)"
+                f"{_label(*place)} in {str(file)!r} is {value!r}; expected a path in the same folder, or below it "
+                f"({variables[place]} may name any)"
             )
-        layer["facts", "examples"] = SourcedValue(str(path), examples.origin)
+        layer[place] = SourcedValue(str(path), layer[place].origin)
+    for place in [each for each in _EXPOSING if each in layer and layer[each].value]:
+        raise ConfigurationError(
+            f"{_label(*place)} in {str(file)!r} may come from another person; set {variables[place]}, --set, or the "
+            f"key in your own {FILE_NAME}"
+        )
 
 
 def _validate_section(file: Path, section: str, values: Mapping[str, object]) -> _Layer:
@@ -375,7 +399,7 @@ def _parse_variable(variable: str, text: str, type_: Any) -> object:
     return check_setting(variable, value, type_)
 
 
-# API keys
+# Secrets
 
 
 def _withhold_keys(values: _Layer, from_file: _Layer, from_user: _Layer) -> tuple[str, ...]:
@@ -397,6 +421,33 @@ def _withhold_keys(values: _Layer, from_file: _Layer, from_user: _Layer) -> tupl
         values[section, "api_key"] = key or SourcedValue(_NO_KEY, "")
         keyless += [mask_url(str(address.value))] if any(keys) and not key else []
     return tuple(dict.fromkeys(keyless))
+
+
+def _withhold_password(values: _Layer, from_file: _Layer, environment: Mapping[str, str]) -> str:
+    """Keep the user's passwords from a database that only the project's file names, and return its address.
+
+    Raises:
+        ConfigurationError: The address has parameters that such a file is not trusted with.
+    """
+    store = values.get(("", "store"))
+    if store is None or store is not from_file.get(("", "store")) or not str(store.value).startswith(_DATABASE):
+        return ""
+    address, _, query = str(store.value).partition("?")
+    parameters = dict(parse_qsl(query, keep_blank_values=True))
+    if unsafe := sorted(parameters.keys() - _DATABASE_PARAMETERS):
+        raise ConfigurationError(
+            f"store in {store.origin!r} sets {unsafe[0]!r}; expected only {', '.join(sorted(_DATABASE_PARAMETERS))} "
+            "(an address in POLYAD_STORE or --store may set any parameter)"
+        )
+    if address.startswith(f"{_DATABASE}/"):  # the server of this machine, or of the environment
+        return ""
+    user_password = re.match(f"{_DATABASE}[^:@/]*:([^@/]+)@", address)
+    password = parameters.get("password") or (unquote(user_password[1]) if user_password else "")
+    # libpq takes the last of two passwords, and looks for none in the environment or in files.
+    query = urlencode({**parameters, "password": password or _NO_KEY}, quote_via=quote)
+    values["", "store"] = SourcedValue(f"{address}?{query}", store.origin)
+    has_secrets = any(map(environment.get, _DATABASE_SECRETS)) or Path("~/.pgpass").expanduser().exists()
+    return mask_url(address) if has_secrets and not password else ""
 
 
 def _share_endpoint(values: _Layer) -> None:

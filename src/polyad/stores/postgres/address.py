@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import get_args
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 import psycopg
 from platformdirs import user_cache_path
@@ -47,11 +47,12 @@ class Address:
             ConfigurationError: The address is malformed; the message does not quote it, since it may hold a password.
         """
         try:
-            parts = urlsplit(url)
-            parameters = parse_qsl(parts.query, keep_blank_values=True)
+            location, _, query = url.partition("?")
+            parameters = parse_qsl(query, keep_blank_values=True)
             rest = [(name, value) for name, value in parameters if name not in ("workspace", "vectors")]
-            info = urlunsplit(parts._replace(query=urlencode(rest)))
+            info = f"{location}?{urlencode(rest, quote_via=quote)}"  # libpq takes "+" as it is
             fields = conninfo_to_dict(info)
+            host = urlsplit(location).netloc.rpartition("@")[2] or str(fields.get("host") or "localhost")
         except (ValueError, psycopg.Error):
             raise ConfigurationError(f"the address of the PostgreSQL database is malformed; expected {_FORM}") from None
         workspace = dict(parameters).get("workspace", "")
@@ -64,7 +65,6 @@ class Address:
         if vector_type not in ("", *get_args(VectorType)):
             expected = ", ".join(get_args(VectorType))
             raise ConfigurationError(f"vectors is {vector_type!r} in the address; expected one of {expected}")
-        host = parts.netloc.rpartition("@")[2] or str(fields.get("host") or "localhost")
         suffix = f"?workspace={workspace}" if workspace else ""
         return cls(info, f"postgresql://{host}/{fields.get('dbname') or ''}{suffix}", workspace, vector_type)
 
