@@ -76,6 +76,20 @@ def mask_url(url: str) -> str:
     return f"{scheme}{separator}{host}{slash}{path}"
 
 
+def mask_place(place: str) -> str:
+    """Return the folder or address of an index without password and most parameters, to show in messages.
+
+    >>> mask_place("postgresql://ann:password@host/db?sslmode=require&workspace=team")
+    'postgresql://ann@host/db?workspace=team'
+    """
+    scheme, separator, rest = mask_url(place).partition("://")
+    if "://" not in place:
+        return place
+    user = re.match(r"\w+://([\w.-]+)(?::[^@/?#]*)?@", place)
+    parameters = "&".join(re.findall(r"[?&]((?:dbname|host|port|user|workspace)=[^&]*)", place))
+    return f"{scheme}{separator}{f'{user[1]}@' if user else ''}{rest}{f'?{parameters}' if parameters else ''}"
+
+
 def _require_url(base_url: str, example: str) -> None:
     """Raise SettingError unless ``base_url`` is empty or begins with ``http://`` or ``https://``.
 

@@ -55,6 +55,19 @@ def test_each_setting_is_shown_with_where_it_came_from(run: Run, tmp_path: Path)
     assert "width = 7  # POLYAD_HYPERSU_WIDTH" in run("config", POLYAD_HYPERSU_WIDTH="7").output
 
 
+@pytest.mark.parametrize("flags", [[], ["--json"]])
+def test_addresses_are_shown_without_passwords(run: Run, flags: list[str]) -> None:
+    output = run(
+        "config",
+        *flags,
+        POLYAD_STORE="postgresql://ann:hunter2@db.example/kb?workspace=team&password=hunter2",
+        OPENAI_BASE_URL="https://ann:hunter2@llm.example/v1?api-key=hunter2",
+    ).output
+    assert "hunter2" not in output
+    assert "postgresql://ann@db.example/kb?workspace=team" in output
+    assert "llm.example/v1" in output
+
+
 def test_settings_of_the_server_can_be_set_on_the_command_line(run: Run) -> None:
     settings = settings_of(run("--set", "server.requests_per_minute=5", "config", "--json"))
     assert settings["server", "requests_per_minute"] == (5, "--set")

@@ -117,6 +117,15 @@ def test_workers_need_postgres(run: Run, tmp_path: Path) -> None:
     assert "postgresql://" in output
 
 
+def test_advice_on_damage_does_not_show_the_password(run: Run, tmp_path: Path) -> None:
+    run("index", "tarn.md", "aldby.md", "--embedder", "hashing:64")
+    with closing(open_workspace(tmp_path)) as store, store._database.connect() as connection:
+        connection.execute("DELETE FROM passage WHERE id LIKE 'aldby%'")
+    output = run("check", "--store", f"{get_url(tmp_path)}&password=hunter2", code=1)
+    assert f"polyad remove aldby.md --store '{get_url(tmp_path)}'" in output
+    assert "hunter2" not in output
+
+
 def receive_password(listener: socket.socket, received: list[bytes]) -> None:
     """Ask one client for its password, as a PostgreSQL server does that wants it in clear text."""
     connection, _ = listener.accept()

@@ -511,12 +511,25 @@ def test_a_wrong_password_is_named_and_not_quoted(
 
 
 @pytest.mark.parametrize(
-    "url", ["postgresql://user:hun%ter2@host/db", "postgresql://user:hunter2@host/db?x=hunter2=&y"]
+    "url",
+    [
+        "postgresql://user:hun%ter2@host/db",
+        "postgresql://user:hunter2@host/db?x=hunter2=&y",
+        "postgresql://user:hun/ter2@localhost/db",
+        "postgresql://user:hun@ter2@localhost/db",
+        "postgresql://user:hun?ter2@localhost/db",
+    ],
 )
 def test_a_malformed_address_is_not_quoted(url: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
         open_postgres(url)
     assert "ter2" not in "".join(traceback.format_exception(caught.value))
+
+
+def test_a_password_with_a_number_sign_is_not_taken_for_a_host() -> None:
+    with pytest.raises(StoreUnavailableError) as caught:
+        open_postgres("postgresql://user:hun#ter2@localhost:1/db")
+    assert "hun" not in str(caught.value)
 
 
 def test_a_user_who_may_only_read_can_search(protected: Callable[[str], str], store: PostgresStore) -> None:

@@ -18,6 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from polyad.cli.streams import say, warn
+from polyad.config import mask_place
 from polyad.model import Answer, Evidence, ScoredPassage, Usage
 from polyad.schemas.evidence import select_hyperedges
 from polyad.schemas.places import (
@@ -394,7 +395,7 @@ def show_check(report: CheckReport, store: str, *, repaired: bool) -> None:
 
 def _format_remedy(damage: Damage, report: CheckReport, store: str) -> str:
     """Return text with the command that repairs one damaged row of the index ``store``."""
-    place = f"--store {shlex.quote(store)}"
+    place = f"--store {shlex.quote(mask_place(store))}"
     if damage.remedy == "repair":
         return f"delete derived data and orphaned rows: polyad check --repair {place}"
     if damage.remedy == "restore":

@@ -16,7 +16,7 @@ from typing import Any, TypeVar, get_origin, get_type_hints
 from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 from polyad.cli.context import FILE_NAME
-from polyad.config import JudgeRequests, LanguageModelSettings, ServerSettings, mask_url
+from polyad.config import JudgeRequests, LanguageModelSettings, ServerSettings, mask_place, mask_url
 from polyad.engine.changes import change_sections, check_setting, parse_setting, parse_toml_value
 from polyad.engine.registry import get_sections, get_settings_by_section, methods, replace_sections, retrievers
 from polyad.engine.settings import Settings
@@ -55,6 +55,9 @@ _OPENAI = "https://api.openai.com"
 
 _SECRET = ("api_key",)
 """Keys whose values are not printed."""
+
+_ADDRESSES = ("store", "base_url")
+"""Keys whose values may be addresses, which are printed without password and parameters."""
 
 _NO_SETTINGS = ("POLYAD_LOG",)
 """Variables that begin with ``POLYAD_`` and are no settings."""
@@ -201,7 +204,7 @@ class Configuration:
         return self.command.method if is_named else ""
 
     def values(self) -> Iterator[tuple[str, str, object, str]]:
-        """Yield (section, key, value, source) of each setting; secrets are replaced by "(set)"."""
+        """Yield (section, key, value, source) of each setting, without secrets: "(set)" stands for a key."""
         model = self.language_model or LanguageModelSettings(model="none")
         settled = {"": self.command, **get_settings_by_section(self.stages), LANGUAGE_MODEL: model, SERVER: self.server}
         for section, settings in settled.items():
@@ -212,6 +215,8 @@ class Configuration:
                 if section == LANGUAGE_MODEL and self.language_model is None:
                     value = explicit.value if explicit else "" if key == "model" else value
                 printable = "(set)" if key in _SECRET and value else value
+                if key in _ADDRESSES:
+                    printable = mask_place(str(value))
                 yield section, key, printable, explicit.origin if explicit else "default"
 
 

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import get_args
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+from urllib.parse import parse_qsl, quote, urlencode
 
 import psycopg
 from platformdirs import user_cache_path
@@ -52,9 +52,15 @@ class Address:
             rest = [(name, value) for name, value in parameters if name not in ("workspace", "vectors")]
             info = f"{location}?{urlencode(rest, quote_via=quote)}"  # libpq takes "+" as it is
             fields = conninfo_to_dict(info)
-            host = urlsplit(location).netloc.rpartition("@")[2] or str(fields.get("host") or "localhost")
+            if "@" in str(fields.get("host")) or not re.fullmatch("[0-9,]*", str(fields.get("port") or "")):
+                raise ValueError("the host is part of a password")
         except (ValueError, psycopg.Error):
-            raise ConfigurationError(f"the address of the PostgreSQL database is malformed; expected {_FORM}") from None
+            raise ConfigurationError(
+                f"the address of the PostgreSQL database is malformed; expected {_FORM}, and %40, %2F, ... in place of "
+                "@, / and other special characters of a password"
+            ) from None
+        host = location.partition("://")[2].partition("/")[0].rpartition("@")[2]
+        host = host or str(fields.get("host") or "localhost")
         workspace = dict(parameters).get("workspace", "")
         if workspace and not _WORKSPACE.fullmatch(workspace):
             raise ConfigurationError(
