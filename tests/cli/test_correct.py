@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,9 @@ import pytest
 from typer.testing import CliRunner
 
 from polyad.cli import app
+from polyad.cli.output import show_check
+from polyad.engine.maintenance import CheckReport
+from polyad.protocols.store import Damage
 
 RUNNER = CliRunner()
 
@@ -73,6 +77,35 @@ def test_aliases_are_added_from_a_file_suggested_and_removed() -> None:
     assert (row["name"], row["entity"]) == ("USA", "United States of America")
     run("alias", "--remove", "U.S.A.")
     assert run("show", "entity", "usa")["key"] == "usa"
+
+
+def run_in_shell(commands: str) -> list[str]:
+    """Run lines in a shell in which `polyad` prints its arguments, each on a line."""
+    polyad = "polyad() { printf '%s\\n' \"$@\"; }"
+    result = subprocess.run(["sh", "-c", f"{polyad}\n{commands}"], capture_output=True, text=True, check=True)
+    return result.stdout.splitlines()
+
+
+@pytest.mark.usefixtures("store")
+def test_suggested_commands_run_no_command_that_a_name_contains() -> None:
+    names = ["X $(touch pwned) `touch pwned` Institute", "X $(touch pwned) `touch pwned` Institut"]
+    Path("rows.csv").write_text("name,town\n" + "".join(f"{name},Aldby\n" for name in names), encoding="utf-8")
+    run("index", "rows.csv")
+    lines = RUNNER.invoke(app, ["alias", "--suggest", "--store", "kb"]).stdout.splitlines()
+    [line] = [line for line in lines if "pwned" in line]
+    arguments = run_in_shell(line)
+    assert (arguments[0], sorted(arguments[1:])) == ("alias", sorted(names))
+    run("alias", "it's $(touch pwned)", "Aldby")
+    error = run("alias", "it's $(touch pwned)", "Tarn", code=2)["error"]["message"]
+    assert run_in_shell(error.rpartition(": ")[2]) == ["alias", "--remove=it's $(touch pwned)"]
+    assert not Path("pwned").exists()
+
+
+def test_advice_on_damage_takes_no_id_for_an_option(capsys: pytest.CaptureFixture[str]) -> None:
+    damage = (Damage("references", "document", "", "is damaged", document_id="--force; touch pwned", remedy="index"),)
+    show_check(CheckReport(damage, damage, {}, 0.0), "$(touch pwned)", repaired=False)
+    command = capsys.readouterr().out.rpartition(": ")[2]
+    assert run_in_shell(command) == ["remove", "--store", "$(touch pwned)", "--", "--force; touch pwned"]
 
 
 @pytest.mark.usefixtures("store")

@@ -122,7 +122,7 @@ def test_advice_on_damage_does_not_show_the_password(run: Run, tmp_path: Path) -
     with closing(open_workspace(tmp_path)) as store, store._database.connect() as connection:
         connection.execute("DELETE FROM passage WHERE id LIKE 'aldby%'")
     output = run("check", "--store", f"{get_url(tmp_path)}&password=hunter2", code=1)
-    assert f"polyad remove aldby.md --store '{get_url(tmp_path)}'" in output
+    assert f"polyad remove --store '{get_url(tmp_path)}' aldby.md" in output
     assert "hunter2" not in output
 
 

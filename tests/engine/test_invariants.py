@@ -200,7 +200,7 @@ def test_a_damaged_document_is_named_with_the_command_that_indexes_it_again(
     assert code == 2, "a contribution of a document is never deleted"
     assert {one["source"] for one in report["remaining"]} == {"d03.md"}
     result = CliRunner().invoke(app, ["check", "--store", "kb"])
-    for command in ("polyad index --force d03.md --store kb", "polyad remove d03.md --store kb"):
+    for command in ("polyad index --force --store kb d03.md", "polyad remove --store kb d03.md"):
         if command in result.stdout:
             again = CliRunner().invoke(app, command.split()[1:])
             assert again.exit_code == 0, again.output
@@ -220,7 +220,7 @@ def test_an_incidence_without_its_entity_names_its_document(folder: Path) -> Non
 def test_a_damaged_document_without_a_file_can_be_removed(folder: Path) -> None:
     change("UPDATE passage SET text = 'x' WHERE id LIKE 'fact#%'")
     result = CliRunner().invoke(app, ["check", "--store", "kb"])
-    assert "remove and index again: polyad remove fact --store kb" in result.stdout
+    assert "remove and index again: polyad remove --store kb fact" in result.stdout
     assert CliRunner().invoke(app, ["remove", "fact", "--store", "kb"]).exit_code == 0
     assert run()[0] == 0
 

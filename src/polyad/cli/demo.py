@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -69,4 +70,4 @@ def _show_demo(report: IndexReport, results: Sequence[tuple[Question, Evidence]]
     say(f"{complete} of {len(results)} questions have all their evidence. No language model was used.")
     say('Next: polyad index YOUR_FOLDER --store kb, then polyad search "YOUR QUESTION" --store kb --explain')
     if store:
-        say(f'Or ask this index: polyad search "QUESTION" --store {store}')
+        say(f'Or ask this index: polyad search "QUESTION" --store {shlex.quote(store)}')

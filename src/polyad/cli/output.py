@@ -402,8 +402,8 @@ def _format_remedy(damage: Damage, report: CheckReport, store: str) -> str:
         return f"restore the index from a backup, or index the documents into another --store ({damage.problem})"
     source = get_source_file(report.sources.get(damage.document_id, ""))
     if damage.table == "document" or not source:
-        return f"remove and index again: polyad remove {shlex.quote(damage.document_id)} {place}"
-    return f"index again: polyad index --force {shlex.quote(source)} {place}"
+        return f"remove and index again: polyad remove {place} {_quote_arguments(damage.document_id)}"
+    return f"index again: polyad index --force {place} {_quote_arguments(source)}"
 
 
 def show_history(entries: Sequence[HistoryEntry]) -> None:
@@ -430,10 +430,14 @@ def show_suggestions(suggestions: Sequence[Mapping[str, object]]) -> None:
     if not suggestions:
         say("no names that resemble each other")
     for one in suggestions:
-        say(
-            f"polyad alias {json.dumps(one['name'], ensure_ascii=False)} "
-            f"{json.dumps(one['entity'], ensure_ascii=False)}  # {one['reason']}, {one['score']:.2f}"
-        )
+        names = _quote_arguments(str(one["name"]), str(one["entity"]))
+        say(f"polyad alias {names}  # {one['reason']}, {one['score']:.2f}")
+
+
+def _quote_arguments(*arguments: str) -> str:
+    """Return the last arguments of a command as text to paste into a shell; none of them is taken for an option."""
+    is_option = any(argument.startswith("-") for argument in arguments)
+    return shlex.join(["--", *arguments] if is_option else arguments)
 
 
 def show_settings(settings: Sequence[Mapping[str, object]]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -103,7 +104,8 @@ def questions(
         {"passages": len(question_set.passages), "questions": counts, "folder": str(out)},
         say,
         f"{out}: {', '.join(f'{number} {kind}' for kind, number in counts.items())} questions\n"
-        f"on {len(question_set.passages):,} passages. Next: polyad eval {out} --retriever bm25,dense,default",
+        f"on {len(question_set.passages):,} passages. "
+        f"Next: polyad eval {shlex.quote(str(out))} --retriever bm25,dense,default",
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -206,7 +207,7 @@ class Statements:
         if earlier is not None and earlier.target != alias.target:
             raise ConfigurationError(
                 f"{alias.name!r} is an alias of {earlier.target_name!r} already; remove it first: "
-                f"polyad alias --remove {alias.name!r}"
+                f"polyad alias {shlex.quote(f'--remove={alias.name}')}"
             )
         if self.resolve(alias.target) == key:
             raise ConfigurationError(f"{alias.target_name!r} already stands for {alias.name!r}; expected no cycle")
