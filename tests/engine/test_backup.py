@@ -109,9 +109,12 @@ def test_nothing_is_overwritten_without_force_and_never_the_index_itself(tmp_pat
         assert backup.read_text() == "precious"
         with pytest.raises(ConfigurationError, match="is a folder"):
             engine.back_up(tmp_path, overwrite=True)
-        for name in (FILE_NAME, f"{FILE_NAME}-wal"):
-            with pytest.raises(StoreError, match="is the index itself"):
-                engine.back_up(directory / name, overwrite=True)
+        (tmp_path / "link").symlink_to(directory)
+        for name in (FILE_NAME, f"{FILE_NAME}-wal", "replies.sqlite", "snapshot/snapshot.json", "../link/index.sqlite"):
+            for write in (engine.back_up, engine.export):
+                with pytest.raises(ConfigurationError, match="belongs to the index itself"):
+                    write(directory / name, overwrite=True)
+        engine.export(directory / "index.jsonl")
         with pytest.raises(StoreError, match="cannot write"):
             engine.back_up(backup / "kb.sqlite")
         assert engine.search(QUESTION).passages

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from polyad.curation.corrections import Statements, correct_document, load_effects, load_originals, restore_originals
 from polyad.curation.curator import Curator, HistoryRecorder, has_equal_content
+from polyad.engine.opening import list_own_files
 from polyad.errors import ConfigurationError, PolyadError, StoreError, StoreUnavailableError
 from polyad.model import IndexedDocument
 from polyad.protocols.components import Progress, silent
@@ -162,7 +163,7 @@ def back_up(store: Store, path: Path, *, overwrite: bool) -> BackupReport:
     start = time.perf_counter()
     if path.is_dir():
         raise ConfigurationError(f"{str(path)!r} is a folder; expected the name of a file")
-    check_output_path(path, overwrite=overwrite)
+    check_output_path(path, overwrite=overwrite, own_files=list_own_files(store))
     if not isinstance(store, MaintainedStore):
         raise StoreError(f"this store cannot be copied to {str(path)!r}; use polyad export")
     files = store.back_up(path)

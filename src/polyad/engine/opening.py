@@ -14,6 +14,8 @@ from polyad.language_models.reply_cache import CachedLanguageModel
 from polyad.protocols.components import Embedder, LanguageModel, MentionExtractor, Reranker
 from polyad.protocols.lookups import check_manifest
 from polyad.protocols.store import REPLIES, Manifest, Store, StoreOpener
+from polyad.snapshot.files import FOLDER
+from polyad.stores.sqlite import FILE_NAME, REPLIES_FILE_NAME
 from polyad.text.prompts import Prompts
 
 
@@ -85,6 +87,12 @@ def open_index(
     except BaseException:
         store.close()
         raise
+
+
+def list_own_files(store: Store) -> list[Path]:
+    """Return the files and the folder of an index that no export and no backup may replace."""
+    directory = store.manifest.directory
+    return [directory / name for name in (FILE_NAME, REPLIES_FILE_NAME, FOLDER)] if directory else []
 
 
 def get_embedder(embedder: str | Embedder | None, settings: Settings, loader: loaders.Loader) -> Embedder:

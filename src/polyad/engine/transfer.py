@@ -12,6 +12,7 @@ from types import MappingProxyType
 from polyad.curation.corrections import Alias, Statements
 from polyad.curation.curator import Curator, FindDocuments, HistoryRecorder, find_documents_of_entities
 from polyad.engine.components import Components
+from polyad.engine.opening import list_own_files
 from polyad.errors import ConfigurationError, StoreNotFoundError
 from polyad.indexing.embedding import embed_documents
 from polyad.interchange.contents import IndexContents
@@ -88,7 +89,7 @@ def export_index(
         raise ConfigurationError(f"the format is {format!r}; expected one of {', '.join(EXPORT_FORMATS)}")
     write = resolve_name(EXPORT_FORMATS[format])
     try:
-        check_output_path(path, overwrite=overwrite)
+        check_output_path(path, overwrite=overwrite, own_files=list_own_files(store))
         path.parent.mkdir(parents=True, exist_ok=True)
         with store.read_transaction() as transaction:
             contents = IndexContents(store, transaction, progress, vectors=vectors)

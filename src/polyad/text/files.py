@@ -7,7 +7,7 @@ import hashlib
 import importlib.resources
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from io import BufferedReader, BufferedWriter
 from pathlib import Path
@@ -86,16 +86,21 @@ def open_atomically(path: Path) -> Iterator[BufferedWriter]:
         raise
 
 
-def check_output_path(path: Path, *, overwrite: bool) -> None:
+def check_output_path(path: Path, *, overwrite: bool, own_files: Iterable[Path] = ()) -> None:
     """Raise an error if writing to ``path`` would replace a file or follow a symbolic link; accept an empty folder.
 
     Args:
         path: The file or folder to be written.
-        overwrite: Whether the user allowed its replacement; nothing is checked then.
+        overwrite: Whether the user allowed its replacement, except that of ``own_files``.
+        own_files: Files and folders of the index, which are never replaced; also their journals.
 
     Raises:
         ConfigurationError: ``path`` is a file, a folder that is not empty, or a symbolic link, also one without target.
     """
+    target = path.resolve()
+    journals = (f"{file.resolve()}{suffix}" for file in own_files for suffix in ("", "-journal", "-shm", "-wal"))
+    if any(map(target.is_relative_to, journals)):
+        raise ConfigurationError(f"{str(path)!r} belongs to the index itself; expected another file")
     is_empty_folder = path.is_dir() and not path.is_symlink() and not any(path.iterdir())
     if not (overwrite or is_empty_folder) and (path.is_symlink() or path.exists()):
         raise ConfigurationError(f"{str(path)!r} exists; expected a new name, or replace it with --force")

@@ -191,10 +191,8 @@ class Database:
         """Copy one version of the database to the file ``path``, which appears complete or not at all.
 
         Raises:
-            StoreError: The file cannot be written, or is this database.
+            StoreError: The file cannot be written.
         """
-        if path.resolve() in self.path.resolve().parent.glob(f"{self.path.name}*"):
-            raise StoreError(f"{str(path)!r} is the index itself; expected another file")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             with (
