@@ -21,6 +21,7 @@ from polyad.engine.loaders import load_embedder, load_extractor
 from polyad.errors import ConfigurationError, IndexMismatchError, MissingExtraError, ModelNotFoundError
 from polyad.language_models.scripted import ScriptedLanguageModel, cite_first_passage
 from polyad.model import Document
+from polyad.protocols.store import Manifest
 from polyad.stores.sqlite import SqliteStore
 from tests.scripted_server import ScriptedServer
 
@@ -227,3 +228,24 @@ def test_a_new_index_never_uses_another_embedder_than_the_default_unless_it_is_n
         assert engine.search("Who cast the bell?").passages
     with Engine.open(tmp_path / "kb", create=False) as engine:
         assert engine.components.embedder.name == "hashing:384"
+
+
+@pytest.mark.parametrize("name", ["hashing", "hashing:", "hashing:384", "hashing:0384"])
+def test_an_index_opens_with_each_name_of_its_embedder(tmp_path: Path, name: str) -> None:
+    for _ in range(2):
+        with Engine.open(tmp_path, embedder=name) as engine:
+            assert engine.components.embedder.name == "hashing:384"
+    with pytest.raises(IndexMismatchError, match="not 'hashing:385'"):
+        Engine.open(tmp_path, embedder="hashing:385")
+
+
+def test_the_organisation_of_a_model_is_not_part_of_its_name(tmp_path: Path) -> None:
+    SqliteStore.open(tmp_path, Manifest("all-MiniLM-L6-v2", 384, "rules")).close()
+    Engine.open(tmp_path, embedder="sentence-transformers/all-MiniLM-L6-v2").close()
+
+
+def test_a_file_of_names_has_one_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("names.jsonl").write_text('{"entities": ["Ines Moreau"]}')
+    for path in ("./names.jsonl", "names.jsonl", ".//names.jsonl"):
+        Engine.open("kb", embedder="hashing:8", mention_extractor=f"given:{path}").close()

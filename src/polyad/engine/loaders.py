@@ -188,9 +188,20 @@ def _choose_local_embedder(name: str, settings: EncoderSettings) -> str:
     return _TORCH_FOR_PASSAGES if settings.device in ("auto", "cpu") else _LOCAL_EMBEDDER
 
 
-def resolve_embedder_name(name: str) -> str:
-    """Return the name of an embedder as an index stores it: ``name``, or the absolute path of a model folder."""
-    return str(Path(name).resolve()) if Path(name).is_dir() else name
+def resolve_embedder_name(name: str, settings: EncoderSettings | None = None, *, expected: str = "") -> str:
+    """Return the name of an embedder as an index stores it, such as ``hashing:384`` for ``hashing``.
+
+    A model folder is named by its absolute path.
+
+    Args:
+        name: Name of the embedder in any form.
+        settings: Device, backend or endpoint.
+        expected: Name that an index stores. An embedder of another kind, which has another name, is not loaded.
+    """
+    kind, _, rest = name.partition(":")
+    if name != expected and kind == expected.partition(":")[0] and kind in embedders:
+        return embedders[kind](rest, settings or EncoderSettings()).name
+    return str(Path(name).resolve()) if Path(name).is_dir() else name.removeprefix("sentence-transformers/")
 
 
 def load_extractor(name: str, language_model: LanguageModel | None) -> MentionExtractor:

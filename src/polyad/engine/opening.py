@@ -76,7 +76,7 @@ def open_index(
             reranker = loaders.load_reranker(reranker, settings.reranker)
         return store, Components(
             settings,
-            _get_index_embedder(store, embedder),
+            _get_index_embedder(store, embedder, settings),
             _get_index_extractor(store, mention_extractor, cached_model, loader),
             cached_model,
             reranker,
@@ -102,15 +102,17 @@ def get_embedder(embedder: str | Embedder | None, settings: Settings, loader: lo
     return embedder
 
 
-def _get_index_embedder(store: Store, embedder: str | Embedder | None) -> str | Embedder:
+def _get_index_embedder(store: Store, embedder: str | Embedder | None, settings: Settings) -> str | Embedder:
     """Return the embedder of an existing index, or its name, if the user named no other ``embedder``.
 
     Raises:
         IndexMismatchError: The index was built with another embedder.
     """
     if embedder is None or isinstance(embedder, str):
-        check_manifest(store.manifest, embedder=loaders.resolve_embedder_name(embedder) if embedder else None)
-        return store.manifest.embedder
+        stored = store.manifest.embedder
+        name = loaders.resolve_embedder_name(embedder, settings.encoder, expected=stored) if embedder else None
+        check_manifest(store.manifest, embedder=name)
+        return stored
     check_manifest(store.manifest, embedder=embedder.name)
     return embedder
 

@@ -36,7 +36,7 @@ class FileMentionExtractor:
     """
 
     def __init__(self, path: str | Path) -> None:
-        self.name = f"given:{path}"
+        self.name = f"given:{Path(path)}"
         self._mentions_by_text: dict[str, dict[str, Mention]] = defaultdict(dict)
         self._vocabulary: dict[str, list[Mention]] = {}
         names: dict[str, Mention] = {}
