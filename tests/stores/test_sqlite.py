@@ -113,11 +113,13 @@ def test_another_embedder_or_extractor_is_a_mismatch(tmp_path: Path, embedder: s
     assert list(get_digests(create(tmp_path))) == ["a"]
 
 
-@pytest.mark.parametrize("format_version", [5, 6, 999])
-def test_an_index_of_another_format_names_the_command_that_builds_it_again(tmp_path: Path, format_version: int) -> None:
+@pytest.mark.parametrize(
+    ("format_version", "remedy"), [(5, r"polyad export --out FILE \(retractions, aliases"), (999, "upgrade polyad$")]
+)
+def test_an_index_of_another_format_names_the_remedy(tmp_path: Path, format_version: int, remedy: str) -> None:
     create(tmp_path).close()
     execute(tmp_path, f"UPDATE manifest SET value = '{format_version}' WHERE key = 'format_version'")
-    with pytest.raises(IndexMismatchError, match=rf"format {format_version}, .* polyad index PATH --store {tmp_path}"):
+    with pytest.raises(IndexMismatchError, match=rf"format {format_version}, .*{remedy}"):
         SqliteStore.open(tmp_path)
     assert Engine.exists(tmp_path)
 

@@ -105,7 +105,9 @@ def read_header(path: Path) -> Header:
         if not isinstance(tree, dict) or "polyad_export" not in tree:
             raise FieldError("", tree, "an object with 'polyad_export'")
         if tree["polyad_export"] != FORMAT_VERSION:
-            raise FieldError("polyad_export", tree["polyad_export"], f"{FORMAT_VERSION}, which this polyad reads")
+            raise FieldError(
+                "polyad_export", tree["polyad_export"], f"{FORMAT_VERSION}; upgrade polyad to read a later format"
+            )
         header: Header = parse_value(tree, Header)
         if header.dimension < 1:
             raise FieldError("dimension", header.dimension, "1 or more")

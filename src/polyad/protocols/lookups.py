@@ -188,6 +188,14 @@ def get_statistics(store: Store) -> Statistics:
     )
 
 
+OLD_FORMAT_REMEDY = (
+    "export the index with the version of polyad that wrote it, and import the file into another --store: polyad "
+    "export --out FILE (retractions, aliases and disabled documents are in the file); or index the documents again, "
+    "without these corrections"
+)
+"""What to do with an index whose format is older than that of this version."""
+
+
 def check_manifest(manifest: Manifest, *, embedder: str | None = None, mentions: str | None = None) -> None:
     """Raise IndexMismatchError if the index was built with another embedder or mention extractor than requested.
 

@@ -10,6 +10,7 @@ from typing import Any
 import psycopg
 
 from polyad.errors import ConfigurationError, IndexMismatchError
+from polyad.protocols.lookups import OLD_FORMAT_REMEDY
 
 _LOCK = 0x706F6C79
 """Seed of the advisory lock that one process at a time holds to change the tables of a schema."""
@@ -87,11 +88,11 @@ def _list_pending(connection: psycopg.Connection[Any], schema: str, index_name: 
     digests = {number: _compute_digest(script) for number, script in scripts}
     if later := applied.keys() - digests.keys():
         raise IndexMismatchError(
-            f"{index_name} has tables of version {max(later)}, this polyad reads {max(digests)}; install a later polyad"
+            f"{index_name} has tables of version {max(later)}, this polyad reads {max(digests)}; upgrade polyad"
         )
     if changed := [number for number, digest in applied.items() if digest != digests[number]]:
         raise IndexMismatchError(
-            f"{index_name} has other tables of version {min(changed)} than this polyad; index again"
+            f"{index_name} has other tables of version {min(changed)} than this polyad; {OLD_FORMAT_REMEDY}"
         )
     return [(number, script) for number, script in scripts if number not in applied]
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from polyad.errors import IndexMismatchError, StoreError, StoreNotFoundError
 from polyad.model import IndexedDocument, Usage
-from polyad.protocols.lookups import check_manifest
+from polyad.protocols.lookups import OLD_FORMAT_REMEDY, check_manifest
 from polyad.protocols.store import (
     NO_VALUES,
     REPLIES,
@@ -377,9 +377,9 @@ class SqliteStore:
                 raise StoreError(f"{str(path)!r} belongs to another program; choose another --store")
             format_version, dimension = (_parse_number(rows[key]) for key in ("format_version", "dimension"))
             if format_version != FORMAT_VERSION:
+                remedy = "upgrade polyad" if format_version > FORMAT_VERSION else OLD_FORMAT_REMEDY
                 raise IndexMismatchError(
-                    f"{str(path)!r} has format {format_version}, this polyad reads {FORMAT_VERSION}; delete the file "
-                    f"and index the documents again: polyad index PATH --store {path.parent}"
+                    f"{str(path)!r} has format {format_version}, this polyad reads {FORMAT_VERSION}; {remedy}"
                 )
             if dimension < 1:
                 raise DamageError(f"vectors of length {dimension}")

@@ -122,5 +122,5 @@ def _check_format(database: Database) -> None:
     if version != _FORMAT_VERSION:
         raise IndexMismatchError(
             f"{str(database.path)!r} has format {version} of replies, this polyad reads {_FORMAT_VERSION}; "
-            f"{_OTHER_FILE}"
+            f"{'upgrade polyad, or ' if version > _FORMAT_VERSION else ''}{_OTHER_FILE}"
         )
