@@ -439,6 +439,8 @@ class ServerSettings:
             ``https://search.example.org``; empty for the address of each request.
         hosts: Names under which clients reach the server, separated by commas, besides those of this machine and of
             ``base_url``. A request for another host is rejected.
+        proxies: Addresses of proxies, separated by commas, whose header ``X-Forwarded-For`` names the client; empty for
+            none.
         cors_origins: Origins of web pages that may call the API, separated by commas; empty for none.
         max_body_mb: Maximum size of a request that adds documents, in megabytes; of others at most 8.
         max_question_characters: Maximum length of a question.
@@ -457,6 +459,7 @@ class ServerSettings:
 
     base_url: str = ""
     hosts: str = ""
+    proxies: str = ""
     cors_origins: str = ""
     max_body_mb: int = 64
     max_question_characters: int = 8000

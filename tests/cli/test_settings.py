@@ -95,6 +95,7 @@ def test_a_settings_file_names_no_files_to_write_or_to_send_outside_its_folder(t
     [
         ("server", "base_url", "https://elsewhere.example"),
         ("server", "hosts", "elsewhere.example"),
+        ("server", "proxies", "*"),
         ("server", "cors_origins", "https://elsewhere.example"),
         ("read", "follow_links", True),
     ],

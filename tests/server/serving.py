@@ -51,7 +51,9 @@ class RunningServer:
 @contextmanager
 def run_app(app: FastAPI) -> Iterator[RunningServer]:
     """Serve an application on loopback."""
-    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning", timeout_graceful_shutdown=5))
+    server = uvicorn.Server(
+        uvicorn.Config(app, port=0, log_level="warning", timeout_graceful_shutdown=5, proxy_headers=False)
+    )
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     while not server.started:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from polyad import Engine
+from polyad.config import ServerSettings
 from polyad.errors import ConfigurationError
 from polyad.protocols.store import ValueStore
 from polyad.server.app import create_app
@@ -185,6 +186,26 @@ def test_foreign_hosts_and_pages_are_rejected(server: RunningServer) -> None:
 def test_without_keys_a_client_behind_a_proxy_is_rejected(server: RunningServer, address: str) -> None:
     response = server.client.post("/api/v1/search", json=QUESTION, headers={"X-Forwarded-For": address})
     assert response.status_code == 401
+
+
+def count_admitted(tmp_path: Path, settings: ServerSettings, addresses: list[str]) -> int:
+    """Return how many searches are admitted, each with a header X-Forwarded-For."""
+    with run_app(create_app(Workspaces(open_index(), [build_index(tmp_path / "kb")]), settings)) as server:
+        responses = [
+            server.client.post("/api/v1/search", json=QUESTION, headers={"X-Forwarded-For": address})
+            for address in addresses
+        ]
+    return sum(response.status_code == 200 for response in responses)
+
+
+def test_a_client_cannot_name_itself_anew_to_send_more_requests(tmp_path: Path) -> None:
+    addresses = [f"127.0.0.{number}" for number in range(1, 6)]
+    assert count_admitted(tmp_path, ServerSettings(requests_per_minute=2), addresses) == 2
+
+
+def test_a_configured_proxy_names_its_clients(tmp_path: Path) -> None:
+    settings = ServerSettings(requests_per_minute=2, proxies="127.0.0.1")
+    assert count_admitted(tmp_path, settings, ["127.0.0.2"] * 3 + ["127.0.0.3"] * 3 + ["192.0.2.1"]) == 4
 
 
 def test_two_folders_of_one_name_are_an_error(tmp_path: Path) -> None:

@@ -68,7 +68,10 @@ _NO_KEY = "no-key"
 _PATHS = (("", "prompts"), ("", "replies"), ("facts", "examples"), ("nearest", "shared_folder"))
 """Settings whose files are written, or sent to a model. The project's file names only files in its own folder."""
 
-_EXPOSING = (("read", "follow_links"), (SERVER, "base_url"), (SERVER, "hosts"), (SERVER, "cors_origins"))
+_EXPOSING = (
+    ("read", "follow_links"),
+    *((SERVER, key) for key in ("base_url", "hosts", "proxies", "cors_origins")),
+)
 """Settings that the project's file cannot set: links could add any file, and web pages could read every index."""
 
 _DATABASE = "postgresql://"

@@ -93,14 +93,17 @@ class Gatekeeper:
         """
         if not hasattr(request.state, "principal"):
             address = request.client.host if request.client else ""
-            request.state.principal = self._authenticate(request.headers.get("authorization", ""), address)
+            forwarded = request.headers.getlist("x-forwarded-for")  # by a proxy, for clients of other machines
+            is_local = all(is_loopback(each.strip()) for each in ",".join([address, *forwarded]).split(","))
+            header = request.headers.get("authorization", "")
+            request.state.principal = self._authenticate(header, address, is_local)
         principal: Principal = request.state.principal
         return principal
 
-    def _authenticate(self, authorization: str, address: str) -> Principal:
+    def _authenticate(self, authorization: str, address: str, is_local: bool) -> Principal:
         keys = self._load_keys()
         if not keys and not self._had_keys:  # removing the last key does not admit everybody
-            if not is_loopback(address):
+            if not is_local:
                 raise RequestError(401, "key_required", "without keys only this machine is served")
             self._limiter.count(address)
             return Principal(None, "", Scope.ADMIN)

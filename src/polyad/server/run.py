@@ -134,6 +134,7 @@ def serve_app(app: FastAPI, workspaces: Workspaces, options: ServerOptions, list
         log_config=None,
         access_log=False,
         server_header=False,
+        proxy_headers=False,  # by default, uvicorn lets programs of this machine name any client
         timeout_graceful_shutdown=round(options.settings.drain_seconds),
     )
     server = _Server(config, workspaces)
