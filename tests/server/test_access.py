@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from polyad import Engine
 from polyad.config import ServerSettings
+from polyad.engine.migration import migrate_index
 from polyad.errors import ConfigurationError
 from polyad.protocols.store import ValueStore
 from polyad.server.app import create_app
@@ -144,6 +146,55 @@ def test_a_use_does_not_restore_a_removed_key(tmp_path: Path, monkeypatch: pytes
 
         monkeypatch.setattr(type(engine.values), "put_values", remove_and_put)
         record_use(engine.values, key, now)
+        assert list_keys(engine.values) == []
+
+
+@pytest.mark.parametrize("copy", ["folder", "migrate"])
+def test_a_key_is_invalid_in_a_copy_of_its_index(tmp_path: Path, copy: str) -> None:
+    root = tmp_path / "root"
+    with Engine.open(build_index(root / "a")) as engine:
+        key = add_key(engine.values, "client", "write", datetime.now(UTC))
+    if copy == "folder":
+        shutil.copytree(root / "a", root / "b")
+    else:
+        migrate_index(root / "a", root / "b")
+    with run_app(create_app(Workspaces(open_index(), [], root))) as server:
+        assert [search(server, key, name)[0] for name in ("", "a", "b")] == [200, 200, 404]
+    with run_app(create_app(Workspaces(open_index(), [root / "b"]))) as server:
+        assert [search(server, each)[0] for each in (key, "")] == [401, 401], "a copy is not open to everybody"
+    with Engine.open(root / "b") as engine:
+        assert list_keys(engine.values) == []
+        text = add_key(engine.values, "client", "read", datetime.now(UTC))
+    with run_app(create_app(Workspaces(open_index(), [], root))) as server:
+        assert [search(server, text, name)[0] for name in ("a", "b")] == [404, 200]
+
+
+def test_a_restored_backup_brings_no_removed_key_back(tmp_path: Path) -> None:
+    store = build_index(tmp_path / "kb")
+    with Engine.open(store) as engine:
+        old, valid = (add_key(engine.values, name, "read", datetime.now(UTC)) for name in ("old", "valid"))
+        engine.back_up(tmp_path / "backup")
+        remove_key(engine.values, "old")
+    shutil.copy(tmp_path / "backup", store / "index.sqlite")
+    with run_app(create_app(Workspaces(open_index(), [store]))) as server:
+        assert (search(server, old)[0], search(server, valid)[0]) == (401, 200)
+    shutil.rmtree(store)
+    store.mkdir()
+    shutil.copy(tmp_path / "backup", store / "index.sqlite")
+    with Engine.open(store) as engine:
+        assert list_keys(engine.values) == [], "without the list of keys, none is valid"
+
+
+def test_a_restored_folder_of_a_workspace_brings_no_removed_key_back(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    with open_root_keys(root), Engine.open(build_index(root / "a")) as engine:
+        add_key(engine.values, "client", "write", datetime.now(UTC))
+    shutil.copytree(root / "a", tmp_path / "copy")
+    with Engine.open(root / "a") as engine:
+        remove_key(engine.values, "client")
+    shutil.rmtree(root / "a")
+    shutil.copytree(tmp_path / "copy", root / "a")
+    with Engine.open(root / "a") as engine:
         assert list_keys(engine.values) == []
 
 

@@ -7,12 +7,23 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from polyad import Document, Engine
+from polyad.engine.migration import migrate_index
 from polyad.server.app import create_app
-from polyad.server.keys import add_key
+from polyad.server.keys import add_key, list_keys
 from polyad.server.workspaces import Workspaces
 from tests.postgres_server import get_url
 from tests.server.serving import build_index, open_index, run_app
 from tests.server.test_api import QUESTION, wait_for_job
+
+
+def test_a_key_is_invalid_in_a_copy_of_its_index(tmp_path: Path) -> None:
+    with Engine.open(build_index(get_url(tmp_path))) as engine:
+        add_key(engine.values, "writer", "write", datetime.now(UTC))
+        assert len(list_keys(engine.values)) == 1
+    for copy in (get_url(tmp_path / "copy"), str(tmp_path / "folder")):
+        migrate_index(get_url(tmp_path), copy)
+        with Engine.open(copy) as engine:
+            assert list_keys(engine.values) == []
 
 
 def test_searches_keys_and_jobs_use_one_database(tmp_path: Path) -> None:

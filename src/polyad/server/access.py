@@ -17,7 +17,7 @@ from fastapi.routing import APIRoute
 
 from polyad.errors import PolyadError
 from polyad.protocols.store import ValueStore
-from polyad.server.keys import NO_KEY, Key, Scope, list_keys, record_use, split_key
+from polyad.server.keys import NO_KEY, Key, Scope, has_any_key, list_keys, record_use, split_key
 from polyad.server.limits import RateLimiter, check_value_count
 from polyad.server.problems import RequestError
 from polyad.server.workspaces import Workspace, Workspaces
@@ -166,6 +166,7 @@ class Gatekeeper:
                 keys: dict[str, tuple[str, Key]] = {}
                 for workspace in self.workspaces.list_all():
                     keys |= {key.id: (workspace.name, key) for key in list_keys(workspace.values)}
+                    self._had_keys = self._had_keys or has_any_key(workspace.values)
                 if self._root_keys is not None:
                     keys |= {key.id: ("", key) for key in list_keys(self._root_keys)}
                 self._keys, self._loaded = keys, time.monotonic()
