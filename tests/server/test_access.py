@@ -217,6 +217,46 @@ def test_a_key_of_the_root_creates_and_deletes_workspaces(tmp_path: Path) -> Non
             assert not (root / "new").exists()
 
 
+def test_a_damaged_workspace_leaves_the_others_working(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    root = tmp_path / "root"
+    keys = {}
+    for name in ("bad", "good", "later"):
+        with Engine.open(build_index(root / name)) as engine:
+            keys[name] = add_key(engine.values, "client", "admin", datetime.now(UTC))
+    (root / "bad" / "index.sqlite").write_text("x")
+    (root / "empty").mkdir()
+    (root / "empty" / "index.sqlite").touch()
+    (root / "loop").mkdir()
+    (root / "loop" / "index.sqlite").symlink_to("index.sqlite")
+    with open_root_keys(root) as root_keys:
+        admin = add_key(root_keys, "admin", "admin", datetime.now(UTC))
+        with run_app(create_app(Workspaces(open_index(), [], root), root_keys=root_keys)) as server:
+            assert [search(server, keys[name])[0] for name in ("bad", "good", "later")] == [401, 200, 200]
+            assert [search(server, admin, name)[0] for name in ("bad", "empty", "loop", "good")] == [503, 503, 404, 200]
+            (root / "later" / "index.sqlite").unlink()
+            (root / "later" / "index.sqlite").write_text("x")
+            time.sleep(1.1)  # until the server reads the keys again
+            assert [search(server, keys[name])[0] for name in ("later", "good")] == [503, 200]
+            headers = {"Authorization": f"Bearer {admin}"}
+            for path in ("/metrics", "/v1/models", "/v1/vector_stores", "/api/v1/workspaces"):
+                assert server.client.get(path, headers=headers).status_code == 200, path
+            time.sleep(1.1)
+            assert search(server, admin, "good")[0] == 200
+    reports = [record.message for record in caplog.records if "cannot be used" in record.message]
+    assert sorted(report.split()[2] for report in reports) == ["bad", "empty", "later"], "each is reported once"
+
+
+def test_a_damaged_workspace_with_keys_does_not_open_the_server(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    for name in ("bad", "good"):
+        build_index(root / name)
+    with Engine.open(root / "bad") as engine:
+        add_key(engine.values, "client", "read", datetime.now(UTC))
+    (root / "bad" / "index.sqlite").write_text("x")
+    with run_app(create_app(Workspaces(open_index(), [], root))) as server:
+        assert search(server, "", "good")[0] == 401
+
+
 def test_foreign_hosts_and_pages_are_rejected(server: RunningServer) -> None:
     for host in (
         "evil.example",

@@ -7,17 +7,19 @@ import ipaddress
 import threading
 import time
 from collections.abc import Callable, Coroutine, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Annotated, Any
 
 from anyio.to_thread import run_sync
 from fastapi import Depends, Header, Query, Request, Response
 from fastapi.routing import APIRoute
 
-from polyad.errors import PolyadError
+from polyad.errors import PolyadError, StoreError
 from polyad.protocols.store import ValueStore
-from polyad.server.keys import NO_KEY, Key, Scope, has_any_key, list_keys, record_use, split_key
+from polyad.server.keys import LEDGER, NO_KEY, Key, Scope, has_any_key, list_keys, record_use, split_key
 from polyad.server.limits import RateLimiter, check_value_count
 from polyad.server.problems import RequestError
 from polyad.server.workspaces import Workspace, Workspaces
@@ -142,7 +144,10 @@ class Gatekeeper:
         name = workspace or principal.workspace or self._get_only_workspace()
         request.state.workspace = name
         is_permitted = principal.workspace in ("", name)
-        opened = self.workspaces.find(name) if is_permitted else None
+        try:
+            opened = self.workspaces.find(name) if is_permitted else None
+        except PolyadError as error:  # also of kinds that would blame the request
+            raise StoreError(f"the workspace {name} cannot be opened: {error}") from error
         if opened is None:
             raise RequestError(404, "no_such_workspace", f"there is no workspace {workspace!r} for this key")
         return Access(principal, opened)
@@ -164,9 +169,14 @@ class Gatekeeper:
         with self._lock:
             if time.monotonic() - self._loaded > _KEY_CACHE_SECONDS:
                 keys: dict[str, tuple[str, Key]] = {}
-                for workspace in self.workspaces.list_all():
-                    keys |= {key.id: (workspace.name, key) for key in list_keys(workspace.values)}
-                    self._had_keys = self._had_keys or has_any_key(workspace.values)
+                loaded = self.workspaces.map_all(lambda each: (list_keys(each.values), has_any_key(each.values)))
+                for name, (listed, has_any) in loaded.items():
+                    keys |= {key.id: (name, key) for key in listed}
+                    self._had_keys |= has_any
+                for name in set(self.workspaces.list_names()) - loaded.keys():  # cannot be used now
+                    keys |= {id: entry for id, entry in self._keys.items() if entry[0] == name}
+                    place = self.workspaces.find_place(name)
+                    self._had_keys |= place is not None and Path(place, LEDGER).exists()
                 if self._root_keys is not None:
                     keys |= {key.id: ("", key) for key in list_keys(self._root_keys)}
                 self._keys, self._loaded = keys, time.monotonic()
@@ -174,13 +184,11 @@ class Gatekeeper:
             return self._keys
 
     def _record_use(self, workspace: str, key: Key, now: datetime) -> None:
-        opened = self.workspaces.find(workspace) if workspace else None
-        store = opened.values if opened else self._root_keys
-        if store is not None:
-            try:
+        with suppress(PolyadError):  # a search must not fail because the index is read-only
+            opened = self.workspaces.find(workspace) if workspace else None
+            store = opened.values if opened else self._root_keys
+            if store is not None:
                 record_use(store, key, now)
-            except PolyadError:  # a search must not fail because the index is read-only
-                return
 
 
 class AuthenticatedRoute(APIRoute):

@@ -106,8 +106,7 @@ def create_app(
 
 def _load_models(workspaces: Workspaces, retriever: str) -> None:
     """Load the models of all workspaces, so that no later search has to wait for them."""
-    for workspace in workspaces.list_all():
-        workspace.engine.prepare(retriever)
+    workspaces.map_all(lambda workspace: workspace.engine.prepare(retriever))
 
 
 def _add_health_routes(app: FastAPI) -> None:

@@ -6,8 +6,8 @@ A workspace is a model, a vector store and a knowledge base; ``kb@hypersu`` sele
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator, Mapping
-from typing import Annotated, Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Path, Request
 from fastapi.responses import JSONResponse, Response
@@ -32,6 +32,8 @@ router = APIRouter(tags=["OpenAI-compatible"], route_class=AuthenticatedRoute)
 
 ModelName = Annotated[str, Path(max_length=300)]
 
+T = TypeVar("T")
+
 
 def authorize(request: Request, model: str, scope: Scope = Scope.READ) -> tuple[Access, str]:
     """Return the authorised workspace and the retriever that a model name ``WORKSPACE@RETRIEVER`` states.
@@ -46,11 +48,11 @@ def authorize(request: Request, model: str, scope: Scope = Scope.READ) -> tuple[
     return access, retriever
 
 
-def _list_workspaces(request: Request) -> list[Workspace]:
-    """Return the workspaces (indexes) that the API key of a request may use."""
+def _map_workspaces(request: Request, function: Callable[[Workspace], T]) -> list[T]:
+    """Return ``function(workspace)`` for each workspace (index) that the API key of a request may use."""
     gatekeeper: Gatekeeper = request.app.state.gatekeeper
     names = gatekeeper.list_names(gatekeeper.authenticate(request))
-    return [workspace for name in names if (workspace := gatekeeper.workspaces.find(name))]
+    return [*gatekeeper.workspaces.map_all(function, names).values()]
 
 
 # Models
@@ -59,7 +61,7 @@ def _list_workspaces(request: Request) -> list[Workspace]:
 @router.get("/v1/models")
 def list_models(request: Request) -> JSONResponse:
     """List the models that an API key may use: each workspace (index), and each workspace with each retriever."""
-    names = [name for workspace in _list_workspaces(request) for name in _list_model_names(workspace)]
+    names = [name for listed in _map_workspaces(request, _list_model_names) for name in listed]
     return JSONResponse({"object": "list", "data": [_format_model(name) for name in names]})
 
 
@@ -139,7 +141,7 @@ def embed(request: Request, body: EmbeddingsBody, state: State) -> JSONResponse:
 @router.get("/v1/vector_stores")
 def list_vector_stores(request: Request) -> JSONResponse:
     """List the workspaces that the key may use as vector stores."""
-    data = [_format_vector_store(workspace) for workspace in _list_workspaces(request)]
+    data = _map_workspaces(request, _format_vector_store)
     ends = {"first_id": data[0]["id"] if data else None, "last_id": data[-1]["id"] if data else None}
     return JSONResponse({"object": "list", "data": data, **ends, "has_more": False})
 

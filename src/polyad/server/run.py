@@ -111,7 +111,7 @@ def open_app(
         )
         names = [name.strip("[]") for name in list_hosts(options.settings, options.host) if name != "localhost"]
         others = [name for name in names if not is_loopback(name)]
-        if others and not app.state.gatekeeper.has_keys():
+        if not app.state.gatekeeper.has_keys() and others:  # also reads the keys while all indexes can be opened
             raise ConfigurationError(
                 f"the host {others[0]!r} lets other machines in, and there is no key; add one: polyad key add NAME "
                 "--store DIR"

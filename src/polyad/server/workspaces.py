@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
+import os
 import re
 import shutil
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from polyad.engine import Engine
 from polyad.engine.loaders import Place, get_place_name
@@ -19,6 +22,9 @@ from polyad.server.jobs import JobRunner
 OpenIndex = Callable[[Place, bool], Engine]
 """Opens the index at a place; the second argument is whether to create it."""
 
+T = TypeVar("T")
+
+_LOG = logging.getLogger(__name__)
 _FILE = "index.sqlite"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
@@ -82,6 +88,7 @@ class Workspaces:
         self._load_embedder = load_embedder or SharedEmbedders().get
         self._lock = threading.RLock()
         self._open: dict[str, Workspace] = {}
+        self._failures: dict[str, str] = {}
         self._places: dict[str, Place] = {}
         for store in stores:
             name, place = get_place_name(store), store.resolve() if isinstance(store, Path) else store
@@ -97,22 +104,47 @@ class Workspaces:
         return sorted({*self._places, *below_root})
 
     def list_all(self) -> list[Workspace]:
-        """Return all workspaces (indexes), opening any that are closed."""
-        return [workspace for name in self.list_names() if (workspace := self.find(name))]
+        """Return all workspaces (indexes) that can be opened, opening any that are closed; log the others."""
+        return [*self.map_all(lambda workspace: workspace).values()]
+
+    def map_all(self, function: Callable[[Workspace], T], names: Iterable[str] | None = None) -> dict[str, T]:
+        """Return ``function(workspace)`` by name for all workspaces, or those named.
+
+        A workspace that cannot be opened, or for which the function fails, is logged and left out.
+        """
+        results: dict[str, T] = {}
+        for name in self.list_names() if names is None else names:
+            try:
+                if workspace := self.find(name):
+                    results[name] = function(workspace)
+                self._failures.pop(name, None)
+            except Exception as error:  # a damaged workspace must not affect the others
+                if self._failures.get(name) != str(error):
+                    _LOG.error("the workspace %s cannot be used: %s", name, error)
+                self._failures[name] = str(error)
+        return results
 
     def find(self, name: str) -> Workspace | None:
-        """Return the workspace (index) with this name, or None."""
+        """Return the workspace (index) with this name, or None.
+
+        Raises:
+            PolyadError: The index cannot be opened.
+        """
         with self._lock:
             if name in self._open and _get_file_identity(self._open[name].place) != self._open[name].identity:
                 self._open.pop(name).close()  # another process deleted or replaced the index
             if name not in self._open:
-                place = self._places.get(name)
-                if place is None and self._root is not None and name in _list_indexes(self._root):
-                    place = self._root / name
+                place = self.find_place(name)
                 if place is None:
                     return None
                 self._open[name] = self._start(name, place, is_new=False)
             return self._open[name]
+
+    def find_place(self, name: str) -> Place | None:
+        """Return the folder or address of the workspace with this name, or None."""
+        if name not in self._places and self._root is not None and name in _list_indexes(self._root):
+            return self._root / name
+        return self._places.get(name)
 
     def create(self, name: str) -> Workspace:
         """Create an empty workspace (index) in a sub-folder of the server's root folder.
@@ -190,4 +222,6 @@ def _list_indexes(root: Path) -> Iterable[str]:
     """Return the names of a folder's sub-folders that contain an index."""
     if not root.is_dir():
         return ()
-    return [path.name for path in root.iterdir() if _NAME.fullmatch(path.name) and (path / _FILE).is_file()]
+    names = [path.name for path in root.iterdir() if _NAME.fullmatch(path.name)]
+    # unlike Path.is_file, this function returns False for a folder that may not be read
+    return [name for name in names if os.path.isfile(root / name / _FILE)]  # noqa: PTH113
