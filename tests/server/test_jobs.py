@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -10,14 +13,23 @@ import pytest
 pytest.importorskip("fastapi")
 
 import anyio
+import psycopg
 
 from polyad import Engine
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.server.jobs import Job, JobRunner
+from polyad.server.problems import RequestError
 from polyad.server.uploads import UploadedFile
+from tests.postgres_server import get_server, get_url
 from tests.server.serving import build_index
 
 FILES = [UploadedFile(f"{number}.md", f"Bell {number} of Tarn rings.".encode()) for number in range(40)]
+
+
+@pytest.fixture(params=["folder", "postgresql"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Path | str:
+    """An index in a folder, or in PostgreSQL."""
+    return build_index(tmp_path / "kb") if request.param == "folder" else build_index(get_url(tmp_path))
 
 
 class PausedEmbedder:
@@ -25,10 +37,12 @@ class PausedEmbedder:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.is_embedding, self.may_continue = threading.Event(), threading.Event()
+        self.threads: set[threading.Thread] = set()
         encode = HashingEmbedder.encode
 
         def wait_and_encode(*arguments: Any) -> Any:
             self.is_embedding.set()
+            self.threads.add(threading.current_thread())
             assert self.may_continue.wait(10)
             return encode(*arguments)
 
@@ -80,3 +94,78 @@ def test_a_job_that_is_cancelled_while_its_documents_are_embedded_stores_no_more
         assert follow(runner, later.id)[-1].state == "succeeded"
         runner.stop()
         assert engine.catalogue.statistics().documents == 4
+
+
+def test_two_servers_run_a_job_once(place: Path | str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Engine.open(place) as engine, Engine.open(place) as other_engine:
+        embedder = PausedEmbedder(monkeypatch)
+        runner, other = JobRunner(engine), JobRunner(other_engine)
+        job = runner.submit(FILES, now=datetime.now(UTC))
+        runner.start()
+        assert embedder.is_embedding.wait(10)
+        other.start()
+        time.sleep(1.5)  # until the other server has seen the job
+        assert len(embedder.threads) == 1
+        embedder.may_continue.set()
+        assert follow(other, job.id)[-1].state == "succeeded"
+        later = runner.submit([UploadedFile("later.md", b"The lake of Tarn is deep.")], now=datetime.now(UTC))
+        runner.stop()
+        assert follow(other, later.id)[-1].state == "succeeded", "the other server takes over"
+        other.stop()
+        report = runner.get(job.id).report
+        assert report
+        assert (report["added"], report["unchanged"]) == (len(FILES), 0)
+
+
+def test_a_server_without_connection_leaves_its_job_to_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = build_index(get_url(tmp_path))
+    with Engine.open(place) as engine, Engine.open(place) as other_engine:
+        embedder = PausedEmbedder(monkeypatch)
+        runner, other = JobRunner(engine), JobRunner(other_engine)
+        job = runner.submit(FILES, now=datetime.now(UTC))
+        runner.start()
+        assert embedder.is_embedding.wait(10)
+        query = "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND pid <> pg_backend_pid()"
+        with psycopg.connect(get_server().get_url(), autocommit=True) as connection:
+            assert connection.execute(query).rowcount == 1
+        other.start()
+        wait_until(lambda: len(embedder.threads) == 2)
+        embedder.may_continue.set()
+        assert follow(other, job.id)[-1].state == "succeeded"
+        runner.stop()
+        other.stop()
+        assert other.get(job.id).state == "succeeded"
+        assert engine.catalogue.statistics().documents == 3 + len(FILES)
+
+
+def test_an_idempotency_key_belongs_to_one_request_of_all_servers(
+    place: Path | str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Engine.open(place) as engine, Engine.open(place) as other_engine:
+        get_values = type(engine.values).get_values
+
+        def get_values_slowly(*arguments: Any) -> Any:
+            values = get_values(*arguments)
+            time.sleep(0.2)
+            return values
+
+        monkeypatch.setattr(type(engine.values), "get_values", get_values_slowly)
+
+        def submit(runner: JobRunner, file: UploadedFile) -> int:
+            try:
+                runner.submit([file], idempotency_key="upload", now=datetime.now(UTC))
+            except RequestError as error:
+                return error.status
+            return 202
+
+        with ThreadPoolExecutor() as threads:
+            runners = [JobRunner(engine), JobRunner(other_engine)]
+            assert sorted(threads.map(submit, runners, FILES)) == [202, 409]
+
+
+def wait_until(is_true: Callable[[], bool]) -> None:
+    for _ in range(300):
+        if is_true():
+            return
+        time.sleep(0.1)
+    raise AssertionError("the condition did not become true")

@@ -455,6 +455,18 @@ class NotifyingStore(Protocol):
         """
 
 
+@runtime_checkable
+class LockingStore(Protocol):
+    """A protocol of stores with locks, by which processes and machines agree who does a piece of work."""
+
+    def lock(self, name: str) -> AbstractContextManager[Callable[[], bool]]:
+        """Return a context manager that yields a function, which takes the lock ``name`` unless another block has it.
+
+        The function returns whether this block has the lock: False also if the connection to a database was lost, since
+        another process may have the lock then. A lock ends with its ``with`` block, or with the process.
+        """
+
+
 class StoreOpener(Protocol):
     """A protocol of functions that open or create stores of one kind, such as SQLite databases."""
 

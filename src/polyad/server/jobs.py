@@ -8,7 +8,8 @@ import logging
 import secrets
 import threading
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
@@ -17,8 +18,9 @@ import anyio
 import anyio.to_thread
 
 from polyad.engine import Engine
-from polyad.errors import NotFoundError, PolyadError
+from polyad.errors import NotFoundError, PolyadError, StoreUnavailableError
 from polyad.model import Document, Failure, MetadataValue
+from polyad.protocols.store import LockingStore
 from polyad.schemas.reports import index_json
 from polyad.server.problems import RequestError, describe_error
 from polyad.server.uploads import UploadedFile, read_uploads
@@ -36,6 +38,9 @@ MAX_ENDED_JOBS = 1000
 """Number of ended jobs that are stored; older jobs are deleted."""
 
 _POLL_SECONDS = 0.25
+_LOCK_SECONDS = 60.0
+"""Time that a request waits for requests of other processes that add a job to the index."""
+
 _LOG = logging.getLogger(__name__)
 
 State = Literal["queued", "running", "succeeded", "failed", "cancelled"]
@@ -82,7 +87,7 @@ class Job:
 
 
 class _StoppedError(BaseException):
-    """Raised inside an indexing job when the server stops; the job continues at the next start.
+    """Raised inside an indexing job when the server stops or loses the lock; the job continues at the next start.
 
     The class is no :class:`Exception`, because the indexer continues with the next document after an exception.
     """
@@ -95,6 +100,8 @@ class _CancelledError(BaseException):
 class JobRunner:
     """Runs the indexing jobs of one index in a background thread, one job after another.
 
+    A lock of the store prevents that two servers run jobs of the index at the same time.
+
     Args:
         engine: The index.
     """
@@ -106,6 +113,7 @@ class JobRunner:
         self._is_stopping = False
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
+        self._has_lock: Callable[[], bool] = lambda: False
 
     # Used by requests
 
@@ -124,10 +132,12 @@ class JobRunner:
 
         Raises:
             RequestError: Another request has the same idempotency key.
+            StoreUnavailableError: Other servers add jobs all the time.
         """
         digest = _digest_request(files, method, metadata or {})
         id = hashlib.sha256(idempotency_key.encode()).hexdigest()[:24] if idempotency_key else secrets.token_hex(12)
-        with self._lock:
+        with self._lock, self._open_lock("submission") as take_lock:
+            _wait_for_lock(take_lock)
             if stored := self._values.get_values(JOBS, [id]):
                 job = _parse_job(stored[id])
                 if job.digest != digest:
@@ -207,15 +217,28 @@ class JobRunner:
     def _run(self) -> None:
         while not self._is_stopping:
             try:
-                waiting = [job for job in self.list_all() if not job.is_over]
-                if not waiting:
+                if not self._run_next_job():
                     self._wake.wait(_POLL_SECONDS * 4)  # jobs of other processes do not wake this one
                     self._wake.clear()
-                    continue
-                self._run_job(waiting[-1])
             except PolyadError as error:
                 _LOG.error("jobs cannot be run: %s", error)
                 time.sleep(1)
+
+    def _run_next_job(self) -> bool:
+        """Run the oldest unfinished job, unless another process runs jobs; return whether a job was run."""
+        if not self._list_unfinished():
+            return False
+        with self._open_lock("jobs") as self._has_lock:
+            unfinished = self._list_unfinished() if self._has_lock() else []
+            if unfinished:
+                self._run_job(unfinished[-1])
+            return bool(unfinished)
+
+    def _list_unfinished(self) -> list[Job]:
+        return [job for job in self.list_all() if not job.is_over]
+
+    def _open_lock(self, name: str) -> AbstractContextManager[Callable[[], bool]]:
+        return self._values.lock(name) if isinstance(self._values, LockingStore) else nullcontext(lambda: True)
 
     def _run_job(self, job: Job) -> None:
         job = replace(job, state="running", started=job.started or _now(), number=job.number + 1)
@@ -226,7 +249,8 @@ class JobRunner:
         except PolyadError as error:
             self._end(recorder.job, "failed", describe_error(error))
         except _StoppedError:
-            self._put(replace(recorder.job, state="queued", number=recorder.job.number + 1))
+            if self._has_lock():
+                self._put(replace(recorder.job, state="queued", number=recorder.job.number + 1))
         except _CancelledError:
             self._end(recorder.job, "cancelled", "cancelled; what was stored before stays in the index")
         except Exception:  # a job that always fails must not stop the jobs after it, nor run again at each start
@@ -246,8 +270,8 @@ class JobRunner:
             yield document
 
     def check_interruption(self, job: Job) -> None:
-        """Raise an internal error that ends the job if the server stops or a client cancelled the job."""
-        if self._is_stopping:
+        """Raise an internal error that ends the job if the server stops, a client cancelled it or the lock was lost."""
+        if self._is_stopping or not self._has_lock():
             raise _StoppedError
         if self._values.get_values(CANCELLATIONS, [job.id]):
             raise _CancelledError
@@ -289,6 +313,14 @@ class _ProgressRecorder:
             self._last_write = time.monotonic()
             self.job = replace(self.job, number=self.job.number + 1)
             self._runner._put(self.job, is_optional=True)
+
+
+def _wait_for_lock(take_lock: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + _LOCK_SECONDS
+    while not take_lock():
+        if time.monotonic() > deadline:
+            raise StoreUnavailableError("other requests have been adding jobs for a minute; try again")
+        time.sleep(_POLL_SECONDS / 10)
 
 
 def _digest_request(files: Sequence[UploadedFile], method: str, metadata: Mapping[str, MetadataValue]) -> str:

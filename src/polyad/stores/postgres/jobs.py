@@ -252,7 +252,7 @@ class JobQueue:
 
         The server releases the locks if this process ends.
         """
-        keys = sorted({int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], signed=True) for name in names})
+        keys = sorted({hash_lock_name(name) for name in names})
         with self._database.connect() as connection:  # closed at the end, which releases the locks
             connection.execute("SELECT pg_advisory_lock(key) FROM unnest(%s::bigint[]) AS key", [keys])
             yield
@@ -348,6 +348,11 @@ def describe_stored(documents: Sequence[IndexedDocument], replaced_ids: Set[str]
         }
         for item in documents
     }
+
+
+def hash_lock_name(name: str) -> int:
+    """Return the number of the advisory lock with a name."""
+    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], signed=True)
 
 
 def _build_id(kind: JobKind, name: str) -> bytes:

@@ -26,7 +26,7 @@ from polyad.stores.postgres.connection import PostgresConnection, ReadConnection
 from polyad.stores.postgres.database import LOG_LENGTH, RARE_NAMESPACES, PostgresDatabase
 from polyad.stores.postgres.errors import translate_errors
 from polyad.stores.postgres.integrity import find_damage
-from polyad.stores.postgres.jobs import JobQueue, Lease, describe_stored
+from polyad.stores.postgres.jobs import JobQueue, Lease, describe_stored, hash_lock_name
 from polyad.stores.postgres.migrations import create_vector_columns, has_tables, migrate
 from polyad.stores.postgres.read_transaction import PostgresReadTransaction
 from polyad.stores.relational import writing
@@ -115,6 +115,23 @@ class PostgresStore:
     def jobs(self) -> JobQueue:
         """The queue of indexing jobs that all workers share."""
         return JobQueue(self._database)
+
+    @contextmanager
+    def lock(self, name: str) -> Iterator[Callable[[], bool]]:
+        """Open a lock that the server releases if this process ends.
+
+        See :meth:`polyad.protocols.store.LockingStore.lock`.
+        """
+        key = hash_lock_name(f"{self._database.address.schema}/{name}")
+        with closing(self._database.connect()) as connection:
+
+            def take() -> bool:
+                with suppress(psycopg.Error):
+                    [(has_lock,)] = connection.execute("SELECT pg_try_advisory_lock(%s)", [key]).fetchall()
+                    return bool(has_lock)
+                return False
+
+            yield take
 
     @contextmanager
     def finishing_jobs(self, lease: Lease) -> Iterator[None]:

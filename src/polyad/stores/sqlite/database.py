@@ -299,6 +299,25 @@ def create_tables(path: Path, create: Callable[[SqliteConnection], None], remedy
         connection.execute("COMMIT")
 
 
+@contextmanager
+def open_lock(path: Path) -> Iterator[Callable[[], bool]]:
+    """Yield a function that takes the lock of a file if it is free, and returns whether this block has the lock.
+
+    SQLite's lock of a database without tables works on each system, and ends with the process.
+    """
+    with _translate_errors(path, INDEX_REMEDY):
+        connection = sqlite3.connect(path, timeout=0.0, isolation_level=None, check_same_thread=False)
+    with closing(connection):
+
+        def take() -> bool:
+            if not connection.in_transaction:
+                with suppress(sqlite3.OperationalError):  # another process has it
+                    connection.execute("BEGIN EXCLUSIVE")
+            return connection.in_transaction
+
+        yield take
+
+
 def run_script(connection: SqliteConnection, script: str) -> None:
     """Execute the SQL statements of ``script`` one after the other inside the current transaction."""
     statement = ""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -45,7 +45,7 @@ from polyad.stores.relational.rows import (
 )
 from polyad.stores.relational.tuples import select_entity_names
 from polyad.stores.sqlite.connection import BATCH, SqliteConnection, is_sound, pad_values
-from polyad.stores.sqlite.database import Database, check_path_length, create_tables, has_tables, run_script
+from polyad.stores.sqlite.database import Database, check_path_length, create_tables, has_tables, open_lock, run_script
 from polyad.stores.sqlite.integrity import find_index_damage, repair, seal_manifest
 from polyad.stores.sqlite.values import (
     REPLIES_FILE_NAME,
@@ -303,6 +303,10 @@ class SqliteStore:
             self._open_replies().put_values(namespace, values, is_optional=is_optional)
         else:
             self._database.put_values(namespace, values, is_optional=is_optional)
+
+    def lock(self, name: str) -> AbstractContextManager[Callable[[], bool]]:
+        """Return a context manager of a lock; see :meth:`polyad.protocols.store.LockingStore.lock`."""
+        return open_lock(self.directory / f"{name}.lock")
 
     def verify(self) -> list[Damage]:
         """Return a sorted list with a :class:`Damage` for each damaged record of the index and its cached replies."""
