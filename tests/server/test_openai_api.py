@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -150,6 +151,28 @@ def test_a_request_of_a_chat_client_is_not_searched(chat: RunningServer, model: 
     assert completion.choices[0].message.content == '{"title": "Bells"}'
     assert model.prompts == [TITLE]
     assert completion.model_extra == {"citations": []}
+
+
+def test_a_long_request_of_a_chat_client_is_shortened(chat: RunningServer, model: Model) -> None:
+    task = TITLE.replace("USER: Hi", "USER: " + "Hi " * 100_000)
+    connect(chat).chat.completions.create(model="kb", messages=[{"role": "user", "content": task}])
+    [prompt] = model.prompts
+    assert 7_900 <= len(prompt) <= ServerSettings().max_question_characters
+    assert prompt.startswith("### Task:")
+    assert prompt.endswith("</chat_history>")
+
+
+@pytest.mark.parametrize("text", ["a [1] <img src=http://x/?q=1> b", "![](http://x) </p> <!-- c -->", "<svg/onload=x>"])
+@pytest.mark.parametrize("messages", [QUESTION, [{"role": "user", "content": TITLE}]])
+def test_a_reply_has_no_active_markup(tmp_path: Path, text: str, messages: Any) -> None:
+    index = build_index(tmp_path / "kb")
+    with run_app(create_app(Workspaces(open_index(ScriptedLanguageModel(lambda _: text)), [index]))) as server:
+        client = connect(server)
+        whole = client.chat.completions.create(model="kb", messages=messages).choices[0].message.content or ""
+        chunks = client.chat.completions.create(model="kb", messages=messages, stream=True)
+        assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks) == whole
+    assert whole
+    assert not re.search(r"\]\(|<[a-z/!]", whole)
 
 
 def test_a_reply_to_a_chat_client_controls_no_terminal(tmp_path: Path) -> None:

@@ -4,9 +4,10 @@ The number of a passage of the evidence is its rank, also if the token budget om
 passage for the model, the reader and the trace. Passages of hyperedges that are not in the evidence have the following
 numbers, in the order of their first use.
 
-A citation is a bracket of numbers: ``[1]``, ``[1, 2]``, ``[1-3]``, or several brackets in a row. Numbers above 999 are
-not citations: ``[1999]`` is a year. Other forms that models write are replaced by such a bracket: ``【1†source】``
-(OpenAI), ``[citation:1]`` (DeepSeek), ``[^1]`` and ``[Passage 1]``. Brackets with unknown numbers only are removed.
+A citation is a bracket of numbers: ``[1]``, ``[1, 2]``, ``[1-3]``, or several brackets in a row. A number from 1000 to
+2999 is no citation: ``[1999]`` is a year. Other forms that models write are replaced by such a bracket:
+``【1†source】`` (OpenAI), ``[citation:1]`` (DeepSeek), ``[^1]`` and ``[Passage 1]``. Brackets with unknown numbers only
+are removed.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ from polyad.protocols.lookups import get_all
 from polyad.protocols.store import Store
 
 LARGEST_NUMBER = 999
-"""Larger numbers in brackets are not read as citations."""
+"""The largest number of a source; larger ones never have a source."""
 
 _BLANK = r"[ \t\n]*"
-_NUMBER = r"[0-9]{1,3}"
+_NUMBER = r"(?:[0-9]{5,99}|[03-9][0-9]{3}|[0-9]{1,3})"
 _DASH = r"[-\u2013]"
 _ITEM = rf"{_NUMBER}(?:{_BLANK}{_DASH}{_BLANK}{_NUMBER})?"
 _LONGEST_PLAIN = 1000
@@ -224,7 +225,7 @@ def _parse_numbers(bracket: str) -> list[int]:
     numbers: dict[int, None] = {}
     for first, last in _RANGE.findall(bracket.partition("\u2020")[0]):
         low, high = sorted((int(first), int(last or first)))
-        numbers.update(dict.fromkeys(range(low, high + 1)))
+        numbers.update(dict.fromkeys(range(low, min(high, LARGEST_NUMBER) + 1) or [low]))
     return list(numbers)
 
 

@@ -29,7 +29,8 @@ _QUOTED_CHAT = re.compile(r"chat.history|^(conversation|user|human|ai|assistant)
 _MAX_PURPOSE = 400
 """Characters at the beginning of a message in which a request of the client itself states its purpose."""
 
-_LINK = re.compile(r"\](?=[(:])")
+_MARKUP = re.compile(r"\](?=[(:])|<(?=[a-z/!?])", re.IGNORECASE)
+"""Ends of link texts, and beginnings of HTML tags."""
 
 
 def is_client_task(text: str) -> bool:
@@ -48,13 +49,17 @@ def is_client_task(text: str) -> bool:
     return bool(has_purpose) and _QUOTED_CHAT.search(text) is not None
 
 
-def separate_links(text: str) -> str:
-    r"""Return the text with Markdown links made inactive, so that a document cannot redirect a citation.
+def separate_markup(text: str) -> str:
+    r"""Return the text with Markdown links, images and HTML tags made inactive by a space.
 
-    >>> separate_links("Amber [1](javascript:x).\n[1]: http://x")
-    'Amber [1] (javascript:x).\n[1] : http://x'
+    So a document can neither redirect a citation nor load an image, whose address may contain what others wrote.
+
+    >>> separate_markup("Amber [1](javascript:x) ![](http://x).\n[1]: http://x")
+    'Amber [1] (javascript:x) ![] (http://x).\n[1] : http://x'
+    >>> separate_markup("Amber <img src=http://x> < 5")
+    'Amber < img src=http://x> < 5'
     """
-    return _LINK.sub("] ", text)
+    return _MARKUP.sub(r"\g<0> ", text)
 
 
 def split_conversation(messages: Sequence[Message]) -> tuple[str, list[dict[str, str]]]:
@@ -64,10 +69,11 @@ def split_conversation(messages: Sequence[Message]) -> tuple[str, list[dict[str,
     return ("", []) if last is None else (turns[last]["content"], turns[:last])
 
 
-def complete_task(workspace: Workspace, text: str) -> tuple[str, Usage]:
+def complete_task(workspace: Workspace, text: str, max_characters: int) -> tuple[str, Usage]:
     """Return the reply of the language model to a chat program's own request, such as for a title, and its usage.
 
-    Without a language model, the reply is empty.
+    The model reads the first and the last characters of a longer request, whose middle is the conversation. Without a
+    language model, the reply is empty.
 
     Raises:
         LanguageModelError: The language model returned no reply.
@@ -75,10 +81,12 @@ def complete_task(workspace: Workspace, text: str) -> tuple[str, Usage]:
     model = workspace.engine.components.language_model
     if model is None:
         return "", Usage()
+    if len(text) > max_characters:
+        text = f"{text[: max_characters // 2]}\n{text[len(text) - (max_characters - 1) // 2 :]}"
     [reply] = model.complete([Prompt(user=text)])
     if isinstance(reply, LanguageModelError):
         raise reply
-    return sanitize(reply.text), reply.usage
+    return separate_markup(sanitize(reply.text)), reply.usage
 
 
 class ChatFormat:
@@ -105,7 +113,7 @@ class ChatFormat:
 
     def format_answer(self, answer: Answer) -> dict[str, Any]:
         """Return an answer as a chat completion in OpenAI's format; without an answer's text, its evidence."""
-        text = (separate_links(answer.text) or self.format_evidence(answer)) + self._format_footer(answer)
+        text = (separate_markup(answer.text) or self.format_evidence(answer)) + self._format_footer(answer)
         return self._build_completion(text, self._list_annotations(answer), self._list_urls(answer), answer.usage)
 
     def stream_text(self, text: str, usage: Usage, *, includes_usage: bool) -> Generator[str]:
@@ -119,7 +127,7 @@ class ChatFormat:
         try:
             last = ""
             for piece in written:
-                yield self._build_chunk({"content": separate_links(last + piece).removeprefix(last)})
+                yield self._build_chunk({"content": separate_markup(last + piece).removeprefix(last)})
                 last = piece[-1:]
             answer = written.finish()
         except PolyadError as error:
@@ -135,7 +143,7 @@ class ChatFormat:
 
     def format_evidence(self, answer: Answer) -> str:
         """Format retrieved passages as Markdown with citation marks, for servers without a language model."""
-        parts = [answer.note] if answer.note else []
+        parts = [separate_markup(answer.note)] if answer.note else []  # may quote facts of documents
         for number, hit in enumerate(answer.evidence.passages, 1):
             quoted = "\n".join(f"> {_escape(line)}" for line in get_excerpt(hit).splitlines())
             parts.append(f"**{_escape(describe_hit(hit))}** [{number}]\n\n{quoted}")
@@ -158,8 +166,8 @@ class ChatFormat:
                 "url_citation": {
                     "url": self._get_url(answer, citation.passage_id),
                     "title": citation.title or citation.document_id,
-                    "start_index": len(separate_links(answer.text[: citation.answer_span.start])),
-                    "end_index": len(separate_links(answer.text[: citation.answer_span.end])),
+                    "start_index": len(separate_markup(answer.text[: citation.answer_span.start])),
+                    "end_index": len(separate_markup(answer.text[: citation.answer_span.end])),
                 },
             }
             for citation in answer.citations

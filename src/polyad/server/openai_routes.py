@@ -103,7 +103,8 @@ def complete_chat(request: Request, body: ChatBody, state: State) -> Response:
     includes_usage = bool(body.stream_options and body.stream_options.include_usage)
     if is_client_task(question):
         with state.answers.hold_slot():
-            text, usage = complete_within(state, lambda: complete_task(access.workspace, question))
+            max_characters = state.settings.max_question_characters
+            text, usage = complete_within(state, lambda: complete_task(access.workspace, question, max_characters))
         if body.stream:
             return EventResponse(chat.stream_text(text, usage, includes_usage=includes_usage))
         return JSONResponse(chat.format_text(text, usage))
