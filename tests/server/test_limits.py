@@ -18,6 +18,7 @@ from polyad.errors import StoreUnavailableError
 from polyad.language_models.openai.language_model import OpenAILanguageModel
 from polyad.language_models.scripted import ScriptedLanguageModel
 from polyad.protocols.components import Prompt
+from polyad.server import limits
 from polyad.server.app import create_app
 from polyad.server.limits import ConcurrencyLimiter
 from polyad.server.problems import RequestError
@@ -148,6 +149,19 @@ def test_json_of_very_many_values_is_not_parsed(values: int, status: int, tmp_pa
         reply = server.client.post("/api/v1/documents", content=body, headers=headers, timeout=60)
     assert reply.status_code == status
     assert status == 422 or "1,500,000 values" in reply.json()["detail"]
+
+
+@pytest.mark.parametrize("path", ["/api/v1/search", "/v1/embeddings", "/mcp"])
+def test_a_body_that_is_sent_too_slowly_is_rejected(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "_BODY_SECONDS", 0.3)
+    workspaces = Workspaces(open_index(), [build_index(tmp_path / "kb")])
+    with run_app(create_app(workspaces, ServerSettings())) as server:
+        address = urlsplit(server.url)
+        with socket.create_connection((address.hostname, address.port), timeout=10) as client:
+            head = f"POST {path} HTTP/1.1\r\nHost: {address.netloc}\r\nAccept: application/json, text/event-stream\r\n"
+            client.sendall(f"{head}Content-Type: application/json\r\nContent-Length: 9\r\n\r\n{{".encode())
+            with client.makefile("rb") as reply:
+                assert reply.read().startswith(b"HTTP/1.1 408")  # up to the end of the connection
 
 
 def test_a_model_that_completes_no_question_and_no_title_is_given_up_in_time(tmp_path: Path) -> None:

@@ -349,7 +349,7 @@ def test_a_get_disconnects_no_client(tmp_path: Path, sessions: bool, mode: str) 
                 session = requests[-1].headers.get("Mcp-Session-Id")
                 if session is None:
                     with server.client.stream("GET", "/mcp", headers=headers) as stream:
-                        assert stream.status_code == (400 if sessions else 200)
+                        assert stream.status_code == (400 if sessions else 405)
                         await call(client, "list_documents")
                 await call(client, "list_documents")
             if mode == "legacy" and sessions:

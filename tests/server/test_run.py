@@ -37,6 +37,14 @@ sys.addaudithook(terminate)
 main()
 """
 
+LIMIT_FILES = """
+import resource
+from polyad.cli import main
+
+resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
+main()
+"""
+
 
 @pytest.mark.skipif(sys.platform == "win32", reason="has no SIGTERM")
 @pytest.mark.parametrize(
@@ -73,6 +81,31 @@ def test_errors_of_libraries_are_logged_in_the_format_of_polyad(tmp_path: Path) 
         finally:
             process.terminate()
         assert "ClientDisconnect" in process.stderr.read()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no limit on open files")
+def test_idle_connections_exclude_nobody(tmp_path: Path) -> None:
+    store = os.fspath(build_index(tmp_path / "kb"))
+    limited = (
+        "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256)); from polyad.cli import main; main()"
+    )
+    command = [sys.executable, "-c", limited, "serve", "--port", "0", "--store", store]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        assert process.stderr
+        try:
+            match = re.search(r"at http://([\d.]+):(\d+)", process.stdout.readline())
+            assert match
+            address = (match[1], int(match[2]))
+            with ExitStack() as clients:
+                for _ in range(300):
+                    clients.enter_context(socket.create_connection(address, timeout=30))
+                client = clients.enter_context(socket.create_connection(address, timeout=30))
+                client.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                assert client.recv(12) == b"HTTP/1.1 200"
+        finally:
+            process.terminate()
+        assert process.stderr.read() == ""
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="has no SIGTERM")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 from collections import deque
@@ -19,6 +20,11 @@ _MAX_QUERY_BYTES = 8_000_000
 _MAX_VALUES = 1_500_000
 """Maximum number of values in JSON, counted as commas: 20 million empty lists in 60 MB are parsed in 20 s, in which no
 other thread runs. English prose has one comma in some 60 bytes."""
+
+_BODY_SECONDS = 30.0
+"""Time in which a client has to send its body, plus a second for each 10 kB."""
+
+_MIN_BYTES_PER_SECOND = 10_000
 
 _MINUTE = 60.0
 _MAX_CLIENTS = 10_000
@@ -109,7 +115,7 @@ def check_value_count(body: bytes) -> None:
 
 
 class BodyLimit:
-    """ASGI middleware that rejects a request as soon as its body exceeds a size.
+    """ASGI middleware that rejects a request as soon as its body exceeds a size, or is sent too slowly.
 
     Args:
         app: The application.
@@ -124,12 +130,19 @@ class BodyLimit:
         """Handle a request."""
         has_documents = scope.get("path", "").endswith(("/documents", "/documents/files"))
         max_bytes = self._max_bytes if has_documents else min(self._max_bytes, _MAX_QUERY_BYTES)
-        received = 0
+        received, start, is_whole = 0, 0.0, False
 
         async def receive_limited() -> Message:
-            nonlocal received
-            message = await receive()
-            received += len(message.get("body", b""))
+            nonlocal received, start, is_whole
+            start = start or time.monotonic()
+            seconds = start + _BODY_SECONDS + received / _MIN_BYTES_PER_SECOND - time.monotonic()
+            try:
+                async with asyncio.timeout(None if is_whole else seconds):
+                    message = await receive()
+            except TimeoutError:
+                detail = f"the body is sent too slowly; expected {_MIN_BYTES_PER_SECOND / 1000:.0f} kB a second"
+                raise HTTPException(408, detail, {"Connection": "close"}) from None
+            received, is_whole = received + len(message.get("body", b"")), not message.get("more_body", False)
             if received > max_bytes:
                 raise HTTPException(413, f"the request has more than {max_bytes / 1e6:.0f} MB")
             return message

@@ -43,6 +43,9 @@ results do not answer, try other words for the same thing before you say that th
 _READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 _WRITES = ToolAnnotations(read_only_hint=False, destructive_hint=True, open_world_hint=False)
 
+_MAX_SESSIONS = 200
+"""Maximum number of sessions, each of which may hold a stream open."""
+
 Question = Annotated[
     str, Field(max_length=8000, description="One complete question about one fact, with names in place of pronouns.")
 ]
@@ -61,7 +64,12 @@ def build_mcp_server(get_target: GetTarget, *, allow_writes: bool = False) -> MC
         allow_writes: Whether to offer the tools ``index`` and ``retract``.
     """
     server: MCPServer[Any] = MCPServer(
-        "polyad", title="polyad", instructions=INSTRUCTIONS, version=__version__, log_level="WARNING"
+        "polyad",
+        title="polyad",
+        instructions=INSTRUCTIONS,
+        version=__version__,
+        log_level="WARNING",
+        subscriptions=False,  # the server has no notifications, and each subscription would hold a stream open
     )
     _add_reading_tools(server, get_target)
     if allow_writes:
@@ -226,6 +234,8 @@ class AuthorizedMcp:
         workspace = request.query_params.get("workspace", "")
         try:
             access = await run_sync(self._gatekeeper.authorize, request, workspace, KeyScope.READ)
+            if request.method == "GET" and not self._state.settings.mcp_sessions:  # the stream would never end
+                raise RequestError(405, "method_not_allowed", "there are no sessions, so no streams; expected POST")
         except RequestError as error:
             response = respond(request, error.status, error.kind, str(error), error.retry_after)
             await response(scope, receive, send)
@@ -254,4 +264,6 @@ def build_mcp_app(server: MCPServer[Any], hosts: list[str], origins: list[str], 
         allowed_hosts=names,
         allowed_origins=[*origins, *(f"{kind}://{name}" for name in names for kind in ("http", "https"))],
     )
-    return server.streamable_http_app(stateless_http=not is_stateful, transport_security=security)
+    return server.streamable_http_app(
+        stateless_http=not is_stateful, transport_security=security, max_sessions=_MAX_SESSIONS
+    )

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import socket
+import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -13,6 +15,7 @@ from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from polyad.config import EncoderSettings, ServerSettings
 from polyad.engine.loaders import Place, get_place_name
@@ -25,6 +28,14 @@ from polyad.server.workspaces import OpenIndex, Workspaces
 
 BACKLOG = 2048
 """Number of connections that wait to be accepted."""
+
+_MAX_CONNECTIONS = 2000
+"""Maximum number of connections of a process; half of its open files are for connections, the rest for databases."""
+
+_MAX_FILES = 8192
+
+_ACCEPTED_TOGETHER = 16
+"""Connections that asyncio accepts before their number is checked. It logs a traceback for each one that fails."""
 
 _IDLE_TICKS = 100
 """Tenths of a second between two checks for idle connections."""
@@ -131,6 +142,9 @@ def serve_app(app: FastAPI, workspaces: Workspaces, options: ServerOptions, list
     """Run the application on a socket until SIGINT or SIGTERM."""
     config = uvicorn.Config(
         app,
+        http=_Connection,
+        backlog=_ACCEPTED_TOGETHER,
+        limit_concurrency=min(_MAX_CONNECTIONS, _raise_file_limit() // 2),
         log_config=None,
         access_log=False,
         server_header=False,
@@ -141,6 +155,42 @@ def serve_app(app: FastAPI, workspaces: Workspaces, options: ServerOptions, list
     for number in (signal.SIGINT, signal.SIGTERM):  # before uvicorn's handlers, and when uvicorn raises them again
         signal.signal(number, server.handle_exit)
     server.run([listener])
+
+
+def _raise_file_limit() -> int:
+    """Raise the number of files that this process may open as far as the system permits, and return the number."""
+    with suppress(ImportError, OSError, ValueError):  # Windows has no such limit
+        import resource
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if 0 <= soft < _MAX_FILES:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (_MAX_FILES if hard < 0 else min(hard, _MAX_FILES), hard))
+            return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return _MAX_FILES
+
+
+class _Connection(H11Protocol):
+    """A connection that closes the oldest idle one if there are too many, so that new clients are served.
+
+    Uvicorn's limit only rejects requests; connections without a request would still use up all open files.
+    """
+
+    opened = 0.0
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether the connection has no request, or has answered all of them."""
+        return self.cycle is None or self.cycle.response_complete
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Add the connection to those of the server."""
+        super().connection_made(transport)
+        self.opened = time.monotonic()
+        if self.limit_concurrency is not None and len(self.connections) >= self.limit_concurrency:
+            others = (each for each in self.connections if isinstance(each, _Connection) and each is not self)
+            if oldest := min((each for each in others if each.is_idle), key=lambda each: each.opened, default=None):
+                self.connections.discard(oldest)  # the socket is closed a little later
+                oldest.transport.abort()
 
 
 class _Server(uvicorn.Server):
@@ -155,6 +205,12 @@ class _Server(uvicorn.Server):
         super().__init__(config)
         self._workspaces = workspaces
         self._idle: dict[Any, object] = {}
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start the application; let as many connections wait as before, of which uvicorn accepts a few at a time."""
+        await super().startup(sockets)
+        for listener in sockets or ():
+            listener.listen(BACKLOG)
 
     async def on_tick(self, counter: int) -> bool:
         """Close idle connections from time to time; called by uvicorn ten times a second."""
