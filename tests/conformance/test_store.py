@@ -1033,6 +1033,17 @@ def test_values_of_entities_are_deleted_with_their_entity(store: Store) -> None:
     assert store.get_values(ENTITY_VECTORS) == {"bert": b"2"}
 
 
+def test_entities_are_listed_in_parts(store: Store) -> None:
+    store.put(indexed("a", "one", members={0: [Member("carl"), Member("\u00e9mile"), Member("anna")]}))
+    store.put(indexed("b", "two", members={0: [Member("bert"), Member("dora")]}))
+    store.put(indexed("c", "three", members={0: [Member("aaron")]}))
+    store.remove(["c"])
+    with store.read_transaction() as transaction:
+        assert transaction.entity_page(0, 2) == (["anna", "bert"], 5)
+        assert transaction.entity_page(2, 9) == (["carl", "dora", "\u00e9mile"], 5)
+        assert transaction.entity_page(5, 2) == ([], 5)
+
+
 # Strange contents
 
 

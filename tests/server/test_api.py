@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from polyad import Document
+from polyad.engine.catalogue import Catalogue
 from tests.server.serving import RunningServer
 
 QUESTION = {"question": "Who cast the bell of Tarn?", "k": 2}
@@ -130,6 +132,26 @@ def test_the_hypergraph_can_be_explored(server: RunningServer) -> None:
     entity = server.client.get("/api/v1/entity", params={"name": "Ines Moreau"}).json()
     assert len(entity["hyperedges"]) == around["total"]
     assert server.client.get("/api/v1/entity", params={"name": "Nobody"}).status_code == 404
+
+
+def test_entities_are_listed_in_parts_without_reading_the_others(
+    server: RunningServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    everything = server.client.get("/api/v1/entities", params={"limit": 1000}).json()
+    names = [entity["name"] for entity in everything["entities"]]
+    towers = server.client.get("/api/v1/entities", params={"like": "TOWER"}).json()
+    assert (towers["total"], towers["entities"][0]["name"]) == (1, "Corven Tower")
+    monkeypatch.delattr(Catalogue, "entities")
+    pages: list[dict[str, Any]] = []
+    cursor = ""
+    while not pages or cursor:
+        page = server.client.get("/api/v1/entities", params={"limit": 2, "cursor": cursor}).json()
+        pages.append(page)
+        cursor = page["next_cursor"]
+    assert [entity["name"] for page in pages for entity in page["entities"]] == names
+    assert {page["total"] for page in pages} == {len(names)} == {everything["total"]}
+    negative = base64.urlsafe_b64encode(b"-5").decode()
+    assert len(server.client.get("/api/v1/entities", params={"cursor": negative}).json()["entities"]) == len(names)
 
 
 def test_corrections_take_effect_at_once(server: RunningServer) -> None:

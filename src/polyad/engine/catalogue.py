@@ -153,6 +153,12 @@ class Catalogue:
                 incidences[part.entity_key].append((part.name, part.type, part.description, part.score, 1))
         return [Entity.from_labels(key, labels) for key, labels in sorted(incidences.items())]
 
+    def entity_page(self, first: int, limit: int) -> tuple[list[Entity], int]:
+        """Return at most ``limit`` entities, sorted by key, from position ``first`` on, and the number of all."""
+        with self._store.read_transaction() as transaction:
+            keys, total = transaction.entity_page(first, limit)
+            return list(transaction.get(Entity, keys).values()), total
+
     def hyperedges(self, where: Where = None, as_of: Time = None) -> list[Hyperedge]:
         """Return all hyperedges, sorted by id; with a filter or date, only the hyperedges that match both."""
         edges = get_all(self._store, Hyperedge)

@@ -234,6 +234,12 @@ class ReadTransaction(Protocol):
         The entity key is the normalised name, or an id from the user's data.
         """
 
+    def entity_page(self, first: int, limit: int) -> tuple[list[str], int]:
+        """Return the keys of at most ``limit`` entities in key order, from position ``first`` on, and the total number.
+
+        Only these keys are read.
+        """
+
     def entity_names(self, after: int, last: int) -> Iterator[tuple[str, Sequence[str]]]:
         """Yield (entity id, names) from the user's facts whose primary key is above ``after`` and at most ``last``.
 

@@ -11,7 +11,7 @@ from typing_extensions import TypedDict
 
 from polyad.engine.catalogue import Catalogue
 from polyad.errors import NotFoundError
-from polyad.model import SUBJECT, Hyperedge, HyperedgeKind, MetadataValue, Statistics
+from polyad.model import SUBJECT, Entity, Hyperedge, HyperedgeKind, MetadataValue, Statistics
 from polyad.retrieval.roles import RoleBinding, get_role_values
 from polyad.schemas.evidence import ArgumentSchema, passage_json
 from polyad.schemas.filling import fill_schema
@@ -246,11 +246,13 @@ def list_items(
     elif kind is ListKind.HYPEREDGES:
         items = [{"id": edge.id, "kind": edge.kind, "text": edge.text} for edge in catalogue.hyperedges(where, as_of)]
     else:
-        items = [
-            {"key": entity.key, "name": entity.name, "type": entity.type, "score": entity.score}
-            for entity in catalogue.entities(where, as_of)
-        ]
+        items = [entity_item_json(entity) for entity in catalogue.entities(where, as_of)]
     return [item for item in items if any(like.casefold() in str(item[key]).casefold() for key in _SEARCHED_KEYS[kind])]
+
+
+def entity_item_json(entity: Entity) -> dict[str, object]:
+    """Return an entity as a JSON object in a list of entities."""
+    return {"key": entity.key, "name": entity.name, "type": entity.type, "score": entity.score}
 
 
 def statistics_json(statistics: Statistics) -> StatisticsSchema:

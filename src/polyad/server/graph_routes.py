@@ -8,12 +8,21 @@ from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
 from typing_extensions import TypedDict
 
-from polyad.schemas.catalogue import EntitySchema, HyperedgeSchema, Kind, ListKind, list_items, look_up
+from polyad.schemas.catalogue import (
+    EntitySchema,
+    HyperedgeSchema,
+    Kind,
+    ListKind,
+    entity_item_json,
+    list_items,
+    look_up,
+)
 from polyad.schemas.evidence import PassageSchema
 from polyad.schemas.filling import fill_schema
 from polyad.server.access import AuthenticatedRoute, Reader
 from polyad.server.index_routes import Cursor, Id, Limit
-from polyad.server.responses import build_page, describe_responses, respond_json
+from polyad.server.responses import build_page, describe_responses, parse_cursor, respond_json
+from polyad.server.state import State
 
 router = APIRouter(prefix="/api/v1", tags=["hypergraph"], route_class=AuthenticatedRoute)
 
@@ -50,11 +59,19 @@ def read_entity(access: Reader, name: EntityName) -> JSONResponse:
 
 @router.get("/entities", responses=describe_responses(dict[str, Any]))
 def list_entities(
-    access: Reader, like: Annotated[str, Query(max_length=500)] = "", limit: Limit = 100, cursor: Cursor = ""
+    access: Reader,
+    state: State,
+    like: Annotated[str, Query(max_length=500)] = "",
+    limit: Limit = 100,
+    cursor: Cursor = "",
 ) -> JSONResponse:
     """List the entities whose names contain a text."""
-    items = list_items(access.workspace.engine.catalogue, ListKind.ENTITIES, like)
-    return respond_json(build_page("entities", items, limit, cursor))
+    catalogue = access.workspace.engine.catalogue
+    if not like:
+        entities, total = catalogue.entity_page(parse_cursor(cursor), limit)
+        return respond_json(build_page("entities", list(map(entity_item_json, entities)), limit, cursor, total))
+    with state.searches.hold_slot():  # reads every entity
+        return respond_json(build_page("entities", list_items(catalogue, ListKind.ENTITIES, like), limit, cursor))
 
 
 class NeighbourSchema(TypedDict):

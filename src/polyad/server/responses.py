@@ -72,29 +72,33 @@ def stream_events(events: Iterator[Event]) -> EventResponse:
     return EventResponse(encode())
 
 
-def build_page(name: str, items: Sequence[Any], limit: int, cursor: str) -> dict[str, Any]:
+def build_page(name: str, items: Sequence[Any], limit: int, cursor: str, total: int | None = None) -> dict[str, Any]:
     """Return one page of a list as JSON, with the cursor of the next page (empty on the last page).
 
     Args:
         name: Key of the items.
-        items: All items.
+        items: All items, or those of the page only if ``total`` is given.
         limit: Maximum number of items in the page.
         cursor: Cursor of the page; empty for the first page.
+        total: Number of all items.
 
     Raises:
         RequestError: The cursor is not from this server.
     """
-    start = _parse_cursor(cursor)
-    is_last = start + limit >= len(items)
+    start = parse_cursor(cursor)
+    if total is None:
+        items, total = items[start : start + limit], len(items)
+    is_last = start + limit >= total
     next_cursor = "" if is_last else base64.urlsafe_b64encode(str(start + limit).encode()).decode()
-    return {name: list(items[start : start + limit]), "total": len(items), "next_cursor": next_cursor}
+    return {name: list(items), "total": total, "next_cursor": next_cursor}
 
 
-def _parse_cursor(cursor: str) -> int:
+def parse_cursor(cursor: str) -> int:
+    """Return the position of the first item of a page; raise RequestError if the cursor is not from this server."""
     if not cursor:
         return 0
     try:
-        return int(base64.urlsafe_b64decode(cursor.encode("ascii")).decode("ascii")[:12])
+        return max(0, int(base64.urlsafe_b64decode(cursor.encode("ascii")).decode("ascii")[:12]))
     except ValueError:
         raise RequestError(
             422, "invalid_cursor", f"the cursor {cursor[:50]!r} is not one that this server returned"

@@ -179,6 +179,10 @@ class MemoryReadTransaction:
         """
         return iter([(number, key) for key, number in self._state.keys.items()])
 
+    def entity_page(self, first: int, limit: int) -> tuple[list[str], int]:
+        """Return at most ``limit`` entity keys, in their order, from position ``first`` on, and the total number."""
+        return sorted(self._state.keys)[first : first + limit], len(self._state.keys)
+
     def entity_names(self, after: int, last: int) -> Iterator[tuple[str, Sequence[str]]]:
         """Yield (entity id, names) from the user's facts whose primary key is above ``after`` and at most ``last``.
 

@@ -290,6 +290,17 @@ class RelationalReadTransaction(ABC):
             yield from batch
 
     @report_errors
+    def entity_page(self, first: int, limit: int) -> tuple[list[str], int]:
+        """Return the keys of at most ``limit`` entities in key order, from position ``first`` on, and the total number.
+
+        The keys are not checked for damage here, because that would read those before ``first`` too.
+        """
+        rows = self.connection.execute("SELECT key FROM entity ORDER BY key LIMIT ? OFFSET ?", [limit, first])
+        keys = [key for (key,) in check_types(rows, str)]
+        [(total,)] = check_types(self.connection.execute("SELECT COUNT(*) FROM entity"), int)
+        return keys, total
+
+    @report_errors
     def entity_names(self, after: int, last: int) -> Iterator[tuple[str, Sequence[str]]]:
         """Yield (entity id, names) from the user's facts whose primary key is above ``after`` and at most ``last``.
 
