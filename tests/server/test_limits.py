@@ -4,21 +4,26 @@ import json
 import socket
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import httpx2
+import numpy as np
 import pytest
 
 pytest.importorskip("fastapi")
 
 from polyad.config import LanguageModelSettings, ServerSettings
+from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import Engine
 from polyad.errors import StoreUnavailableError
 from polyad.language_models.openai.language_model import OpenAILanguageModel
 from polyad.language_models.scripted import ScriptedLanguageModel
-from polyad.protocols.components import Prompt
-from polyad.server import limits
+from polyad.model import FloatArray
+from polyad.protocols.components import Prompt, TextKind
+from polyad.server import jobs, limits
 from polyad.server.app import create_app
 from polyad.server.limits import ConcurrencyLimiter
 from polyad.server.problems import RequestError
@@ -138,6 +143,43 @@ def test_a_client_that_does_not_wait_for_its_answer_frees_its_slot(
         finally:
             is_over.set()
     assert reply.json()["answer"] == "It hangs in Corven Tower [1]."
+
+
+def test_embeddings_stop_when_their_client_disconnects_or_their_time_is_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batches: list[int] = []
+
+    def encode(embedder: HashingEmbedder, texts: Sequence[str], _kind: TextKind) -> FloatArray:
+        batches.append(len(texts))
+        time.sleep(0.3)
+        return np.zeros((len(texts), embedder.dimension), dtype=np.float32)
+
+    workspaces = Workspaces(open_index(), [build_index(tmp_path / "kb")])
+    monkeypatch.setattr(HashingEmbedder, "encode", encode)
+    body = {"model": "kb", "input": ["word"] * 2000}
+    with run_app(create_app(workspaces, ServerSettings(answer_seconds=1))) as server:
+        with pytest.raises(httpx2.ReadTimeout):
+            server.client.post("/v1/embeddings", json=body, timeout=0.4)
+        time.sleep(1)
+        assert len(batches) <= 3
+        assert server.client.post("/v1/embeddings", json=body).status_code == 504
+        assert len(batches) <= 8
+        reply = server.client.post("/v1/embeddings", json={"model": "kb", "input": ["word"] * 70})
+    assert len(reply.json()["data"]) == 70
+
+
+def test_the_number_of_waiting_jobs_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs, "MAX_WAITING_JOBS", 2)
+    workspaces = Workspaces(open_index(), [build_index(tmp_path / "kb")], runs_jobs=False)
+    with run_app(create_app(workspaces, ServerSettings())) as server:
+        body = {"documents": [{"id": "new", "text": "The lake of Tarn is deep."}]}
+        headers = {"Idempotency-Key": "first"}
+        replies = [server.client.post("/api/v1/documents", json=body, headers=headers)]
+        replies += [server.client.post("/api/v1/documents", json=body) for _ in range(2)]
+        replies += [server.client.post("/api/v1/documents", json=body, headers=headers)]
+    assert [reply.status_code for reply in replies] == [202, 202, 429, 202]
+    assert int(replies[2].headers["Retry-After"]) > 0
 
 
 @pytest.mark.parametrize(("values", "status"), [(1_400_000, 422), (1_600_000, 413)])

@@ -206,7 +206,7 @@ class AuthenticatedRoute(APIRoute):
             if not request.headers.get("content-type", "").startswith("application/json"):
                 return await handle(request)
             check_value_count(await request.body())
-            watching = asyncio.create_task(_abandon_answer_on_disconnect(request))
+            watching = asyncio.create_task(_abandon_on_disconnect(request))
             try:
                 return await handle(request)
             finally:
@@ -215,16 +215,18 @@ class AuthenticatedRoute(APIRoute):
         return authenticate_and_handle
 
 
-async def _abandon_answer_on_disconnect(request: Request) -> None:
-    """Wait until the client disconnects, and stop the answer that the request waits for, which frees its slot.
+async def _abandon_on_disconnect(request: Request) -> None:
+    """Wait until the client disconnects, and stop the work of the request, such as an answer, which frees its slot.
+
+    Routes whose work can be stopped set ``request.state.abandon`` to a function that stops it.
 
     The body has to be read before, because both are messages of the same channel.
     """
     while (await request.receive())["type"] != "http.disconnect":
         pass
-    while (answer := getattr(request.state, "answer", None)) is None:  # the search before the answer is not stopped
+    while (abandon := getattr(request.state, "abandon", None)) is None:  # the search before the answer is not stopped
         await asyncio.sleep(_POLL_SECONDS)
-    answer.abandon()
+    abandon()
 
 
 def is_loopback(address: str) -> bool:

@@ -37,6 +37,9 @@ CANCELLATIONS = "server-cancellations"
 MAX_ENDED_JOBS = 1000
 """Number of ended jobs that are stored; older jobs are deleted."""
 
+MAX_WAITING_JOBS = 100
+"""Number of jobs that wait or run; further ones are rejected, because the store holds their files."""
+
 _POLL_SECONDS = 0.25
 _LOCK_SECONDS = 60.0
 """Time that a request waits for requests of other processes that add a job to the index."""
@@ -131,7 +134,7 @@ class JobRunner:
         A repeated request with the same idempotency key returns the first job.
 
         Raises:
-            RequestError: Another request has the same idempotency key.
+            RequestError: Another request has the same idempotency key, or too many jobs are waiting.
             StoreUnavailableError: Other servers add jobs all the time.
         """
         digest = _digest_request(files, method, metadata or {})
@@ -143,6 +146,8 @@ class JobRunner:
                 if job.digest != digest:
                     raise RequestError(409, "idempotency_key_reused", "the Idempotency-Key belongs to another request")
                 return job
+            if sum(not job.is_over for job in self.list_all()) >= MAX_WAITING_JOBS:
+                raise RequestError(429, "busy", f"{MAX_WAITING_JOBS} jobs are waiting; try again", 10)
             uploads = {_upload_key(id, number): file.content for number, file in enumerate(files)}
             self._values.put_values(UPLOADS, dict(uploads))
             names = [file.name for file in files]

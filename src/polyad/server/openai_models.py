@@ -55,11 +55,14 @@ class ChatBody(_Body):
     stream_options: StreamOptions | None = None
 
 
+_EmbeddedText = Annotated[str, Field(max_length=100_000)]
+
+
 class EmbeddingsBody(_Body):
     """The request body of embeddings: texts for the embedder of a workspace."""
 
     model: Annotated[str, Field(max_length=300)]
-    input: Annotated[str, Field(max_length=100_000)] | Annotated[list[Text], Field(min_length=1, max_length=2048)]
+    input: _EmbeddedText | Annotated[list[_EmbeddedText], Field(min_length=1, max_length=2048)]
     encoding_format: Literal["float", "base64"] | None = "float"
 
 

@@ -6,9 +6,12 @@ A workspace is a model, a vector store and a knowledge base; ``kb@hypersu`` sele
 from __future__ import annotations
 
 import base64
+import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, Any, TypeVar
 
+import numpy as np
 from fastapi import APIRouter, Path, Request
 from fastapi.responses import JSONResponse, Response
 
@@ -33,6 +36,9 @@ router = APIRouter(tags=["OpenAI-compatible"], route_class=AuthenticatedRoute)
 ModelName = Annotated[str, Path(max_length=300)]
 
 T = TypeVar("T")
+
+_TEXTS_PER_BATCH = 64
+"""Texts that are embedded before the server checks whether their client still waits."""
 
 
 def authorize(request: Request, model: str, scope: Scope = Scope.READ) -> tuple[Access, str]:
@@ -111,7 +117,7 @@ def complete_chat(request: Request, body: ChatBody, state: State) -> Response:
     written = write_answer(state, access.workspace, SearchBody(question=question, retriever=retriever), history)
     if body.stream:
         return EventResponse(chat.stream_answer(written, includes_usage=includes_usage))
-    request.state.answer = written
+    request.state.abandon = written.abandon
     return JSONResponse(chat.format_answer(written.finish()))
 
 
@@ -123,14 +129,24 @@ def embed(request: Request, body: EmbeddingsBody, state: State) -> JSONResponse:
     """Embed texts with a workspace's embedder, in the same way as indexed passages."""
     access, _ = authorize(request, body.model)
     texts = [body.input] if isinstance(body.input, str) else body.input
-    with state.searches.hold_slot():
-        vectors = access.workspace.engine.components.embedder.encode(texts, "passage")
+    components = access.workspace.engine.components
+    is_abandoned = threading.Event()
+    request.state.abandon = is_abandoned.set
+    deadline = time.monotonic() + state.settings.answer_seconds
+    batches, tokens = [], 0
+    for start in range(0, len(texts), _TEXTS_PER_BATCH):
+        with state.searches.hold_slot():  # other requests take their turns between two batches
+            if is_abandoned.is_set() or time.monotonic() > deadline:
+                raise RequestError(504, "embedding_timeout", "the embeddings took too long; send fewer texts")
+            batch = texts[start : start + _TEXTS_PER_BATCH]
+            batches.append(components.embedder.encode(batch, "passage"))
+            tokens += sum(map(components.splitter.count_tokens, batch))
+    vectors = np.concatenate(batches)
     rows: list[object] = (
         [base64.b64encode(vector.astype("<f4").tobytes()).decode() for vector in vectors]
         if body.encoding_format == "base64"
         else vectors.tolist()
     )
-    tokens = sum(map(access.workspace.engine.components.splitter.count_tokens, texts))
     data = [{"object": "embedding", "index": number, "embedding": row} for number, row in enumerate(rows)]
     usage = {"prompt_tokens": tokens, "total_tokens": tokens}
     return JSONResponse({"object": "list", "data": data, "model": body.model, "usage": usage})

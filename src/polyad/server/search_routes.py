@@ -34,7 +34,7 @@ def ask(request: Request, body: AskBody, access: Reader, state: State) -> Respon
     written = write_answer(state, access.workspace, body, [turn.model_dump() for turn in body.history])
     if body.stream:
         return stream_events(_list_events(written, explain=body.explain))
-    request.state.answer = written
+    request.state.abandon = written.abandon
     return respond_json(answer_json(written.finish(), body.explain))
 
 
