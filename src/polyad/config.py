@@ -441,7 +441,8 @@ class ServerSettings:
             ``base_url``. A request for another host is rejected.
         proxies: Addresses of proxies, separated by commas, whose header ``X-Forwarded-For`` names the client; empty for
             none.
-        cors_origins: Origins of web pages that may call the API, separated by commas; empty for none.
+        cors_origins: Origins of web pages that may call the API, separated by commas; empty for none. The value ``*``,
+            for every page, needs a key.
         max_body_mb: Maximum size of a request that adds documents, in megabytes; of others at most 8.
         max_question_characters: Maximum length of a question.
         max_k: Maximum number of hits.

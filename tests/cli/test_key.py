@@ -64,6 +64,8 @@ def test_a_folder_of_indexes_has_keys_of_its_own(run: Run, index: Path) -> None:
         (("serve", "--store", "kb", "--host", "0.0.0.0"), "polyad key add"),
         (("--set", "server.base_url=https://kb.example", "serve", "--store", "kb"), "polyad key add"),
         (("--set", "server.hosts=kb.example", "serve", "--store", "kb"), "polyad key add"),
+        (("--set", "server.cors_origins=*", "serve", "--store", "kb"), "server.cors_origins lets all web pages in"),
+        (("--set", "server.cors_origins=https://a.example, null", "serve", "--store", "kb"), "polyad key add"),
         (("serve", "--store", "nowhere"), "nowhere"),
         (("serve",), "--store"),
     ],

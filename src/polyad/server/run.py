@@ -22,7 +22,7 @@ from polyad.engine.loaders import Place, get_place_name
 from polyad.errors import ConfigurationError
 from polyad.protocols.store import ValueStore
 from polyad.server.access import is_loopback
-from polyad.server.app import create_app, list_hosts
+from polyad.server.app import create_app, list_hosts, split_list
 from polyad.server.encoding import LoadEmbedder
 from polyad.server.workspaces import OpenIndex, Workspaces
 
@@ -121,12 +121,15 @@ def open_app(
             allow_writes=options.allow_writes,
         )
         names = [name.strip("[]") for name in list_hosts(options.settings, options.host) if name != "localhost"]
-        others = [name for name in names if not is_loopback(name)]
-        if not app.state.gatekeeper.has_keys() and others:  # also reads the keys while all indexes can be opened
-            raise ConfigurationError(
-                f"the host {others[0]!r} lets other machines in, and there is no key; add one: polyad key add NAME "
-                "--store DIR"
-            )
+        dangers = [f"the host {name!r} lets other machines in" for name in names if not is_loopback(name)]
+        dangers += [
+            f"the origin {each!r} in server.cors_origins lets all web pages in"
+            for each in split_list(options.settings.cors_origins)
+            if each in ("*", "null")  # "null": a page in a frame of any site
+        ]
+        # The keys are read in any case, while all indexes can be opened.
+        if not app.state.gatekeeper.has_keys() and dangers:
+            raise ConfigurationError(f"{dangers[0]}, and there is no key; add one: polyad key add NAME --store DIR")
         yield app, workspaces
 
 
