@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -230,6 +231,14 @@ def damage_name(tree: Tree) -> None:
     tree["passages"][0]["hyperedges"][0]["incidences"][0]["name"] = "half a character: \ud800"
 
 
+def damage_number(tree: Tree) -> None:
+    tree["document"]["metadata"]["year"] = math.nan
+
+
+def enlarge_number(tree: Tree) -> None:
+    tree["document"]["metadata"]["year"] = 2**64
+
+
 def damage_date(tree: Tree) -> None:
     tree["document"]["metadata"]["valid_to"] = "soon"
 
@@ -255,6 +264,8 @@ def remove_passages(tree: Tree) -> None:
         damage_score,
         damage_span,
         damage_name,
+        damage_number,
+        enlarge_number,
         damage_date,
         damage_date_of_fact,
         remove_passages,

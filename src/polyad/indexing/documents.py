@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, replace
 from itertools import islice, takewhile
@@ -12,6 +11,7 @@ from itertools import islice, takewhile
 from polyad.errors import SettingError
 from polyad.model import METADATA_KEYS, Argument, Document, Failure, MetadataValue, Pagination, Passage, Section, Span
 from polyad.protocols.components import Splitter
+from polyad.text.json_types import is_metadata_number
 from polyad.text.sentences import HEADING_SEPARATOR, MAX_HEADINGS, begins_paragraph, join_headings
 from polyad.text.validity import VALIDITY_KEYS, parse_interval
 from polyad.text.words import collapse_whitespace, replace_surrogates, sanitize, shorten_at_word
@@ -110,9 +110,7 @@ def _normalize_metadata_value(value: object) -> MetadataValue | None:
     """Return a metadata value as one of the valid types, shortened to the length limits; None if invalid."""
     if isinstance(value, str):
         return _shorten(value)
-    if isinstance(value, bool | int) and -(2**63) <= value < 2**63:
-        return value
-    if isinstance(value, float) and math.isfinite(value):
+    if is_metadata_number(value):
         return value
     if isinstance(value, tuple | list) and all(isinstance(item, str) for item in value):
         return _shorten_list(value)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime, time
@@ -13,6 +12,7 @@ from types import MappingProxyType
 from polyad.model import METADATA_KEYS, MetadataValue
 from polyad.readers.plain_text import to_single_line
 from polyad.readers.sources import format_path
+from polyad.text.json_types import is_metadata_number
 
 TITLE_FROM = "title_from"
 """Metadata key with the origin of a title that the document itself does not state: its file name, or a column.
@@ -85,9 +85,7 @@ def _convert_value(value: object) -> MetadataValue | None:
     """Return a value as a type that document metadata may have, such as string or number; None if it is empty."""
     if isinstance(value, str):
         return value.strip() or None
-    if isinstance(value, bool | int) and -(2**63) <= value < 2**63:
-        return value
-    if isinstance(value, float) and math.isfinite(value):
+    if is_metadata_number(value):
         return value
     if isinstance(value, list | tuple) and all(isinstance(item, str) for item in value):
         return tuple(item for item in value if item.strip()) or None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import reprlib
 from base64 import b64decode, b64encode
@@ -10,7 +11,7 @@ from dataclasses import MISSING, fields, is_dataclass
 from enum import StrEnum
 from functools import cache
 from types import NoneType, UnionType
-from typing import Any, Literal, NewType, Union, get_args, get_origin, get_type_hints, is_typeddict
+from typing import Any, Literal, NewType, TypeGuard, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 import numpy as np
 import numpy.typing as npt
@@ -124,9 +125,9 @@ def _parse_choice(value: object, kind: Any, choices: Sequence[object], place: st
 def _parse_metadata_value(value: object, place: str) -> MetadataValue:
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return tuple(value)
-    if not isinstance(value, str | int | float | bool):
-        raise FieldError(place, value, "a text, number, boolean or list of texts")
-    return value
+    if isinstance(value, str) or is_metadata_number(value):
+        return value
+    raise FieldError(place, value, "a text, number of 64 bits, boolean or list of texts")
 
 
 def _parse_vector(value: object, place: str) -> npt.NDArray[np.float32]:
@@ -165,6 +166,13 @@ def _get_fields(kind: Any) -> tuple[Mapping[str, Any], frozenset[str]]:
         return get_type_hints(kind), kind.__required_keys__
     has_default = {each.name: (each.default, each.default_factory) != (MISSING, MISSING) for each in fields(kind)}
     return get_type_hints(kind), frozenset(name for name, optional in has_default.items() if not optional)
+
+
+def is_metadata_number(value: object) -> TypeGuard[bool | int | float]:
+    """Return whether metadata may contain a value: a boolean, a whole number of 64 bits or a finite number."""
+    if isinstance(value, int):
+        return -(2**63) <= value < 2**63
+    return isinstance(value, float) and math.isfinite(value)
 
 
 def is_number(value: object, number_type: Any = int | float) -> bool:
