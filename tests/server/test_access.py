@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import shutil
+import threading
 import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -12,8 +16,10 @@ import pytest
 
 from polyad import Engine
 from polyad.config import ServerSettings
+from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine.migration import migrate_index
 from polyad.errors import ConfigurationError
+from polyad.protocols.components import TextKind
 from polyad.protocols.store import ValueStore
 from polyad.server.app import create_app
 from polyad.server.keys import add_key, list_keys, open_root_keys, record_use, remove_key
@@ -215,6 +221,68 @@ def test_a_key_of_the_root_creates_and_deletes_workspaces(tmp_path: Path) -> Non
             response = server.client.delete("/api/v1/workspaces", params={"workspace": "new"}, headers=admin)
             assert response.status_code == 200
             assert not (root / "new").exists()
+
+
+class BusyWorkspace:
+    """A server of ``busy``, whose job waits in the embedder, of ``other``, and of ``linked``, a symbolic link."""
+
+    def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        for name in ("busy", "other"):
+            build_index(root / name)
+        (root / "busy" / "notes.txt").write_text("x")
+        (root / "linked").symlink_to(root / "other")
+        self.root = root
+        self.may_continue = threading.Event()
+        self._is_embedding, encode = threading.Event(), HashingEmbedder.encode
+
+        def encode_slowly(embedder: HashingEmbedder, texts: Sequence[str], kind: TextKind) -> Any:
+            if kind == "passage":
+                self._is_embedding.set()
+                assert self.may_continue.wait(60)
+            return encode(embedder, texts, kind)
+
+        monkeypatch.setattr(HashingEmbedder, "encode", encode_slowly)
+
+    @contextmanager
+    def serve(self) -> Iterator[RunningServer]:
+        with run_app(create_app(Workspaces(open_index(), [], self.root))) as server:
+            body = {"documents": [{"id": "new", "text": "The lake of Tarn is deep."}]}
+            assert server.client.post("/api/v1/documents?workspace=busy", json=body).status_code == 202
+            assert self._is_embedding.wait(10)
+            yield server
+
+    def list_files(self) -> list[str]:
+        return [path.name for path in (self.root / "busy").iterdir()]
+
+
+def test_other_requests_do_not_wait_for_the_deletion_of_a_workspace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("polyad.server.workspaces._STOP_SECONDS", 60.0)
+    workspace = BusyWorkspace(tmp_path / "root", monkeypatch)
+    with workspace.serve() as server, ThreadPoolExecutor() as threads:
+        deletion = threads.submit(server.client.delete, "/api/v1/workspaces?workspace=busy")
+        while search(server, "", "busy")[0] != 404:
+            time.sleep(0.01)
+        assert search(server, "", "other")[0] == 200
+        assert not deletion.done()
+        workspace.may_continue.set()
+        assert deletion.result(30).status_code == 200
+
+
+def test_a_workspace_is_deleted_while_its_job_waits_for_a_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace = BusyWorkspace(tmp_path / "root", monkeypatch)
+    with workspace.serve() as server:
+        assert server.client.delete("/api/v1/workspaces?workspace=busy").status_code == 200
+        assert workspace.list_files() == ["notes.txt"]
+        workspace.may_continue.set()
+        time.sleep(1)
+        assert workspace.list_files() == ["notes.txt"], "the job stores nothing later"
+        assert server.client.delete("/api/v1/workspaces?workspace=linked").status_code == 200
+        assert not (tmp_path / "root" / "linked").is_symlink()
+        assert search(server, "", "other")[0] == 200
 
 
 def test_a_damaged_workspace_leaves_the_others_working(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

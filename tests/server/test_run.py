@@ -16,11 +16,14 @@ import pytest
 
 pytest.importorskip("fastapi")
 
+import httpx2
 import uvicorn
 
+from polyad import Engine
 from polyad.config import ServerSettings
 from polyad.server import run
 from polyad.server.app import create_app
+from polyad.server.jobs import JobRunner
 from polyad.server.run import listen
 from polyad.server.workspaces import Workspaces
 from tests.server.serving import build_index, open_index
@@ -132,6 +135,34 @@ def test_a_stopped_server_does_not_wait_for_a_silent_model(tmp_path: Path) -> No
             process.kill()
             process.wait()
             process.stdout.close()  # type: ignore[union-attr]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no SIGTERM")
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_stopped_server_does_not_wait_for_a_job_whose_model_is_silent(tmp_path: Path, workers: str) -> None:
+    store = build_index(tmp_path / "kb")
+    command = [sys.executable, "-m", "polyad", "serve", "--port", "0", "--store", str(store), "--workers", workers]
+    with socket.create_server(("127.0.0.1", 0)) as model:
+        endpoint = f"http://127.0.0.1:{model.getsockname()[1]}/v1"
+        environment = {**os.environ, "OPENAI_BASE_URL": endpoint, "POLYAD_SERVER_DRAIN_SECONDS": "1"}
+        process = subprocess.Popen([*command, "--model", "m"], stdout=subprocess.PIPE, text=True, env=environment)
+        try:
+            assert process.stdout
+            address = re.search(r"at (http://\S+)", process.stdout.readline())
+            assert address
+            body = {"documents": [{"id": "new", "text": "Uma Vance rang the bell."}], "method": "facts"}
+            job = httpx2.post(f"{address[1]}/api/v1/documents", json=body, timeout=60).json()["job"]["id"]
+            model.settimeout(30)
+            connection, _ = model.accept()
+            process.terminate()
+            assert process.wait(20) == 0
+            connection.close()
+        finally:
+            process.kill()
+            process.wait()
+            process.stdout.close()  # type: ignore[union-attr]
+    with Engine.open(store) as engine:
+        assert not JobRunner(engine).get(job).is_over, "it continues at the next start"
 
 
 @pytest.mark.parametrize("is_shared", [False, True])

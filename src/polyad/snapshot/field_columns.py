@@ -22,6 +22,7 @@ from polyad.text.filters import (
     Comparison,
     Filter,
     Not,
+    build_predicate,
     collect_fields,
     compare_field,
     list_document_fields,
@@ -67,7 +68,7 @@ class _FieldColumn:
 
     def compare(self, comparison: Comparison, count: int) -> BoolArray:
         """Return a mask of the first ``count`` rows: whether each satisfies a comparison, such as ``year >= 2020``."""
-        is_selected = np.array([compare_field(comparison, value) for value in self.values], dtype=bool)
+        is_selected = np.fromiter(map(build_predicate(comparison), self.values), dtype=bool)
         selected: BoolArray = is_selected[np.frombuffer(self.codes, dtype=np.int32)[:count]]
         return selected
 

@@ -42,6 +42,9 @@ HYPEREDGE_FIELDS: Final = frozenset({"hyperedge.kind", "hyperedge.role"})
 _MAX_LENGTH: Final = 10_000
 _MAX_JSON_LENGTH: Final = 1_000_000
 _MAX_DEPTH: Final = 50
+_MAX_COMPARISONS: Final = 1000
+"""Comparisons in a filter; each is evaluated for every distinct value of its field."""
+
 _EXAMPLE: Final = 'year >= 2020 and author in ("Ada", "Bo") and not path like "drafts/*"'
 
 
@@ -97,7 +100,7 @@ Not(part=Comparison(field='author', operator='=', values=('Ada',)))))
     """
     if len(text) > _MAX_LENGTH:
         raise FilterError(f"the filter has {len(text):,} characters; expected at most {_MAX_LENGTH:,}")
-    return _Parser(text).parse()
+    return _check_size(_Parser(text).parse())
 
 
 def to_filter(where: Where, known_at: Time = None) -> Filter | None:
@@ -156,31 +159,55 @@ def filter_to_json(filter: Filter) -> dict[str, Any]:
             return {"or": list(map(filter_to_json, parts))}
 
 
-def filter_from_json(value: object, depth: int = 0) -> Filter:
-    """Build a metadata filter from the JSON of :func:`filter_to_json`; ``depth`` is the nesting level of ``value``.
+def filter_from_json(value: object) -> Filter:
+    """Build a metadata filter from the JSON of :func:`filter_to_json`.
 
     Raises:
         FilterError: The JSON is not a filter.
     """
+    if (length := len(json.dumps(value, default=str))) > _MAX_JSON_LENGTH:
+        raise FilterError(f"the filter has {length:,} characters of JSON; expected at most {_MAX_JSON_LENGTH:,}")
+    return _check_size(_build_from_json(value, 0))
+
+
+def _build_from_json(value: object, depth: int) -> Filter:
     if depth > _MAX_DEPTH:
         raise FilterError(f"the filter is nested more than {_MAX_DEPTH} levels deep")
-    if depth == 0 and (length := len(json.dumps(value, default=str))) > _MAX_JSON_LENGTH:
-        raise FilterError(f"the filter has {length:,} characters of JSON; expected at most {_MAX_JSON_LENGTH:,}")
     match value:
         case {"field": str(field), "operator": str(operator), "values": list(values)} if _is_comparison(
             operator, values
         ):
             return Comparison(field, cast(FilterOperator, operator), tuple(values))
         case {"not": part}:
-            return Not(filter_from_json(part, depth + 1))
+            return Not(_build_from_json(part, depth + 1))
         case {"and": [_, *_] as parts}:
-            return AllOf(tuple(filter_from_json(part, depth + 1) for part in parts))
+            return AllOf(tuple(_build_from_json(part, depth + 1) for part in parts))
         case {"or": [_, *_] as parts}:
-            return AnyOf(tuple(filter_from_json(part, depth + 1) for part in parts))
+            return AnyOf(tuple(_build_from_json(part, depth + 1) for part in parts))
     raise FilterError(
         f'a filter is {json.dumps(value, default=str)[:80]}; expected {{"field", "operator", "values"}}, '
         '{"and": [...]}, {"or": [...]} or {"not": {...}}'
     )
+
+
+def _check_size(filter: Filter) -> Filter:
+    """Return the filter; raise FilterError if it has too many comparisons."""
+    if (count := _count_comparisons(filter)) > _MAX_COMPARISONS:
+        raise FilterError(
+            f"the filter has {count:,} comparisons; expected at most {_MAX_COMPARISONS:,}. "
+            "Compare a field with many values by in, as in year in (2020, 2021)"
+        )
+    return filter
+
+
+def _count_comparisons(filter: Filter) -> int:
+    match filter:
+        case Comparison():
+            return 1
+        case Not(part):
+            return _count_comparisons(part)
+        case AllOf(parts) | AnyOf(parts):
+            return sum(map(_count_comparisons, parts))
 
 
 def collect_fields(filter: Filter) -> set[str]:
@@ -230,30 +257,81 @@ def is_selected(filter: Filter, fields: Mapping[str, MetadataValue]) -> bool:
 
 def compare_field(comparison: Comparison, field: MetadataValue | None) -> bool:
     """Return whether the metadata value ``field`` satisfies a comparison; None (no value) satisfies only ``!=``."""
-    if comparison.operator == "exists":
-        return field is not None
-    if comparison.operator == "!=":
-        return not compare_field(Comparison(comparison.field, "=", comparison.values), field)
-    if field is None:
-        return False
-    items = field if isinstance(field, tuple) else (field,)
-    compare = _COMPARE[comparison.operator]
-    return any(compare(item, value) for item in items for value in comparison.values)
+    return build_predicate(comparison)(field)
+
+
+def build_predicate(comparison: Comparison) -> Callable[[MetadataValue | None], bool]:
+    """Return a function that compares metadata values as :func:`compare_field` does, faster for many of them.
+
+    The time of a call does not grow with the number of values of the comparison.
+    """
+    match comparison.operator:
+        case "exists":
+            return lambda field: field is not None
+        case "!=":
+            is_equal = build_predicate(Comparison(comparison.field, "=", comparison.values))
+            return lambda field: not is_equal(field)
+        case "=" | "in":
+            compare = _build_equality(comparison.values)
+        case "like":
+            pattern = _compile_pattern(str(comparison.values[0]))
+            compare = lambda item: pattern.match(_format_scalar(item)) is not None  # noqa: E731
+        case operator:
+            compare = _build_order(comparison.values[0], _IS_ORDERED[operator])
+    return lambda field: field is not None and any(map(compare, field if isinstance(field, tuple) else (field,)))
 
 
 # Comparison of single values
 
 
-def _is_equal(item: FilterValue, value: FilterValue) -> bool:
-    if isinstance(item, bool) or isinstance(value, bool):
-        return _format_scalar(item) == _format_scalar(value)
-    if isinstance(item, str) and isinstance(value, str):
-        return normalize_value(item) == normalize_value(value)
-    return _compare_ordered(item, value, lambda mine, other: mine.low == other.low)
+def _build_equality(values: Sequence[FilterValue]) -> Callable[[FilterValue], bool]:
+    """Return a function that tells whether a value equals one of ``values``.
+
+    Texts are compared with texts as texts, and with numbers as numbers or dates. A boolean equals its name.
+    """
+    names = {_format_scalar(value) for value in values}
+    names_of_booleans = {_format_scalar(value) for value in values if isinstance(value, bool)}
+    texts = {normalize_value(value) for value in values if isinstance(value, str)}
+    is_number_equal = _build_extent_equality([value for value in values if not isinstance(value, bool | str)])
+    is_extent_equal = _build_extent_equality([value for value in values if not isinstance(value, bool)])
+
+    def is_equal(item: FilterValue) -> bool:
+        if isinstance(item, bool):
+            return _format_scalar(item) in names
+        if isinstance(item, str):
+            return normalize_value(item) in texts or item in names_of_booleans or is_number_equal(item)
+        return is_extent_equal(item)
+
+    return is_equal
 
 
-def _is_like(item: FilterValue, value: FilterValue) -> bool:
-    return _compile_pattern(str(value)).match(_format_scalar(item)) is not None
+def _build_extent_equality(values: Sequence[FilterValue]) -> Callable[[FilterValue], bool]:
+    """Return a function that tells whether a value is the same number as one of ``values``, or else the same date."""
+    extents = [(_parse_plain_number(str(value)), parse_date(str(value))) for value in values]
+    numbers = {number.low for number, _ in extents if number}
+    dates = {date.low for _, date in extents if date}
+    dates_only = {date.low for number, date in extents if date and not number}
+
+    def is_equal(item: FilterValue) -> bool:
+        number = _parse_plain_number(str(item)) if extents else None
+        date = parse_date(str(item)) if dates else None
+        if number and number.low in numbers:
+            return True
+        return date is not None and date.low in (dates_only if number else dates)
+
+    return is_equal
+
+
+def _build_order(value: FilterValue, is_satisfied: Callable[[Extent, Extent], bool]) -> Callable[[FilterValue], bool]:
+    """Return a function that compares a value with ``value`` as numbers or else dates; False for other values."""
+    parsers = (_parse_plain_number, parse_date)
+    others = [(parse, other) for parse in parsers if not isinstance(value, bool) and (other := parse(str(value)))]
+
+    def compare(item: FilterValue) -> bool:
+        extents = ((parse(str(item)), other) for parse, other in others if not isinstance(item, bool))
+        return next((is_satisfied(extent, other) for extent, other in extents if extent), False)
+
+    return compare
 
 
 @lru_cache(maxsize=256)
@@ -261,34 +339,17 @@ def _compile_pattern(pattern: str) -> re.Pattern[str]:
     return re.compile(translate(re.sub(r"\[", "[[]", pattern)))
 
 
-def _compare_ordered(item: FilterValue, value: FilterValue, is_satisfied: Callable[[Extent, Extent], bool]) -> bool:
-    """Return whether ``is_satisfied`` holds for two values, compared as numbers or dates; False for other values."""
-    if isinstance(item, bool) or isinstance(value, bool):
-        return False
-    for parse in (_parse_plain_number, parse_date):
-        mine, other = parse(str(item)), parse(str(value))
-        if mine is not None and other is not None:
-            return is_satisfied(mine, other)
-    return False
-
-
+@lru_cache(maxsize=20_000)  # a filter may compare a field with many numbers
 def _parse_plain_number(text: str) -> Extent | None:
     extent = parse_number(text)
     return extent if extent is None or not extent.unit else None
 
 
-_COMPARE: dict[str, Callable[[FilterValue, FilterValue], bool]] = {
-    "=": _is_equal,
-    "in": _is_equal,
-    "like": _is_like,
-    "<": lambda item, value: _compare_ordered(item, value, lambda mine, other: mine.low < other.low),
-    "<=": lambda item, value: _compare_ordered(
-        item, value, lambda mine, other: mine.low < other.end or mine.low == other.low
-    ),
-    ">": lambda item, value: _compare_ordered(
-        item, value, lambda mine, other: mine.low >= other.end and mine.low > other.low
-    ),
-    ">=": lambda item, value: _compare_ordered(item, value, lambda mine, other: mine.low >= other.low),
+_IS_ORDERED: dict[str, Callable[[Extent, Extent], bool]] = {
+    "<": lambda mine, other: mine.low < other.low,
+    "<=": lambda mine, other: mine.low < other.end or mine.low == other.low,
+    ">": lambda mine, other: mine.low >= other.end and mine.low > other.low,
+    ">=": lambda mine, other: mine.low >= other.low,
 }
 
 

@@ -35,6 +35,9 @@ _RANK_CONSTANT = 5.0
 _RANKING_DEPTH = 200
 """Ranks that count in each ranking."""
 
+_MAX_NAMES = 32
+"""Names of a question that are compared one by one with all entities; a question of 8,000 characters can have 1,300."""
+
 
 @dataclass(frozen=True, slots=True)
 class _RetrievedGraph:
@@ -92,7 +95,7 @@ class HyperGraphRAGRetriever:
         question = query.text
         linked_question = self.linker.link(question, snapshot)
         names = _list_names(linked_question) or [question]
-        single_names = names if self.settings.names == "each" and len(names) > 1 else []
+        single_names = names[:_MAX_NAMES] if self.settings.names == "each" and len(names) > 1 else []
         vectors = self.embedder.encode([question, ", ".join(names), *single_names], "query")
         graph_hits = self._retrieve_graph(snapshot, vectors[0], vectors[1:])
         rank = self._rank_passages if self.settings.passage_source == "ranked" else self._select_similar_passages
