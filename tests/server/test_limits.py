@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 import threading
 import time
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -28,6 +29,7 @@ from polyad.server.app import create_app
 from polyad.server.limits import ConcurrencyLimiter
 from polyad.server.problems import RequestError
 from polyad.server.workspaces import Workspaces
+from polyad.stores.sqlite.database import Database
 from tests.server.serving import build_index, open_index, run_app
 
 
@@ -180,6 +182,46 @@ def test_the_number_of_waiting_jobs_is_limited(tmp_path: Path, monkeypatch: pyte
         replies += [server.client.post("/api/v1/documents", json=body, headers=headers)]
     assert [reply.status_code for reply in replies] == [202, 202, 429, 202]
     assert int(replies[2].headers["Retry-After"]) > 0
+
+
+@pytest.mark.parametrize("is_stream", [False, True])
+def test_a_full_disk_prevents_no_answer(
+    is_stream: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    @contextmanager
+    def fail(_database: Database, seconds: float = 0.0) -> Iterator[None]:
+        raise StoreUnavailableError(f"no space is left after {seconds} seconds")
+        yield
+
+    model = ScriptedLanguageModel(lambda _: "It hangs in Corven Tower [1].")
+    workspaces = Workspaces(open_index(model), [build_index(tmp_path / "kb")], runs_jobs=False)
+    with run_app(create_app(workspaces, ServerSettings())) as server:
+        monkeypatch.setattr(Database, "writing", fail)
+        question = {"role": "user", "content": "Where does the bell of Tarn hang?"}
+        history = [question, {"role": "assistant", "content": "In Aldby."}]
+        body = {"model": "kb", "messages": [*history, question], "stream": is_stream}
+        reply = server.client.post("/v1/chat/completions", json=body)
+    assert reply.status_code == 200
+    assert "It hangs in Corven Tower [1]." in "".join(re.findall(r'"content": ?"([^"]*)"', reply.text))
+    assert "error" not in reply.text
+    assert "no space is left" in caplog.text
+
+
+def test_a_missing_index_is_not_the_fault_of_the_client(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    index, copy = build_index(tmp_path / "kb"), tmp_path / "copy"
+    with run_app(create_app(Workspaces(open_index(), [index]), ServerSettings())) as server:
+        assert server.client.get("/readyz").status_code == 200
+        index.rename(copy)
+        assert server.client.get("/readyz").status_code == 503
+        for _ in range(2):
+            reply = server.client.post("/api/v1/search", json={"question": "Who cast the bell?"})
+            assert reply.status_code == 503
+            assert str(tmp_path) not in reply.text
+            time.sleep(1.1)  # until the keys are read again
+        copy.rename(index)
+        assert server.client.get("/readyz").status_code == 200
+        assert server.client.post("/api/v1/search", json={"question": "Who cast the bell?"}).status_code == 200
+    assert str(tmp_path) in caplog.text
 
 
 @pytest.mark.parametrize(("values", "status"), [(1_400_000, 422), (1_600_000, 413)])

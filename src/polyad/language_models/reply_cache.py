@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any, Protocol, TypeVar, cast, runtime_checkable
 
-from polyad.errors import LanguageModelError, NoMoreRepliesError
+from polyad.errors import LanguageModelError, NoMoreRepliesError, StoreUnavailableError
 from polyad.model import Usage
 from polyad.protocols.components import BudgetCheck, LanguageModel, OnOutcome, Prompt, Reply, report_failure
 from polyad.protocols.store import REPLIES, ValueStore
@@ -18,6 +19,8 @@ from polyad.text.prompts import count_prompt_tokens
 from polyad.text.words import count_tokens
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+_LOG = logging.getLogger(__name__)
 
 
 @runtime_checkable
@@ -43,7 +46,8 @@ class CachedLanguageModel:
     """A language model with a reply cache: a repeated prompt gets the stored reply, without a request.
 
     Each reply is stored as soon as it arrives, so that a crash loses no paid reply. Equal prompts in a batch are sent
-    once. Failures are not cached, but their cost is charged. Cached replies cost nothing.
+    once. Failures are not cached, but their cost is charged. Cached replies cost nothing. If the store cannot be
+    written, as on a full disk, a reply is used all the same, except where a budget limits the cost of many replies.
 
     Args:
         model: The language model to ask.
@@ -137,9 +141,11 @@ class CachedLanguageModel:
     ) -> list[Reply | LanguageModelError]:
         outcomes: dict[int, Reply | LanguageModelError] = {}
         cached = self._get_cached(list(positions))
+        is_optional = check_budget is None
         for key in list(cached):
             if not _deliver(positions[key], cached[key], outcomes, on_outcome):
-                self._replies.put_values(REPLIES, {key: None})
+                with _continue_unstored(is_optional=is_optional):
+                    self._replies.put_values(REPLIES, {key: None})
                 del cached[key]
             else:
                 self._count_recalled(prompts[positions[key][0]], cached[key])
@@ -147,9 +153,11 @@ class CachedLanguageModel:
 
         def store_and_deliver(index: int, outcome: Reply | LanguageModelError) -> None:
             key = new[index]
-            self._store_reply(key, outcome)
+            with _continue_unstored(is_optional=is_optional):
+                self._store_reply(key, outcome)
             if not _deliver(positions[key], outcome, outcomes, on_outcome) and isinstance(outcome, Reply):
-                self._replies.put_values(REPLIES, {key: None})
+                with _continue_unstored(is_optional=is_optional):
+                    self._replies.put_values(REPLIES, {key: None})
 
         if new:
             with self._report_failure() as watch:
@@ -227,10 +235,23 @@ class CachedLanguageModel:
             with self._report_failure() as watch:
                 reply = self._model.stream(prompt, watch(on_text))
         except LanguageModelError as error:
-            self._store_reply(key, error)
+            with _continue_unstored():
+                self._store_reply(key, error)
             raise
-        self._store_reply(key, reply)
+        with _continue_unstored():
+            self._store_reply(key, reply)
         return reply
+
+
+@contextmanager
+def _continue_unstored(*, is_optional: bool = True) -> Iterator[None]:
+    """Log a warning instead of an error of the ``with`` block if the store cannot be written and need not be."""
+    try:
+        yield
+    except StoreUnavailableError as error:
+        if not is_optional:
+            raise
+        _LOG.warning("a reply is used but not stored: %s", error)
 
 
 def build_reply_key(model: str, prompt: Prompt) -> str:

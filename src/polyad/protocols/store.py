@@ -337,7 +337,7 @@ class ValueStore(Protocol):
             namespace: The namespace of the keys.
             values: Values by key; a value of None deletes the key. None deletes all values of the namespace.
             is_optional: Whether to store nothing, instead of waiting or raising StoreError, if another process is
-                writing or the index is read-only.
+                writing, the disk is full or the index is read-only.
         """
 
 

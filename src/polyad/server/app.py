@@ -118,9 +118,11 @@ def _add_health_routes(app: FastAPI) -> None:
 
     @app.get("/readyz", tags=["health"])
     async def is_ready() -> Response:
-        """Return 200 once the models are loaded, 503 before."""
-        ready = app.state.is_ready
-        return JSONResponse({"status": "ready" if ready else "loading"}, 200 if ready else 503)
+        """Return 200 once the models are loaded, 503 before and while an index is missing."""
+        status = "loading" if not app.state.is_ready else "ready"
+        if not app.state.gatekeeper.workspaces.are_stored():
+            status = "no index"
+        return JSONResponse({"status": status}, 200 if status == "ready" else 503)
 
     @app.get("/metrics", tags=["health"], response_class=PlainTextResponse)
     def read_metrics(request: Request) -> Response:

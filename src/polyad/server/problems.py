@@ -15,11 +15,13 @@ from starlette.exceptions import HTTPException
 from polyad.errors import (
     ConfigurationError,
     EmbedderError,
+    IndexMismatchError,
     LanguageModelError,
     NotFoundError,
     PolyadError,
     RerankerError,
     StoreError,
+    StoreNotFoundError,
 )
 from polyad.schemas.errors import error_json
 
@@ -48,6 +50,8 @@ class RequestError(PolyadError):
 
 _STATUSES: tuple[tuple[type[PolyadError], int], ...] = (
     (NotFoundError, 404),
+    (StoreNotFoundError, 503),  # another process deleted or replaced the index
+    (IndexMismatchError, 503),
     (ConfigurationError, 422),
     (LanguageModelError, 502),
     (StoreError, 503),
@@ -71,10 +75,11 @@ def describe_error(error: Exception) -> str:
 
     The message has no address of a model or database, which concerns the operator alone.
     """
-    if not isinstance(error, EmbedderError | LanguageModelError | RerankerError | StoreError):
+    is_of_store = isinstance(error, IndexMismatchError | StoreError | StoreNotFoundError)
+    if not is_of_store and not isinstance(error, EmbedderError | LanguageModelError | RerankerError):
         return str(error)
     _LOG.warning("%s", error)
-    if isinstance(error, StoreError):
+    if is_of_store:
         return "the index is not available; try again later (the log of the server has the cause)"
     return _ENDPOINT.sub("", str(error))
 

@@ -124,6 +124,10 @@ class Workspaces:
                 self._failures[name] = str(error)
         return results
 
+    def are_stored(self) -> bool:
+        """Return whether the files of all indexes that are always served exist."""
+        return all((place / _FILE).is_file() for place in self._places.values() if isinstance(place, Path))
+
     def find(self, name: str) -> Workspace | None:
         """Return the workspace (index) with this name, or None.
 

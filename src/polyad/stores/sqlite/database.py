@@ -171,7 +171,7 @@ class Database:
             with self.reading() as connection:
                 if not connection.execute("SELECT 1 FROM value WHERE namespace = ? LIMIT 1", [namespace]).fetchone():
                     return
-        errors = (BusyError,) if is_optional else ()
+        errors = (StoreUnavailableError,) if is_optional else ()
         with suppress(*errors), self.writing(**({"seconds": 0.0} if is_optional else {})) as connection:
             if values is None:
                 connection.execute("DELETE FROM value WHERE namespace = ?", [namespace])
