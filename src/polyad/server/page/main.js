@@ -7,6 +7,7 @@ import { showDocument, showEntity, showPassage } from "./objects.js";
 import { showApi, showDocuments, showLog } from "./manage.js";
 
 const VIEWS = {
+  __proto__: null, // so that "constructor" in an address is no view
   "": showAsk,
   ask: showAsk,
   compare: showCompare,
