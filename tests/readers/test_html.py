@@ -127,7 +127,29 @@ def test_cells_have_the_names_of_their_columns() -> None:
 def test_names_of_columns_are_kept_where_they_do_not_fit_the_cells() -> None:
     assert text("<table><tr><th>Pump<th>Flow<tr><td>P1<td>3<td>l/s</table>") == "Pump\tFlow\nP1\t3\tl/s"
     assert text("<table><tr><th>Pump<th>Flow</table>") == "Pump\tFlow"
-    assert text("<table><tr><th colspan=2>Pump<th>Flow<tr><td>P1<td>old<td>3</table>") == "Pump\tFlow\nP1\told\t3"
+
+
+def test_cells_over_several_rows_and_columns_name_each_of_them() -> None:
+    assert text("<table><tr><th colspan=2>Pump<th>Flow<tr><td>P1<td>old<td>3</table>") == "Pump: P1\tPump: old\tFlow: 3"
+    head = "<tr><th rowspan=2>Town<th colspan=2>2023<tr><th>Basic<th>Plus"
+    assert text(f"<table>{head}<tr><td rowspan=2>Aldby<td>1<td>2<tr><td>3<td>4</table>") == (
+        "Town: Aldby\t2023 Basic: 1\t2023 Plus: 2\nTown: Aldby\t2023 Basic: 3\t2023 Plus: 4"
+    )
+
+
+def test_blank_cells_move_no_value_to_another_column() -> None:
+    rows = "<tr><td>Fees<td>Basic<td>Plus<tr><td>Storage<td><td>40<tr><td>Backup<td>15<td>60"
+    assert text(f"<table>{rows}</table>") == "Fees: Storage\tPlus: 40\nFees: Backup\tBasic: 15\tPlus: 60"
+    assert text("<table><tr><td>a<td>b<td>c<tr><td>d<td><td>e</table>") == "a\tb\tc\nd\t\te"
+    assert text("<table><tr><td>a<td><td>c<tr><td>d<td><td></table>") == "a\tc\nd"
+
+
+def test_a_long_name_of_a_column_is_shortened_before_its_values_and_kept_once() -> None:
+    name = "Flow in litres, " * 8
+    lines = text(f"<table><tr><th>Pump<th>{name}<tr><td>P1<td>3</table>").split("\n")
+    assert lines[0] == f"Pump\t{name.strip()}"
+    assert lines[1].startswith("Pump: P1\tFlow in litres, Flow")
+    assert lines[1].endswith("…: 3")
 
 
 def test_a_row_of_a_table_with_a_header_whose_cells_hold_paragraphs_is_one_paragraph() -> None:

@@ -74,7 +74,7 @@ def read_html(data: bytes) -> Content:
 def parse_markup(markup: str, *, is_layout: bool = True) -> Content:
     """Return the content of an HTML page; ``is_layout`` tells whether the page may use tables for its layout.
 
-    A table row becomes a line with tabs between cells, each with its column name if the first row names the columns.
+    A table row becomes a line with tabs between cells, each with its column name; see :mod:`polyad.readers.tables`.
 
     Args:
         markup: The HTML.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from resiliparse.parse.html import DOMNode, ElementNode, HTMLTree
@@ -12,6 +11,7 @@ from resiliparse.parse.html import DOMNode, ElementNode, HTMLTree
 from polyad.readers.headings import MAX_HEADING, Heading
 from polyad.readers.html_clutter import ClutterDetector, is_main, is_note
 from polyad.readers.plain_text import to_single_line
+from polyad.readers.tables import Cell, label_rows
 from polyad.readers.text_builder import TextBuilder
 
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
@@ -26,9 +26,6 @@ _BLANK_LINES = re.compile(r"\n{2,}")
 
 _MAX_DEPTH = 8
 """Nesting depth up to which tables are laid out as tables; deeper tables become paragraphs."""
-
-_MAX_COLUMN_NAME = 40
-"""Characters of the longest column name that precedes each cell of its column."""
 
 _MAIN_SHARE = 0.25
 """Least share of a page's text in its main content for which the other text is omitted."""
@@ -63,42 +60,13 @@ _FENCE = "```"
 """Line before and after a Markdown code block."""
 
 
-class _Cell(NamedTuple):
-    """The text and headings of one cell of an HTML table."""
-
-    text: str
-    headings: list[Heading]
-    is_header: bool
-
-
-@dataclass(slots=True)
-class _Table:
-    """The state of an HTML table during its conversion to text, such as its column names.
-
-    Attributes:
-        may_name: Whether the first row may name the columns: no cell spans several rows or columns.
-        names: Names of the columns.
-        row: Cells of the current row.
-        is_first: Whether the current row is the first.
-        are_names_written: Whether the column names were written, with cells or on a line of their own.
-        is_data: Whether the first row is a header, so that the table does not serve the layout of the page.
-    """
-
-    may_name: bool
-    names: list[str] = field(default_factory=list)
-    row: list[_Cell] = field(default_factory=list)
-    is_first: bool = True
-    are_names_written: bool = False
-    is_data: bool = False
-
-
 class _Page:
     """Converts the nodes of one HTML page to text."""
 
     def __init__(self, is_layout: bool) -> None:
         self._is_layout = is_layout
         self._flows = [TextBuilder()]
-        self._tables: list[_Table] = []
+        self._tables: list[list[list[Cell]]] = []  # the rows of each open table
         self._item_counts: list[int | None] = []  # number of items of each open list; None for a list without numbers
         self._note_depth = self._verbatim_depth = self._flattened_tables = 0
         self._heading_start: tuple[int, int] | None = None  # length and number of pieces before the open heading
@@ -134,7 +102,7 @@ class _Page:
         elif tag in ("li", "dt", "dd"):
             self._enter_item(tag, node)
         elif tag in ("table", "tr", "td", "th"):
-            self._enter_table(tag, node)
+            self._enter_table(tag)
         elif tag == "br":
             if self._verbatim_depth:
                 self._flow.write_verbatim("\n")
@@ -178,16 +146,16 @@ class _Page:
         else:
             self._flow.end_line(2)
 
-    def _enter_table(self, tag: str, node: ElementNode) -> None:
+    def _enter_table(self, tag: str) -> None:
         if tag == "table":
             if len(self._tables) >= _MAX_DEPTH or self._flattened_tables:
                 self._flattened_tables += 1
             else:
-                self._tables.append(_Table(node.query_selector("[colspan],[rowspan]") is None))
+                self._tables.append([])
         if self._flattened_tables or not self._tables or tag == "table":
             self._flow.end_line(2)
         elif tag == "tr":
-            self._tables[-1].row = []
+            self._tables[-1].append([])
         else:
             self._flows.append(TextBuilder())
 
@@ -197,7 +165,7 @@ class _Page:
         if tag in _HEADINGS:
             self._leave_heading(int(tag[1]))
         elif tag in ("table", "tr", "td", "th"):
-            self._leave_table(tag)
+            self._leave_table(tag, node)
         elif tag in _BLOCKS or tag in ("dt", "dd", "li"):
             self._leave_block(tag, node)
 
@@ -248,59 +216,50 @@ class _Page:
         flow.headings.append(Heading(rank, name, start, flow.length))
         flow.end_line(2)
 
-    def _leave_table(self, tag: str) -> None:
+    def _leave_table(self, tag: str, node: ElementNode) -> None:
         if self._flattened_tables or not self._tables:
             self._flattened_tables -= tag == "table"
             self._flow.end_line(2)
         elif tag == "table":
-            table = self._tables.pop()
-            self._write_column_names(table)
-            self._flow.end_line(2)
-        elif tag == "tr":
-            self._end_row(self._tables[-1])
-        else:
+            self._write_table(self._tables.pop())
+        elif tag != "tr":
             flow = self._flows.pop()
             flow.strip_end()
-            self._tables[-1].row.append(_Cell("".join(flow.pieces), flow.headings, tag == "th"))
+            group = node.parent and node.parent.parent
+            is_header = tag == "th" or (isinstance(group, ElementNode) and group.tag == "thead")
+            row_span, column_span = (_parse_number(node.getattr(name), 1) or 1 for name in ("rowspan", "colspan"))
+            cell = Cell("".join(flow.pieces), is_header, row_span, column_span, flow.headings)
+            self._tables[-1][-1].append(cell)
 
-    def _end_row(self, table: _Table) -> None:
-        row, is_first, table.row, table.is_first = table.row, table.is_first, [], False
-        if is_first and row and all(cell.is_header for cell in row):
-            table.is_data = True
-            if table.may_name and len(row) > 1:
-                table.names = [to_single_line(cell.text) for cell in row]
-                return
-        if table.names and len(row) == len(table.names):
-            row = [
-                cell._replace(text=_prefix_name(name, cell.text)) for name, cell in zip(table.names, row, strict=True)
-            ]
-        else:
-            self._write_column_names(table)
-        self._write_row([cell for cell in row if cell.text], table.is_data)
-        table.are_names_written = table.are_names_written or bool(table.names)
-
-    def _write_column_names(self, table: _Table) -> None:
-        """Write the column names of an HTML table on a line of their own, unless the first row contains them."""
-        if table.names and not table.are_names_written:
-            table.are_names_written = True
-            self._write_row([_Cell(name, [], True) for name in table.names if name], table.is_data)
-
-    def _write_row(self, row: list[_Cell], is_data: bool) -> None:
+    def _write_table(self, rows: list[list[Cell]]) -> None:
         if not self._is_layout:
-            row = [_Cell(to_single_line(cell.text), [], cell.is_header) for cell in row]
-        if is_data and any("\n" in cell.text for cell in row):
+            rows = [[cell._replace(text=to_single_line(cell.text), headings=()) for cell in row] for row in rows]
+        filled = [cell for row in rows[:1] for cell in row if cell.text]
+        is_data = bool(filled) and all(cell.is_header for cell in filled)
+        has_blocks = any("\n" in cell.text or cell.headings for row in rows for cell in row)
+        if has_blocks and not is_data:
+            rows = [[cell._replace(rows=1, columns=1) for cell in row if cell.text] for row in rows]
+        labelled = list(label_rows(rows, is_layout=self._is_layout))
+        columns = sorted({column for row in labelled for column, cell in enumerate(row) if cell.text})
+        for row in labelled:
+            self._write_row([row[column] for column in columns if column < len(row)], is_data)
+        self._flow.end_line(2)
+
+    def _write_row(self, row: list[Cell], is_data: bool) -> None:
+        cells = [cell for cell in row if cell.text]
+        if not any("\n" in cell.text or cell.headings for cell in cells):
+            self._flow.end_line(1)
+            self._flow.insert("\t".join(cell.text for cell in (cells if len(cells) < 2 else row)), [])
+            self._flow.end_line(1)
+        elif is_data:
             self._flow.end_line(2)
-            self._flow.insert("\n".join(_BLANK_LINES.sub("\n", cell.text) for cell in row), [])
+            self._flow.insert("\n".join(_BLANK_LINES.sub("\n", cell.text) for cell in cells), [])
             self._flow.end_line(2)
-        elif any("\n" in cell.text or cell.headings for cell in row):
-            for cell in row:
+        else:
+            for cell in cells:
                 self._flow.end_line(2)
-                self._flow.insert(cell.text, cell.headings)
+                self._flow.insert(cell.text, [*cell.headings])
             self._flow.end_line(2)
-        elif row:
-            self._flow.end_line(1)
-            self._flow.insert("\t".join(cell.text for cell in row), [])
-            self._flow.end_line(1)
 
     def _layout(self) -> Layout:
         """Return text and headings of a page's main content if it is large enough, otherwise of the whole page."""
@@ -336,11 +295,6 @@ def _walk_nodes(root: DOMNode, is_clutter: Callable[[ElementNode], bool]) -> Ite
         elif node.tag == "#text":
             yield node, True
         node = node.next
-
-
-def _prefix_name(column: str, text: str) -> str:
-    """Return a table cell as ``column: text`` if the column name is short and differs from the text."""
-    return f"{column}: {text}" if column and text and len(column) <= _MAX_COLUMN_NAME and column != text else text
 
 
 def _parse_number(text: str | None, default: int) -> int:

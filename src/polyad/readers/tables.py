@@ -109,18 +109,26 @@ class _Labeller:
     def read(self, block: Sequence[list[Cell]], header_rows: int) -> Iterator[list[Cell]]:
         """Yield the first row of ``block`` with column names, or the new column names if some have no value."""
         if header_rows:
-            names, body = _join_names(block[:header_rows]), block[header_rows:]
-            if any(name and not any(_get_text(row, column) for row in body) for column, name in enumerate(names)):
-                yield _strip([Cell(name, is_header=True) for name in names])
+            names = _join_names(block[:header_rows])
+            body = [row for row in block[header_rows:] if not self._is_shifted(row, names)]
             self._names, self._value_columns, self._may_begin = [_shorten(name) for name in names], set(), False
+            values = [any(_get_text(row, column) for row in body) for column in range(len(names))]
+            if names != self._names or not all(
+                has_value for name, has_value in zip(names, values, strict=True) if name
+            ):
+                yield _strip([Cell(name, is_header=True) for name in names])
         elif block:
             row = block[0]
             self._may_begin = self._may_begin and _count_cells(row) < _MIN_COLUMNS
             self._value_columns.update(column for column, cell in enumerate(row) if _VALUE.fullmatch(cell.text))
-            is_shifted = self._is_layout and len(row) > len(self._names)
-            yield _strip(row) if self._may_begin or is_shifted or not self._names else _label(row, self._names)
+            is_named = self._names and not self._may_begin and not self._is_shifted(row, self._names)
+            yield _label(row, self._names) if is_named else _strip(row)
         else:
             self._may_begin = True
+
+    def _is_shifted(self, row: Sequence[Cell], names: Sequence[str]) -> bool:
+        """Return whether a row has too many cells for the columns, which only HTML pages contain."""
+        return self._is_layout and len(row) > len(names) and _count_cells(row) > 1
 
     def _is_other_table(self, block: Sequence[Sequence[Cell]], header_rows: int) -> bool:
         """Return whether rows after a blank row do not belong to the columns before: texts are where values were."""
