@@ -68,7 +68,7 @@ class _Page:
         self._flows = [TextBuilder()]
         self._tables: list[list[list[Cell]]] = []  # the rows of each open table
         self._item_counts: list[int | None] = []  # number of items of each open list; None for a list without numbers
-        self._note_depth = self._verbatim_depth = self._flattened_tables = 0
+        self._note_depth = self._verbatim_depth = self._flattened_tables = self._head_depth = 0
         self._heading_start: tuple[int, int] | None = None  # length and number of pieces before the open heading
         self._main_spans: list[tuple[int, int]] = []
 
@@ -108,6 +108,8 @@ class _Page:
                 self._flow.write_verbatim("\n")
             else:
                 self._flow.end_line(min(2, self._flow.gap + 1))
+        elif tag == "thead":
+            self._head_depth += 1
         elif tag == "img":
             self._flow.write_words(node.getattr("alt") or "")
         elif tag in _BLOCKS:
@@ -166,6 +168,8 @@ class _Page:
             self._leave_heading(int(tag[1]))
         elif tag in ("table", "tr", "td", "th"):
             self._leave_table(tag, node)
+        elif tag == "thead":
+            self._head_depth -= 1
         elif tag in _BLOCKS or tag in ("dt", "dd", "li"):
             self._leave_block(tag, node)
 
@@ -225,10 +229,8 @@ class _Page:
         elif tag != "tr":
             flow = self._flows.pop()
             flow.strip_end()
-            group = node.parent and node.parent.parent
-            is_header = tag == "th" or (isinstance(group, ElementNode) and group.tag == "thead")
             row_span, column_span = (_parse_number(node.getattr(name), 1) or 1 for name in ("rowspan", "colspan"))
-            cell = Cell("".join(flow.pieces), is_header, row_span, column_span, flow.headings)
+            cell = Cell("".join(flow.pieces), tag == "th" or self._head_depth > 0, row_span, column_span, flow.headings)
             self._tables[-1][-1].append(cell)
 
     def _write_table(self, rows: list[list[Cell]]) -> None:

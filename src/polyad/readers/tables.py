@@ -77,7 +77,8 @@ def label_rows(rows: Iterable[Iterable[Cell]], *, is_layout: bool = False) -> It
     grid = _expand_spans(rows)
     window = deque(islice(grid, _LOOKAHEAD))
     while window:
-        block = list(takewhile(bool, window))
+        may_begin = labeller.may_begin or any(cell.is_header for cell in window[0])
+        block = list(takewhile(bool, islice(window, None if may_begin else 1)))
         count = labeller.find_header_rows(block)
         yield from labeller.read(block, count)
         for _ in range(count or 1):
@@ -92,13 +93,13 @@ class _Labeller:
         self._is_layout = is_layout
         self._names: list[str] = []
         self._value_columns: set[int] = set()  # columns in which a row had a number or date
-        self._may_begin = True  # whether header rows without marks may follow: at the beginning, and after a blank row
+        self.may_begin = True  # whether header rows without marks may follow: at the beginning, and after a blank row
 
     def find_header_rows(self, block: Sequence[list[Cell]]) -> int:
         """Return how many rows at the beginning of ``block``, the rows up to the next blank row, are header rows."""
         if count := _count_marked_rows(block):
             return count
-        if not self._may_begin or not block or _count_cells(block[0]) < _MIN_COLUMNS:
+        if not self.may_begin or not block or _count_cells(block[0]) < _MIN_COLUMNS:
             return 0
         count = _count_label_rows(block, self._is_layout)
         if self._names and not self._is_other_table(block, count or 1):
@@ -111,20 +112,21 @@ class _Labeller:
         if header_rows:
             names = _join_names(block[:header_rows])
             body = [row for row in block[header_rows:] if not self._is_shifted(row, names)]
-            self._names, self._value_columns, self._may_begin = [_shorten(name) for name in names], set(), False
+            self._names, self._value_columns, self.may_begin = [_shorten(name) for name in names], set(), False
             values = [any(_get_text(row, column) for row in body) for column in range(len(names))]
-            if names != self._names or not all(
+            if max(map(len, names)) > _MAX_LABEL or not all(
                 has_value for name, has_value in zip(names, values, strict=True) if name
             ):
                 yield _strip([Cell(name, is_header=True) for name in names])
         elif block:
             row = block[0]
-            self._may_begin = self._may_begin and _count_cells(row) < _MIN_COLUMNS
-            self._value_columns.update(column for column, cell in enumerate(row) if _VALUE.fullmatch(cell.text))
-            is_named = self._names and not self._may_begin and not self._is_shifted(row, self._names)
+            self.may_begin = self.may_begin and _count_cells(row) < _MIN_COLUMNS
+            columns = (column for column in range(len(row)) if column not in self._value_columns)
+            self._value_columns.update(column for column in columns if _VALUE.fullmatch(row[column].text))
+            is_named = self._names and not self.may_begin and not self._is_shifted(row, self._names)
             yield _label(row, self._names) if is_named else _strip(row)
         else:
-            self._may_begin = True
+            self.may_begin = True
 
     def _is_shifted(self, row: Sequence[Cell], names: Sequence[str]) -> bool:
         """Return whether a row has too many cells for the columns, which only HTML pages contain."""
@@ -274,15 +276,13 @@ def _label(row: Sequence[Cell], names: Sequence[str]) -> list[Cell]:
 def _prefix_name(name: str, cell: Cell) -> Cell:
     if not name or name == cell.text:
         return cell
-    prefix = f"{name.rstrip(' :')}: "
-    headings = [
-        heading._replace(start=heading.start + len(prefix), end=heading.end + len(prefix)) for heading in cell.headings
-    ]
-    return cell._replace(text=prefix + cell.text, headings=headings)
+    size = len(name) + 2
+    headings = [heading._replace(start=heading.start + size, end=heading.end + size) for heading in cell.headings]
+    return Cell(f"{name}: {cell.text}", headings=headings)
 
 
 def _shorten(name: str) -> str:
-    return name if len(name) <= _MAX_LABEL else name[: _MAX_LABEL - 1].rstrip() + "…"
+    return name.rstrip(" :") if len(name) <= _MAX_LABEL else name[: _MAX_LABEL - 1].rstrip() + "…"
 
 
 def _strip(row: Sequence[Cell]) -> list[Cell]:
