@@ -99,3 +99,24 @@ def test_a_later_heading_of_the_highest_rank_names_a_file_that_begins_with_any_f
 @pytest.mark.parametrize("part", ["<!--", "[![", "<a name=", "<h1>", "> [!", "-->", "![](", "{#a", "- [", "<p "])
 def test_marks_without_end_cost_no_time(part: str) -> None:
     assert read(f"{part * 100_000}\n" + f"{part * 300}\n" * 300 + "Pump").text.endswith("Pump")
+
+
+def test_each_row_of_a_table_names_its_columns() -> None:
+    table = "| Part | **Price** | Stock |\n|---|:-:|--|\n| Seal \\| ring | 3 | |\n| Cap || 4 |\nEnd."
+    assert read_markdown(f"Parts:\n\n{table}".encode()).text == (
+        "Parts:\n\nPart: Seal | ring\tPrice: 3\nPart: Cap\tStock: 4\nEnd."
+    )
+
+
+def test_a_table_may_be_quoted_or_have_no_names_or_names_that_are_numbers() -> None:
+    assert read_markdown(b"> a | b\n> --|--\n> 1 | 2").text == "> a: 1\tb: 2"
+    assert read_markdown(b"| | |\n|-|-|\n| Port | Saltby |\n| Budget | 3 |").text == "Port\tSaltby\nBudget\t3"
+    assert read_markdown(b"| Week | 1 | 2 |\n|-|-|-|\n| Aldby | 3 | 4 |").text == "Week: Aldby\t1: 3\t2: 4"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["```\n| a | b |\n|---|---|\n| 1 | 2 |\n```", "a | b\nc | d", "| a | b |\n|---|\n| 1 | 2 |", "a\n---\nb | c"],
+)
+def test_lines_with_pipes_that_are_no_table_stay(text: str) -> None:
+    assert read_markdown(text.encode()).text == text

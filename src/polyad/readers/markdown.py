@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from polyad.readers.front_matter import parse_front_matter
 from polyad.readers.headings import Heading, build_sections
 from polyad.readers.plain_text import Content, decode, to_single_line
+from polyad.readers.tables import Cell, format_table
 from polyad.readers.titles import choose_title, is_generic_name
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
@@ -39,6 +40,9 @@ _NOTE = re.compile(
 _END_OF_NOTE = re.compile(r"[ \t]*:::+[ \t]*$")
 _CONTENTS_MARK = re.compile(r"[ \t]*(?:\[TOC\]|\[\[_TOC_\]\]|\{:?toc\}|\{:\s*toc[^}]*\})[ \t]*$", re.IGNORECASE)
 _ENTRY = re.compile(r"[ \t]*(?:[-*+]|\d{1,4}[.)])[ \t]+\[[^\]\n]*\]\(#[^)\n]*\)[ \t]*$")
+_DELIMITER_ROW = re.compile(r"[ \t>]*+\|?[ \t]*+:?-++:?[ \t]*+(?:\|[ \t]*+:?-++:?[ \t]*+)*+\|?[ \t]*+$")
+_ROW_PREFIX = re.compile(r"[ \t>]*")
+_PIPE = re.compile(r"(?<!\\)\|")
 _MIN_ENTRIES = 3
 """Least consecutive items with links within the same text that are a table of contents."""
 
@@ -47,11 +51,11 @@ def read_markdown(data: bytes) -> Content:
     """Return the content of a Markdown file, with the title in the front matter or else in the first heading.
 
     Front matter (a block of metadata before the text) becomes metadata. Comments, badges, anchors and tables of
-    contents are removed. The marker of a note becomes a word.
+    contents are removed. The marker of a note becomes a word. Each row of a table has the names of its columns.
     """
     text = decode(data)
     matter = parse_front_matter(text)
-    text = "\n".join(_remove_contents(_clean_lines(text[matter.end :]))) if text.strip() else text
+    text = "\n".join(_format_tables(list(_remove_contents(_clean_lines(text[matter.end :]))))) if text.strip() else text
     headings = list(_find_headings(text))
     title = matter.title or find_title(headings)
     return Content(title, text, build_sections(headings, text), metadata=matter.metadata, url=matter.url)
@@ -141,6 +145,38 @@ def _remove_contents(lines: Iterator[str]) -> Iterator[str]:
             pending, entries = [], 0
             yield line
     yield from pending if entries < _MIN_ENTRIES else pending[:0]
+
+
+def _format_tables(lines: Sequence[str]) -> Iterator[str]:
+    """Yield the lines of a Markdown text with each row of a table as ``column: value`` with tabs; see ``tables``."""
+    fence = ""
+    end = 0
+    for place, line in enumerate(lines):
+        mark = _FENCE.match(line)
+        if mark and (not fence or mark[1].startswith(fence)):
+            fence = "" if fence else mark[1]
+        if place < end:
+            continue
+        delimiter = "" if fence else "".join(lines[place + 1 : place + 2])
+        names = _split_cells(line) if "|" in delimiter and _DELIMITER_ROW.match(delimiter) else []
+        if not names or len(names) != len(_split_cells(delimiter)):
+            yield line
+            continue
+        end = next((row for row in range(place + 2, len(lines)) if "|" not in lines[row]), len(lines))
+        has_names = any(names)
+        rows = [[Cell(_strip_markup(name), is_header=True) for name in names]] if has_names else []
+        for row in lines[place + 2 : end]:
+            rows.append([Cell(text, not has_names and not column) for column, text in enumerate(_split_cells(row))])
+        prefix = "".join(_ROW_PREFIX.findall(line)[:1])
+        yield from (prefix + row for row in format_table(rows).split("\n"))
+
+
+def _split_cells(row: str) -> list[str]:
+    """Return the texts between the pipes of a table row, without the escapes of other pipes."""
+    row = row.strip(" \t>")
+    cells = _PIPE.split(row.removeprefix("|"))
+    cells = cells[:-1] if len(cells) > 1 and not cells[-1] else cells
+    return [cell.strip().replace("\\|", "|") for cell in cells]
 
 
 def _find_headings(text: str) -> Iterator[Heading]:

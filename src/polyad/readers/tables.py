@@ -97,7 +97,7 @@ class _Labeller:
 
     def find_header_rows(self, block: Sequence[list[Cell]]) -> int:
         """Return how many rows at the beginning of ``block``, the rows up to the next blank row, are header rows."""
-        if count := _count_marked_rows(block):
+        if count := _count_marked_rows(block, self.may_begin):
             return count
         if not self.may_begin or not block or _count_cells(block[0]) < _MIN_COLUMNS:
             return 0
@@ -182,18 +182,23 @@ def _place_cells(
     return [row.get(column, _BLANK) for column in range(max(row, default=-1) + 1)], below
 
 
-def _count_marked_rows(block: Sequence[list[Cell]]) -> int:
-    """Return how many rows at the beginning of a table are header rows by their marks; 0 if all rows have marks."""
-    marked = list(takewhile(_is_marked, block))
-    return len(marked) if len(marked) < len(block) or len(marked) == 1 else 0
+def _count_marked_rows(block: Sequence[list[Cell]], may_begin: bool) -> int:
+    """Return how many rows at the beginning of ``block`` are header rows by their marks; 0 if all rows have marks.
+
+    Within a table, a marked row with values is a total rather than a header row.
+    """
+    count = 0
+    while count < len(block) and _is_marked(block[count], may_begin and not count):
+        count += 1
+    return count if count < len(block) or count == 1 else 0
 
 
-def _is_marked(row: Sequence[Cell]) -> bool:
+def _is_marked(row: Sequence[Cell], has_values: bool) -> bool:
     cells = [cell for cell in row if cell.text]
     return (
         _count_cells(row) >= _MIN_COLUMNS
         and all(cell.is_header for cell in cells)
-        and not any(_VALUE.fullmatch(cell.text) and not _PERIOD.fullmatch(cell.text) for cell in cells[1:])
+        and (has_values or all(_PERIOD.fullmatch(cell.text) or not _VALUE.fullmatch(cell.text) for cell in cells))
     )
 
 
