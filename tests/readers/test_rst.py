@@ -67,3 +67,51 @@ def test_fields_below_the_title_are_metadata() -> None:
 @pytest.mark.parametrize("part", ["`", ":a:`", "`<", "=", ".. ", ":a: b\n", "x\n=\n"])
 def test_marks_without_end_cost_no_time(part: str) -> None:
     assert read(f"{part * 50_000}\n\n{part * 300}\n\nPump").text.endswith("Pump")
+
+
+GRID = """\
++-------+-----------+------+
+| Town  | Machines  | Mill |
++=======+===========+======+
+| Aldby | Lathe and | 1    |
+|       | press     |      |
++       +-----------+------+
+|       | none yet         |
++-------+-----------+------+
+"""
+SIMPLE = """\
+=====  ====  ====
+Town   Mill  Saws
+=====  ====  ====
+Aldby        3
+North
+Saltby\\  1    2 old
+=====  ====  ====
+"""
+LIST = """\
+.. list-table:: Machines
+   :header-rows: 1
+   :widths: 10 20
+
+   * - Town
+     - Mill
+   * - Aldby
+     - 3 and
+       4
+   * - Saltby
+     -
+"""
+
+
+def test_each_row_of_a_table_names_its_columns() -> None:
+    assert read(GRID).text.split("\n")[:2] == [
+        "Town: Aldby\tMachines: Lathe and press\tMill: 1",
+        "Town: Aldby\tMachines: none yet\tMill: none yet",
+    ]
+    assert read(SIMPLE.replace("\\", "")).text.split("\n")[:2] == ["Town: Aldby\tSaws: 3", "Town: North"]
+    assert read(LIST).text.split("\n")[:4] == ["Machines", "", "Town: Aldby\tMill: 3 and 4", "Town: Saltby"]
+
+
+def test_a_table_in_a_literal_block_stays() -> None:
+    text = "Draw::\n\n   +---+---+\n   | a | b |\n   +---+---+"
+    assert read(text).text == text

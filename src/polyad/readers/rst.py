@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from polyad.readers.headings import MAX_HEADING, Heading, build_sections
 from polyad.readers.metadata import build_metadata
 from polyad.readers.plain_text import Content, decode, to_single_line
+from polyad.readers.rst_tables import format_tables
 from polyad.readers.titles import choose_title
 
 _ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1{1,}[ \t]*$")
@@ -42,12 +43,12 @@ def read_rst(data: bytes) -> Content:
     """Return the content of a reStructuredText file; the title is its first heading.
 
     Comments, targets and directives that display no text of the file are removed. Roles are replaced by the text that
-    they display. Fields before the text become metadata.
+    they display. Fields before the text become metadata. Each row of a table has the names of its columns.
 
     Raises:
         ReadError: The file is not text.
     """
-    lines = list(_clean_lines(decode(data).split("\n")))
+    lines = list(_clean_lines(list(format_tables(decode(data).split("\n")))))
     fields, lines = _split_fields(lines)
     text = "\n".join(lines)
     headings = list(_find_headings(lines))
