@@ -1,10 +1,12 @@
 import io
+import zipfile
 from collections.abc import Callable, Sequence
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from typing import Any
 
 import openpyxl
 import pytest
+from openpyxl.styles import Font
 
 from polyad.errors import ReadError
 from polyad.readers.plain_text import Content
@@ -30,14 +32,14 @@ def nothing(_: object) -> None:
 
 def test_each_row_is_a_line_that_names_its_columns() -> None:
     content = read(nothing, Pumps=[["Name", "Flow", "Since"], ["P1", 3.5, date(2020, 5, 1)], ["P2", 4.0, None]])
-    assert content.text == "Pumps\n\nName: P1; Flow: 3.5; Since: 2020-05-01\nName: P2; Flow: 4"
+    assert content.text == "Pumps\n\nName: P1\tFlow: 3.5\tSince: 2020-05-01\nName: P2\tFlow: 4"
 
 
 def test_each_sheet_is_a_place_and_a_section() -> None:
     content = read(nothing, Pumps=[["Name", "Flow"], ["P1", 3]], Empty=[], Valves=[["Name", "Size"], ["V1", 7]])
     assert [(place.sheet, content.text[place.start : place.end]) for place in content.places] == [
-        ("Pumps", "Pumps\n\nName: P1; Flow: 3"),
-        ("Valves", "Valves\n\nName: V1; Size: 7"),
+        ("Pumps", "Pumps\n\nName: P1\tFlow: 3"),
+        ("Valves", "Valves\n\nName: V1\tSize: 7"),
     ]
     assert [(part.name, part.start, part.end) for part in content.sections] == [
         (place.sheet, place.start, place.end) for place in content.places
@@ -48,17 +50,17 @@ def test_each_sheet_is_a_place_and_a_section() -> None:
 def test_a_sheet_that_nobody_named_is_no_section(name: str) -> None:
     rows: list[list[object]] = [["Name", "Flow"], ["P1", 3]]
     content = read(nothing, **{name: rows})
-    assert (content.text, content.sections) == ("Name: P1; Flow: 3", ())
+    assert (content.text, content.sections) == ("Name: P1\tFlow: 3", ())
     assert content.places[0].sheet == name
 
 
 def test_lines_above_the_names_of_columns_stay_as_they_are() -> None:
     content = read(nothing, Sheet=[["All pumps of Saltby"], [], [None, "Name", "Flow"], ["x", "P1", 3]])
-    assert content.text == "All pumps of Saltby\nx; Name: P1; Flow: 3"
+    assert content.text == "All pumps of Saltby\nx\tName: P1\tFlow: 3"
 
 
 def test_a_table_without_names_of_columns_has_its_values_alone() -> None:
-    assert read(nothing, Sheet=[["P1", 3, True], ["P2", 4, "two\nlines"]]).text == "P1; 3; True\nP2; 4; two lines"
+    assert read(nothing, Sheet=[["P1", 3, True], ["P2", 4, "two\nlines"]]).text == "P1\t3\tTrue\nP2\t4\ttwo lines"
 
 
 def test_the_properties_of_a_workbook_are_its_title_and_metadata() -> None:
@@ -86,3 +88,113 @@ def test_a_workbook_of_more_cells_or_characters_than_can_be_read_is_refused(monk
 
 def test_a_single_cell_at_the_far_end_of_a_sheet_costs_little() -> None:
     assert read(lambda workbook: workbook["Sheet"].cell(900_000, 3, "Far"), Sheet=[["Near"]]).text == "Near\nFar"
+
+
+def test_a_merged_cell_labels_each_row_that_it_covers() -> None:
+    rows: list[list[object]] = [
+        ["Hall", "Machine", "Mass"],
+        ["Hall 1", "Lathe", 7],
+        [None, "Mill", 8],
+        ["Hall 2", "Press", 9],
+    ]
+    content = read(lambda workbook: workbook["Sheet"].merge_cells("A2:A3"), Sheet=rows)
+    assert content.text.split("\n")[1:] == [
+        "Hall: Hall 1\tMachine: Mill\tMass: 8",
+        "Hall: Hall 2\tMachine: Press\tMass: 9",
+    ]
+
+
+def test_two_header_rows_and_a_second_table_are_read() -> None:
+    rows: list[list[object]] = [
+        ["Region", "2023", None],
+        [None, "Units", "Costs"],
+        ["North", 10, 100],
+        [],
+        ["Supplier", "Phone"],
+        ["Lode", 7],
+    ]
+
+    def merge(workbook: Any) -> None:
+        workbook["Sheet"].merge_cells("B1:C1")
+        workbook["Sheet"].merge_cells("A1:A2")
+
+    assert read(merge, Sheet=rows).text == ("Region: North\t2023 Units: 10\t2023 Costs: 100\nSupplier: Lode\tPhone: 7")
+
+
+def test_a_row_of_bold_texts_names_the_columns() -> None:
+    def embolden(workbook: Any) -> None:
+        for cell in workbook["Sheet"][1]:
+            cell.font = Font(bold=True)
+
+    rows: list[list[object]] = [["Country", "Capital"], ["France", "Paris"]]
+    assert read(embolden, Sheet=rows).text == "Country: France\tCapital: Paris"
+    assert read(nothing, Sheet=rows).text == "Country\tCapital\nFrance\tParis"
+
+
+def test_a_row_of_names_without_values_is_a_line() -> None:
+    assert read(nothing, Sheet=[["Number", "Reported by", "Place"]]).text == "Number\tReported by\tPlace"
+
+
+@pytest.mark.parametrize(
+    ("value", "code", "text"),
+    [
+        (0.125, "0.0%", "12.5%"),
+        (1234.5, '#,##0.00 "€"', "1,234.50 €"),
+        (1234.5, "[$$-409]#,##0.00", "$1,234.50"),
+        (-3, '#,##0 "kg";[Red]#,##0 "kg"', "-3 kg"),
+        (7, "000", "007"),
+        (5550123, "000-0000", "555-0123"),
+        (timedelta(hours=36), "[h]:mm", "36:00"),
+        (12345678901, "0.00E+00", "1.23E+10"),
+        (2_500_000, '0.0,,"M"', "2.5M"),
+        (1234.5, "#,##0.00", "1234.5"),
+        (0.1 + 0.2, "General", "0.3"),
+        (3.75, "# ?/?", "3.75"),
+        (datetime(2024, 3, 1, 10, 30), "dd/mm/yyyy hh:mm", "2024-03-01T10:30:00"),
+        (45000, "mmm yy", "2023-03-15"),
+    ],
+)
+def test_a_number_is_as_displayed_where_that_tells_more(value: object, code: str, text: str) -> None:
+    def set_format(workbook: Any) -> None:
+        workbook["Sheet"]["B2"].number_format = code
+
+    assert read(set_format, Sheet=[["Item", "Amount"], ["Pump", value]]).text == f"Item: Pump\tAmount: {text}"
+
+
+def test_errors_are_texts_and_a_formula_without_a_value_is_itself() -> None:
+    assert read(nothing, Sheet=[["Item", "Sum", "Share"], ["Pump", "=B3*2", "#DIV/0!"], ["Seal", 3, 4]]).text == (
+        "Item: Pump\tSum: =B3*2\tShare: #DIV/0!\nItem: Seal\tSum: 3\tShare: 4"
+    )
+
+
+@pytest.mark.parametrize(
+    ("part", "old", "new"),
+    [
+        ("xl/styles.xml", "<patternFill />", ""),
+        (
+            "xl/worksheets/sheet1.xml",
+            "http://schemas.openxmlformats.org/spreadsheetml/2006/main",
+            "http://purl.oclc.org/ooxml/spreadsheetml/main",
+        ),
+        (
+            "xl/workbook.xml",
+            "http://schemas.openxmlformats.org/spreadsheetml/2006/main",
+            "http://purl.oclc.org/ooxml/spreadsheetml/main",
+        ),
+        ("xl/worksheets/sheet1.xml", ' r="A1"', ""),
+    ],
+)
+def test_workbooks_of_other_programs_are_read(part: str, old: str, new: str) -> None:
+    workbook, file = openpyxl.Workbook(), io.BytesIO()
+    sheet = workbook.worksheets[0]
+    sheet.append(["Name", "Flow"])
+    sheet.append(["P1", 3])
+    workbook.save(file)
+    changed = io.BytesIO()
+    with zipfile.ZipFile(file) as source, zipfile.ZipFile(changed, "w") as target:
+        for name in source.namelist():
+            data = source.read(name).decode()
+            target.writestr(
+                name, data.replace(old, new).replace(old.replace(" />", "/>"), new) if name == part else data
+            )
+    assert read_xlsx(changed.getvalue()).text == "Name: P1\tFlow: 3"

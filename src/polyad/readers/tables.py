@@ -31,7 +31,7 @@ _MAX_SLOTS = 1_000_000
 _PERIOD = re.compile(r"(?:19|20)\d\d(?:[-/–]\d{1,4}){0,2}|\d{1,2}[./]\d{1,2}[./](?:\d\d){1,2}")
 """A year, month or date, each of which may also be a column name."""
 
-_VALUE = re.compile(r"[^\w\n]*\d[\d\s.,:/'’+−–-]*[^\d\n]{0,5}")
+_VALUE = re.compile(r"[^\w\n]*\d[\d\s.,:/'’+−–TE-]*[^\d\n]{0,5}")
 """A number, date or time with at most a short unit."""
 
 _DIGITS = re.compile(r"[\d\s.,:'’+−–-]+")
@@ -123,8 +123,12 @@ class _Labeller:
             self.may_begin = self.may_begin and _count_cells(row) < _MIN_COLUMNS
             columns = (column for column in range(len(row)) if column not in self._value_columns)
             self._value_columns.update(column for column in columns if _VALUE.fullmatch(row[column].text))
-            is_named = self._names and not self.may_begin and not self._is_shifted(row, self._names)
-            yield _label(row, self._names) if is_named else _strip(row)
+            if self.may_begin:
+                yield [cell for cell in _strip(row) if cell.text]
+            elif self._names and not self._is_shifted(row, self._names):
+                yield _label(row, self._names)
+            else:
+                yield _strip(row)
         else:
             self.may_begin = True
 
@@ -208,7 +212,8 @@ def _count_label_rows(block: Sequence[list[Cell]], is_layout: bool) -> int:
     while count + 1 < len(block) and _is_group_row(block[count - 1], block[count], block[count + 1 :]):
         count += 1
     body = block[count:]
-    if not body or block[0][0].is_header or not all(_is_label_row(row, body) for row in block[:count]):
+    has_row_names = block[0][0].is_header and any(row[0].is_header for row in body)
+    if not body or has_row_names or not all(_is_label_row(row, body) for row in block[:count]):
         return 0
     kinds = [of_column for column in range(max(map(len, block))) if (of_column := _list_kinds(body, column))]
     if max(map(_count_cells, block)) > _MIN_COLUMNS:

@@ -1,24 +1,23 @@
-"""Reads Excel workbooks with openpyxl: a location for each sheet, a line with column names for each row."""
+"""Reads Excel workbooks: a location for each sheet, a line with column names for each row."""
 
 from __future__ import annotations
 
 import io
+import posixpath
 import re
-import warnings
-from collections.abc import Iterator, Sequence
-from datetime import date, datetime, time
-from itertools import zip_longest
+from collections.abc import Iterator
+from functools import cache
+from typing import NamedTuple
+from xml.etree.ElementTree import Element, iterparse
+from zipfile import ZipFile
 
-from polyad.errors import MissingExtraError, ReadError
+from polyad.errors import ReadError
 from polyad.model import Location, Section
-from polyad.readers.archives import open_office_file
+from polyad.readers.archives import open_office_file, parse_xml
+from polyad.readers.number_formats import BUILT_IN_FORMATS, format_number
 from polyad.readers.plain_text import Content, join_texts, to_single_line
+from polyad.readers.tables import Cell, label_rows
 from polyad.readers.titles import clean_stated_title
-
-try:
-    from openpyxl import load_workbook
-except ImportError as error:
-    raise MissingExtraError("openpyxl", "documents") from error
 
 _MAX_EXPANDED = 256 * 1024 * 1024
 """Bytes of XML a workbook may unpack to. They are streamed, so the limit is one of time: 3 MB a second."""
@@ -29,23 +28,38 @@ _MAX_CELLS = 20_000_000
 _MAX_CHARACTERS = 50_000_000
 """Characters of text that cells may add up to; a text that many cells share is stored once in the file."""
 
+_MAX_BLANK_ROWS = 100
+"""Blank rows in which a merged cell is followed; a sheet may have a million between two rows."""
+
 _DEFAULT_NAME = re.compile(r"(?:sheet|tabelle|feuil|hoja|foglio|planilha|blad|лист|工作表)[ _-]?\d*", re.IGNORECASE)
 """Default names of sheets in several languages."""
 
-_MIN_COLUMNS = 2
+_BLOCK, _OVERLAP = 1024 * 1024, 300
+"""Bytes of a sheet that are searched at a time, and that are searched again with the next ones."""
+
+_MERGED_CELLS = re.compile(rb"mergeCell\s[^<>]{0,200}?ref=[\"']([A-Z]{1,3})([0-9]{1,7}):([A-Z]{1,3})([0-9]{1,7})[\"']")
+_REFERENCE = re.compile("([A-Z]{1,3})([0-9]{1,7})")
+_BLANK = Cell("")
+
+
+class _Style(NamedTuple):
+    """The number format of a cell, and whether its letters are bold."""
+
+    code: str = ""
+    is_bold: bool = False
 
 
 def read_xlsx(data: bytes) -> Content:
-    """Return the content of a workbook: each sheet, with a line ``column: value; column: value`` for each row.
+    """Return the content of a workbook: each sheet, with a line for each row: ``column: value`` with tabs between.
 
-    The first row with several cells names the columns if all cells of the row are text. Earlier rows are lines without
-    column names. A formula is read as its last computed value.
+    A row of bold texts is a header row; for others, forms and merged cells see :mod:`polyad.readers.tables`. A formula
+    is read as its last computed value, or as the formula if there is none.
 
     Raises:
         ReadError: The file is encrypted, damaged, too large or not an Excel workbook.
     """
     with open_office_file(data, "an Excel workbook", max_text=_MAX_EXPANDED) as (title_property, metadata):
-        sheets = list(_read_sheets(data))
+        sheets = list(_Workbook(ZipFile(io.BytesIO(data))).read_sheets())
     texts = [rows if _DEFAULT_NAME.fullmatch(name) else f"{name}\n\n{rows}" for name, rows in sheets]
     text, spans = join_texts(texts)
     names_and_spans = [(name, span) for (name, _), span in zip(sheets, spans, strict=True)]
@@ -54,53 +68,170 @@ def read_xlsx(data: bytes) -> Content:
     return Content(clean_stated_title(title_property), text, sections, places, metadata)
 
 
-def _read_sheets(data: bytes) -> Iterator[tuple[str, str]]:
-    """Yield name and text of each sheet of a workbook that has text."""
-    with warnings.catch_warnings():  # the library warns about extensions of the format, which contain no text
-        warnings.simplefilter("ignore")
-        workbook = load_workbook(io.BytesIO(data), read_only=True, data_only=True, keep_links=False)
-        cells = characters = 0
-        for sheet in workbook.worksheets:
-            sheet.reset_dimensions()  # the stated size may be wrong
+class _Workbook:
+    """Reads the sheets of a workbook in the transitional or strict format of ISO 29500, which have other namespaces."""
+
+    def __init__(self, archive: ZipFile) -> None:
+        self._archive = archive
+        part = next(part for kind, part in _read_relations(archive, "").values() if kind == "officeDocument")
+        relations = _read_relations(archive, part)
+        parts = dict(relations.values())
+        workbook = parse_xml(archive.read(part))
+        if not workbook.tag.endswith("workbook"):
+            raise ValueError(f"a file of {workbook.tag.rpartition('}')[2]}")
+        self._is_1904 = any(element.get("date1904") in ("1", "true") for element in workbook.iterfind("{*}workbookPr"))
+        self._sheets = [
+            (to_single_line(sheet.get("name", "")), *relations.get(next(iter(_get_values(sheet, "id")), ""), ("", "")))
+            for sheet in workbook.iterfind("{*}sheets/{*}sheet")
+        ]
+        self._styles = _read_styles(parse_xml(archive.read(parts["styles"]))) if "styles" in parts else []
+        strings = _iterate_elements(archive, parts["sharedStrings"], "si") if "sharedStrings" in parts else ()
+        self._strings = [_join_runs(string) for string in strings]
+        self._cells = self._characters = 0
+
+    def read_sheets(self) -> Iterator[tuple[str, str]]:
+        """Yield name and text of each sheet that has text."""
+        for name, kind, part in self._sheets:
             lines = []
-            columns: list[str] | None = None
-            for row in sheet.iter_rows(values_only=True):
-                cells += len(row) + 1
-                line, columns = _format_row(row, columns)
-                characters += len(line)
-                if cells > _MAX_CELLS or characters > _MAX_CHARACTERS:
-                    raise ReadError(
-                        f"more than {_MAX_CELLS:,} cells or {_MAX_CHARACTERS:,} characters; export a part of it"
-                    )
-                if line:
-                    lines.append(line)
+            for row in label_rows(self._read_rows(part)) if kind == "worksheet" else ():
+                lines.append("\t".join(cell.text for cell in row))
+                self._count(characters=len(lines[-1]))
             if lines:
-                yield to_single_line(sheet.title), "\n".join(lines)
+                yield name, "\n".join(lines)
+
+    def _count(self, *, cells: int = 0, characters: int = 0) -> None:
+        self._cells += cells
+        self._characters += characters
+        if self._cells > _MAX_CELLS or self._characters > _MAX_CHARACTERS:
+            raise ReadError(f"more than {_MAX_CELLS:,} cells or {_MAX_CHARACTERS:,} characters; export a part of it")
+
+    def _read_rows(self, part: str) -> Iterator[list[Cell]]:
+        """Yield the cells of each row of a sheet, without the cells that a merged cell covers; a blank row is empty."""
+        spans = _find_merged_cells(self._archive, part)
+        covered: dict[int, int] = {}  # by column: the last row that a merged cell above covers
+        last_row = 0
+        for element in _iterate_elements(self._archive, part, "row"):
+            row = int(element.get("r") or last_row + 1)
+            yield from ([] for _ in range(min(row - last_row - 1, _MAX_BLANK_ROWS)))
+            last_row = row
+            values = self._read_cells(element)
+            self._count(cells=max(values, default=0) + 2)
+            cells: list[Cell] = []
+            end = 0
+            for column in range(max(values, default=-1) + 1):
+                if column < end or covered.get(column, 0) >= row:
+                    continue
+                cell = values.get(column, _BLANK)
+                if span := spans.get((row, column)):
+                    cell = cell._replace(rows=span[0], columns=span[1])
+                    end = column + span[1]
+                    covered |= dict.fromkeys(range(column, end), row + span[0] - 1)
+                cells.append(cell)
+            yield cells
+
+    def _read_cells(self, row: Element) -> dict[int, Cell]:
+        """Return the cells of a row that have text, by column from 0."""
+        cells: dict[int, Cell] = {}
+        column = -1
+        for element in row:
+            reference = _REFERENCE.match(element.get("r", ""))
+            column = _parse_column(reference[1]) if reference else column + 1
+            if len(element) and (cell := self._read_cell(element)).text:
+                cells[column] = cell
+        return cells
+
+    def _read_cell(self, element: Element) -> Cell:
+        children = {child.tag.rpartition("}")[2]: child for child in element}
+        kind = element.get("t", "n")
+        style_number = int(element.get("s", 0))
+        style = self._styles[style_number] if style_number < len(self._styles) else _Style()
+        text = children["v"].text or "" if "v" in children else ""
+        if kind == "inlineStr":
+            text = _join_runs(children["is"]) if "is" in children else text
+        elif not text:
+            formula = children["f"].text if "f" in children and kind != "str" else ""
+            text = f"={formula}" if formula else ""
+        elif kind == "s":
+            text = self._strings[int(text)]
+        elif kind == "b":
+            text = str(text == "1")
+        elif kind == "d":
+            text = text.removesuffix("T00:00:00")
+        elif kind == "n" and (style.code or not text.lstrip("-").isdecimal()):
+            text = format_number(float(text), style.code, is_1904=self._is_1904)
+        return Cell(to_single_line(text), style.is_bold)
 
 
-def _format_row(row: Sequence[object], column_names: list[str] | None) -> tuple[str, list[str] | None]:
-    """Return two results: a row as one line of text, and the sheet's column names, None until a row states them."""
-    values = [_format_value(value) for value in row]
-    filled = [value for value in values if value]
-    if column_names is None:
-        if len(filled) < _MIN_COLUMNS:
-            return "; ".join(filled), None
-        if all(isinstance(value, str) for value in row if value is not None):
-            return "", values
-        column_names = []
-    cells = zip_longest(column_names[: len(values)], values, fillvalue="")
-    return "; ".join(f"{column}: {value}" if column else value for column, value in cells if value), column_names
+def _read_relations(archive: ZipFile, part: str) -> dict[str, tuple[str, str]]:
+    """Return the kind and the path of each part to which a part of an Office file refers, by the id of the relation."""
+    folder, name = posixpath.split(part)
+    relations = parse_xml(archive.read(posixpath.join(folder, "_rels", f"{name}.rels")))
+    return {
+        relation.get("Id", ""): (
+            relation.get("Type", "").rpartition("/")[2],
+            posixpath.normpath(posixpath.join("/", folder, relation.get("Target", ""))).lstrip("/"),
+        )
+        for relation in relations
+    }
 
 
-def _format_value(value: object) -> str:
-    """Return the value of a spreadsheet cell as readable text."""
-    if value is None:
-        return ""
-    if isinstance(value, datetime) and value.time() == time():
-        value = value.date()
-    if isinstance(value, date | time):
-        return value.isoformat()
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
-        return str(int(value))
-    text = str(value)
-    return text.strip() if text.isprintable() and "  " not in text else to_single_line(text)
+def _read_styles(styles: Element) -> list[_Style]:
+    """Return the style of each format number of a cell."""
+    codes = dict(BUILT_IN_FORMATS)
+    for element in styles.iterfind("{*}numFmts/{*}numFmt"):
+        codes[int(element.get("numFmtId", 0))] = element.get("formatCode", "")
+    fonts = [font.find("{*}b") for font in styles.iterfind("{*}fonts/{*}font")]
+    bold = {place for place, mark in enumerate(fonts) if mark is not None and mark.get("val") not in ("0", "false")}
+    return [
+        _Style(codes.get(int(style.get("numFmtId", 0)), ""), int(style.get("fontId", 0)) in bold)
+        for style in styles.iterfind("{*}cellXfs/{*}xf")
+    ]
+
+
+def _find_merged_cells(archive: ZipFile, part: str) -> dict[tuple[int, int], tuple[int, int]]:
+    """Return how many rows and columns each merged cell covers, by its row and column.
+
+    A sheet states them behind its rows, so that a first pass searches the bytes.
+    """
+    spans = {}
+    tail = b""
+    with archive.open(part) as file:
+        while block := file.read(_BLOCK):
+            for first, top, last, bottom in _MERGED_CELLS.findall(tail + block):
+                column = _parse_column(first.decode())
+                spans[int(top), column] = (int(bottom) - int(top) + 1, _parse_column(last.decode()) - column + 1)
+            tail = block[-_OVERLAP:]
+    return spans
+
+
+def _iterate_elements(archive: ZipFile, part: str, name: str) -> Iterator[Element]:
+    """Yield each element called ``name`` of an XML part, in any namespace, and remove it from the tree."""
+    parents: list[Element] = []
+    with archive.open(part) as file:
+        for event, element in iterparse(file, ("start", "end")):
+            if event == "start":
+                parents.append(element)
+                continue
+            parents.pop()
+            if element.tag.endswith(name) and element.tag.rpartition("}")[2] == name:
+                yield element
+                parents[-1].clear()
+
+
+def _join_runs(element: Element) -> str:
+    """Return the text of a string, without the phonetic readings of Japanese words."""
+    texts = (text for child in element for text in [child, *child] if not child.tag.endswith("rPh"))
+    return "".join(text.text or "" for text in texts if text.tag.rpartition("}")[2] == "t")
+
+
+def _get_values(element: Element, name: str) -> list[str]:
+    return [value for key, value in element.items() if key.rpartition("}")[2] == name]
+
+
+@cache
+def _parse_column(letters: str) -> int:
+    """Return the number of a column from 0; at most 18,277, for ``ZZZ``."""
+    number = 0
+    for letter in letters:
+        number = number * 26 + ord(letter) - ord("A") + 1
+    return number - 1
