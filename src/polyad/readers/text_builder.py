@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from polyad.readers.headings import Heading
-from polyad.readers.plain_text import clean
+from polyad.readers.headings import MAX_HEADING, Heading
+from polyad.readers.plain_text import clean, to_single_line
+from polyad.readers.tables import Cell, label_rows
 
 _SPACES = re.compile(r"\s+")
+_MAX_INDENT = 8
+"""Deepest list that is indented further than the list around it."""
+
 _INVISIBLE = re.compile("[\u00ad\u200b\u2060\ufeff]")
 
 
@@ -61,6 +66,62 @@ class TextBuilder:
             self._write_break()
             self._write(text)
 
+    def write_paragraph(self, text: str) -> None:
+        """Write a paragraph of running text, in which line endings separate lines."""
+        self.end_line(2)
+        self._write_lines(text)
+        self.end_line(2)
+
+    def write_item(self, text: str, label: str, level: int, *, follows: bool) -> None:
+        """Write a list item in a line of its own.
+
+        Args:
+            text: Running text, in which line endings separate lines.
+            label: Number or bullet of the item.
+            level: Depth of the list, from 0.
+            follows: Whether no blank line separates the item from the preceding item.
+        """
+        self.end_line(1)
+        self.continue_after(1 if follows else 2, "  " * min(level + 1, _MAX_INDENT) + f"{label} ")
+        self._write_lines(text)
+        self.end_line(1)
+
+    def write_heading(self, rank: int, text: str, label: str = "") -> None:
+        """Write a heading as a paragraph of its own; ``label`` is its automatic number, which its name leaves out."""
+        self.end_line(2)
+        piece_count = len(self.pieces)
+        self._write_lines(f"{label} {text}" if label else text)
+        heading_text = "".join(self.pieces[piece_count:]).lstrip("\n")
+        name = to_single_line(text)
+        if len(name) > MAX_HEADING:
+            name = to_single_line(text.strip().partition("\n")[0])
+        self.headings.append(Heading(rank, name, self.length - len(heading_text), self.length))
+        self.end_line(2)
+
+    def write_table(self, rows: Sequence[Sequence[Cell]]) -> None:
+        """Write a table of a word processor: a line for each row, with tabs between values with their column names.
+
+        A row with one cell, and a cell with headings or a table, keep their paragraphs. A blank cell leaves an empty
+        place unless most rows have merged cells, as in a form.
+        """
+        self.end_line(2)
+        is_form = 2 * sum(any(cell.columns > 1 for cell in row) for row in rows) > len(rows)
+        labelled = list(label_rows(map(_join_lines, rows), is_layout=is_form))
+        columns = sorted({column for row in labelled for column, cell in enumerate(row) if cell.text})
+        for row in labelled:
+            cells = [row[column] for column in columns if column < len(row)]
+            filled = [cell for cell in cells if cell.text]
+            if any(cell.headings or "\n" in cell.text or "\t" in cell.text for cell in filled):
+                for cell in filled:
+                    self.end_line(2)
+                    self.insert(cell.text, list(cell.headings))
+                self.end_line(2)
+            elif filled:
+                self.end_line(1)
+                self.insert("\t".join(cell.text for cell in (filled if is_form or len(filled) == 1 else cells)), [])
+                self.end_line(1)
+        self.end_line(2)
+
     def insert(self, text: str, headings: list[Heading]) -> None:
         """Append the text and headings of another TextBuilder; the offsets of the headings are shifted."""
         self._write_break()
@@ -78,6 +139,12 @@ class TextBuilder:
             else:
                 self.pieces.pop()
 
+    def _write_lines(self, text: str) -> None:
+        for place, line in enumerate(text.split("\n")):
+            if place:
+                self.end_line(min(2, self.gap + 1))
+            self.write_words(line)
+
     def _write_break(self) -> None:
         """Write the pending line breaks, space and bullet before the next piece of text."""
         if self.gap or not self.length:
@@ -92,3 +159,12 @@ class TextBuilder:
         if text:
             self.pieces.append(text)
             self.length += len(text)
+
+
+def _join_lines(row: Sequence[Cell]) -> Sequence[Cell]:
+    """Return a table row whose cells are single lines, except a cell that is alone, or that has headings or a table."""
+    if sum(bool(cell.text) for cell in row) < 2:
+        return row
+    return [
+        cell if cell.headings or "\t" in cell.text else cell._replace(text=to_single_line(cell.text)) for cell in row
+    ]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import PurePath
 
+from polyad.readers.headings import Heading
 from polyad.readers.plain_text import to_single_line
 from polyad.text.literals import infer_type, parse_number
 from polyad.text.words import collapse_whitespace, shorten_at_word
@@ -113,6 +114,16 @@ def choose_title(names: Iterable[str]) -> str:
     return next(
         (name for name in nonempty_names if not is_generic_name(name)), nonempty_names[0] if nonempty_names else ""
     )
+
+
+def choose_document_title(headings: Sequence[Heading]) -> str:
+    """Return the heading of the highest rank if all others of this rank are generic; "" if there are several.
+
+    Several headings of the highest rank are chapters, of which none names the document.
+    """
+    highest = min((heading.rank for heading in headings), default=0)
+    names = [heading.name for heading in headings if heading.rank == highest]
+    return choose_title(names) if len(names) == 1 or all(map(is_generic_name, names[1:])) else ""
 
 
 def get_readable_file_name(path: PurePath) -> str:

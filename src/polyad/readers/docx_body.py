@@ -1,0 +1,289 @@
+"""Reads the paragraphs, lists and tables of a part of a Word document."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+from xml.etree.ElementTree import Element
+
+from polyad.readers.docx_fields import (
+    CONTENTS_FIELDS,
+    PAGE_FIELDS,
+    TICKED,
+    UNTICKED,
+    find_generated_texts,
+    format_form_field,
+    get_field_name,
+)
+from polyad.readers.docx_math import format_math
+from polyad.readers.docx_numbering import BULLET, Numbering
+from polyad.readers.docx_package import get_number, get_value, is_on
+from polyad.readers.docx_styles import Styles
+from polyad.readers.docx_symbols import decode_symbol, decode_symbols
+from polyad.readers.page_headers import PAGE_MARK
+from polyad.readers.plain_text import to_single_line
+from polyad.readers.tables import Cell
+from polyad.readers.text_builder import TextBuilder
+
+_CHARACTERS = {"w-tab": " ", "w-ptab": " ", "w-br": "\n", "w-cr": "\n", "w-noBreakHyphen": "\u2011"}
+_SKIPPED = frozenset(
+    [
+        *("w-del", "w-moveFrom", "w-delText", "w-instrText", "w-delInstrText", "w-rt"),  # deleted text, codes, readings
+        *(
+            "w-pPr",
+            "w-rPr",
+            "w-tblPr",
+            "w-tblGrid",
+            "w-trPr",
+            "w-tcPr",
+            "w-sdtPr",
+            "w-sdtEndPr",
+            "w-sectPr",
+            "w-rubyPr",
+        ),
+    ]
+)
+_WRAPPERS = frozenset({"w-sdt", "w-sdtContent", "w-ins", "w-moveTo", "w-customXml", "w-smartTag"})
+_TEXTS = frozenset({"w-t", "m-t", "w-altChunk"})
+
+
+class NoteReference(NamedTuple):
+    """A reference to a note: ``footnote`` or ``endnote``, and the id of the note."""
+
+    kind: str
+    id: str
+
+
+class BodyReader:
+    """Reads the text of the main part, of a note, or of a header or footer.
+
+    Attributes:
+        flow: The text so far.
+        titles: Paragraphs in Word's style *Title*.
+        notes: Notes to which the text so far refers, in order.
+    """
+
+    def __init__(
+        self,
+        styles: Styles,
+        numbering: Numbering,
+        read_chunk: Callable[[str, TextBuilder], None],
+        *,
+        marks_pages: bool = False,
+    ) -> None:
+        """Create a reader.
+
+        Args:
+            styles: The styles of the document.
+            numbering: The lists of the document.
+            read_chunk: Adds the embedded document with a relation id to a text.
+            marks_pages: Whether page numbers become :data:`PAGE_MARK`.
+        """
+        self.flow = TextBuilder()
+        self.titles: list[str] = []
+        self.notes: list[NoteReference] = []
+        self._styles = styles
+        self._numbering = numbering
+        self._read_chunk = read_chunk
+        self._marks_pages = marks_pages
+        self._generated_fields = CONTENTS_FIELDS | (PAGE_FIELDS if marks_pages else frozenset())
+        self._generated_texts: set[int] = set()
+        self._pieces: list[str] = []  # text of the current paragraph
+        self._boxes: list[Element] = []  # text boxes of the current paragraph
+        self._font = ""
+        self._list_level = -1  # level of the preceding list item; -1 after other text
+        self._table_depth = 0
+        self._readers: dict[str, Callable[[Element], None]] = {
+            "w-t": self._read_text,
+            "w-r": self._read_run,
+            "w-sym": self._read_symbol,
+            "w-fldChar": lambda field: self._pieces.append(format_form_field(field)),
+            "w-fldSimple": self._read_field,
+            "w-sdt": self._read_control,
+            "w-footnoteReference": self._read_note_reference,
+            "w-endnoteReference": self._read_note_reference,
+            "w-txbxContent": self._boxes.append,
+            "wp-docPr": self._read_picture,
+            "v-imagedata": self._read_picture,
+            "m-oMath": lambda math: self._pieces.append(format_math(math)),
+            "m-oMathPara": lambda math: self._pieces.append(format_math(math)),
+            "mc-AlternateContent": lambda element: self._read_inline(_choose_branch(element)),
+        }
+
+    def read(self, root: Element) -> None:
+        """Add the text of a part or of a note."""
+        self._generated_texts = find_generated_texts(
+            root,
+            self._generated_fields,
+            lambda paragraph: bool(self._styles.find_rank(paragraph.find("w-pPr"))),
+        )
+        self._read_blocks(root)
+
+    def _read_blocks(self, parent: Element) -> None:
+        for child in parent:
+            if child.tag == "w-p":
+                self._read_paragraph(child)
+            elif child.tag == "w-tbl":
+                self._read_table(child)
+            elif child.tag == "w-altChunk":
+                self._read_chunk(get_value(child, "id"), self.flow)
+            elif child.tag == "mc-AlternateContent":
+                self._read_blocks(_choose_branch(child))
+            elif child.tag in ("m-oMath", "m-oMathPara"):
+                self.flow.write_paragraph(format_math(child))
+            elif child.tag not in _SKIPPED and not _is_contents(child):
+                self._read_blocks(child)
+
+    def _read_paragraph(self, paragraph: Element) -> None:
+        properties = paragraph.find("w-pPr")
+        style_id = self._styles.get_id(properties)
+        if self._styles.is_contents(style_id):
+            return
+        self._read_inline(paragraph)
+        if properties is not None and _continues(properties):
+            return
+        text, boxes, self._pieces = "".join(self._pieces), self._boxes[:], []
+        self._boxes.clear()
+        label = self._numbering.next_label(properties)
+        if label is not None and not text.strip() and self._table_depth and label.text != BULLET:
+            text, label = label.text, None  # a column of row numbers
+        if text.strip():
+            if self._styles.get_name(style_id) == "title":
+                self.titles.append(to_single_line(text))
+            rank = self._styles.find_rank(properties)
+            if rank:
+                self.flow.write_heading(rank, text, "" if label is None or label.text == BULLET else label.text)
+            elif label is not None and label.text:
+                self.flow.write_item(text, label.text, label.level, follows=label.level <= self._list_level)
+            else:
+                self.flow.write_paragraph(text)
+            self._list_level = label.level if label is not None and label.text and not rank else -1
+        for box in boxes:
+            self._read_blocks(box)
+
+    def _read_inline(self, parent: Element) -> None:
+        for child in parent:
+            if child.tag in self._readers:
+                self._readers[child.tag](child)
+            elif child.tag in _CHARACTERS:
+                self._pieces.append(_CHARACTERS[child.tag])
+            elif child.tag not in _SKIPPED:
+                self._read_inline(child)
+
+    def _read_text(self, element: Element) -> None:
+        if id(element) in self._generated_texts:
+            self._pieces.append(PAGE_MARK if self._marks_pages else "")
+        else:
+            self._pieces.append(decode_symbols(element.text or "", self._font))
+
+    def _read_run(self, run: Element) -> None:
+        properties = run.find("w-rPr")
+        if properties is None:
+            self._read_inline(run)
+            return
+        before = self._pieces[-1][-1:] if self._pieces else ""
+        start = len(self._pieces)
+        self._font = get_value(properties.find("w-rFonts"), "ascii")
+        self._read_inline(run)
+        self._font = ""
+        is_power = get_value(properties.find("w-vertAlign")) == "superscript" and before.isdecimal()
+        if is_power and "".join(self._pieces[start:])[:1] in "0123456789-\u2212":
+            self._pieces.insert(start, "^")
+
+    def _read_symbol(self, symbol: Element) -> None:
+        self._pieces.append(decode_symbol(get_value(symbol, "char"), get_value(symbol, "font")))
+
+    def _read_field(self, field: Element) -> None:
+        if get_field_name(get_value(field, "instr")) not in self._generated_fields:
+            self._read_inline(field)
+        elif self._marks_pages:
+            self._pieces.append(PAGE_MARK)
+
+    def _read_control(self, control: Element) -> None:
+        """Read a content control in a paragraph; a check box is written as its state."""
+        box = control.find("w-sdtPr/w14-checkbox")
+        if box is not None:
+            checked = box.find("w14-checked")
+            self._pieces.append(TICKED if is_on(checked) else UNTICKED)
+        elif not _is_contents(control):
+            self._read_inline(control)
+
+    def _read_note_reference(self, reference: Element) -> None:
+        self.notes.append(NoteReference(reference.tag[2:].removesuffix("Reference"), get_value(reference, "id")))
+        self._pieces.append(f"[{len(self.notes)}]")
+
+    def _read_picture(self, picture: Element) -> None:
+        if description := to_single_line(get_value(picture, "descr")) or to_single_line(get_value(picture, "title")):
+            self._pieces.append(f" {description} ")
+
+    def _read_table(self, table: Element) -> None:
+        self._table_depth += 1
+        rows: list[list[Cell]] = []
+        origins: dict[int, tuple[int, int]] = {}  # by column: row and place of the cell that may continue downwards
+        for row in _find_children(table, "w-tr"):
+            properties = row.find("w-trPr")
+            if properties is not None and properties.find("w-del") is not None:
+                continue
+            is_header = properties is not None and is_on(properties.find("w-tblHeader"))
+            column = get_number(properties.find("w-gridBefore") if properties is not None else None)
+            cells = [Cell("", columns=column)] if column else []
+            rows.append(cells)
+            for cell in _find_children(row, "w-tc"):
+                cell_properties = cell.find("w-tcPr")
+                merge = cell_properties.find("w-vMerge") if cell_properties is not None else None
+                columns = max(
+                    1, get_number(cell_properties.find("w-gridSpan") if cell_properties is not None else None)
+                )
+                text = self._read_cell(cell)
+                is_covered = (
+                    merge is not None and get_value(merge) != "restart" and column in origins and not text.length
+                )
+                if is_covered:
+                    upper_row, place = origins[column]
+                    upper = rows[upper_row][place]
+                    rows[upper_row][place] = upper._replace(rows=len(rows) - upper_row)
+                else:
+                    origins.pop(column, None)
+                    if merge is not None:
+                        origins[column] = len(rows) - 1, len(cells)
+                    cells.append(Cell("".join(text.pieces), is_header, 1, columns, text.headings))
+                column += columns
+        self._table_depth -= 1
+        self.flow.write_table(rows)
+        self._list_level = -1
+
+    def _read_cell(self, cell: Element) -> TextBuilder:
+        flow, self.flow, self._list_level = self.flow, TextBuilder(), -1
+        self._read_blocks(cell)
+        flow, self.flow = self.flow, flow
+        flow.strip_end()
+        return flow
+
+
+def _continues(properties: Element) -> bool:
+    """Return whether a paragraph continues in the next: its end is deleted, or it is a large first letter."""
+    mark = properties.find("w-rPr")
+    is_deleted = mark is not None and any(mark.find(name) is not None for name in ("w-del", "w-moveFrom"))
+    return is_deleted or get_value(properties.find("w-framePr"), "dropCap") in ("drop", "margin")
+
+
+def _is_contents(element: Element) -> bool:
+    """Return whether an element is a content control with a generated table of contents."""
+    gallery = element.find("w-sdtPr/w-docPartObj/w-docPartGallery") if element.tag == "w-sdt" else None
+    return get_value(gallery).casefold() in ("table of contents", "bibliographies toc")
+
+
+def _choose_branch(element: Element) -> Element:
+    """Return the alternative that has text, of content that a file states in several forms."""
+    branches = [child for child in element if child.tag in ("mc-Choice", "mc-Fallback")]
+    with_text = (branch for branch in branches if any(node.tag in _TEXTS for node in branch.iter()))
+    return next(with_text, branches[-1] if branches else element)
+
+
+def _find_children(parent: Element, name: str) -> Iterator[Element]:
+    """Yield the rows of a table or the cells of a row, also those in content controls and insertions."""
+    for child in parent:
+        if child.tag == name:
+            yield child
+        elif child.tag in _WRAPPERS:
+            yield from _find_children(child, name)
