@@ -1,5 +1,7 @@
 import io
 import zipfile
+from collections.abc import Mapping
+from types import MappingProxyType
 
 from polyad.readers.odt import read_odt
 from polyad.readers.plain_text import Content
@@ -13,11 +15,12 @@ SPACES = " ".join(
         ("style", "style"),
         ("meta", "meta"),
         ("draw", "drawing"),
+        ("form", "form"),
     ]
 )
 
 
-def read(body: str, styles: str = "", meta: str = "") -> Content:
+def read(body: str, styles: str = "", meta: str = "", parts: Mapping[str, str] = MappingProxyType({})) -> Content:
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:
         archive.writestr("mimetype", "application/vnd.oasis.opendocument.text")
@@ -31,6 +34,8 @@ def read(body: str, styles: str = "", meta: str = "") -> Content:
             f'<office:document-meta {SPACES} xmlns:dc="http://purl.org/dc/elements/1.1/">'
             f"<office:meta>{meta}</office:meta></office:document-meta>",
         )
+        for name, content in parts.items():
+            archive.writestr(name, content)
     return read_odt(file.getvalue())
 
 
@@ -99,3 +104,110 @@ def test_the_properties_of_the_document_are_metadata() -> None:
         "created": "2024-03-01T10:00:00",
         "modified": "2024-03-02T10:00:00",
     }
+
+
+LISTS = (
+    '<text:list-style style:name="L1"><text:list-level-style-number text:level="1" style:num-format="1" '
+    'style:num-suffix="."/><text:list-level-style-number text:level="2" style:num-format="a" style:num-prefix="(" '
+    'style:num-suffix=")"/><text:list-level-style-number text:level="3" style:num-format="1" text:display-levels="3"/>'
+    '</text:list-style><text:list-style style:name="L2"><text:list-level-style-bullet text:level="1"/>'
+    "</text:list-style>"
+)
+
+
+def items(*texts: str, attributes: str = 'text:style-name="L1"') -> str:
+    entries = "".join(
+        f"<text:list-item>{text if text.startswith('<') else f'<text:p>{text}</text:p>'}</text:list-item>"
+        for text in texts
+    )
+    return f"<text:list {attributes}>{entries}</text:list>"
+
+
+def test_items_have_the_numbers_of_the_style_of_their_list() -> None:
+    inner = items("a1", items("a1.1", attributes=""), attributes="")
+    body = items("one", inner, "two") + "<text:p>Note.</text:p>"
+    body += items("three", attributes='text:style-name="L1" text:continue-numbering="true"')
+    body += items("new") + items("bullet", attributes='text:style-name="L2"')
+    assert [line.strip() for line in read(body, LISTS).text.splitlines() if line] == [
+        *("1. one", "(a) a1", "1.a.1 a1.1", "2. two", "Note.", "3. three", "1. new", "• bullet")
+    ]
+
+
+def test_headings_have_the_numbers_of_the_outline_and_sections_have_names_without() -> None:
+    styles = (
+        f"<office:document-styles {SPACES}><office:styles><text:outline-style>"
+        '<text:outline-level-style text:level="1" style:num-format="1"/>'
+        '<text:outline-level-style text:level="2" style:num-format="1" text:display-levels="2"/>'
+        "</text:outline-style></office:styles></office:document-styles>"
+    )
+    headings = [("Pumps", 1), ("Seals", 2), ("Gates", 2), ("Valves", 1)]
+    body = "".join(f'<text:h text:outline-level="{level}">{name}</text:h>' for name, level in headings)
+    content = read(body, parts={"styles.xml": styles})
+    assert content.text.split("\n\n") == ["1 Pumps", "1.1 Seals", "1.2 Gates", "2 Valves"]
+    assert [section.name for section in content.sections] == ["Pumps", "Seals", "Gates", "Valves"]
+
+
+def test_headers_and_footers_come_first_without_page_numbers() -> None:
+    page = (
+        f"<office:document-styles {SPACES}><office:master-styles><style:master-page><style:header>"
+        "<text:p>WI-4471</text:p></style:header><style:footer><text:p>Page <text:page-number>3</text:page-number> of "
+        "<text:page-count>9</text:page-count></text:p></style:footer></style:master-page></office:master-styles>"
+        "</office:document-styles>"
+    )
+    assert read("<text:p>Text.</text:p>", parts={"styles.xml": page}).text == "WI-4471\n\nText."
+
+
+def test_the_base_text_under_a_reading_is_kept() -> None:
+    ruby = "<text:ruby><text:ruby-base>東京</text:ruby-base><text:ruby-text>とうきょう</text:ruby-text></text:ruby>"
+    assert read(f"<text:p>{ruby}の駅</text:p>").text == "東京の駅"
+
+
+def cell(text: str, attributes: str = "") -> str:
+    return f"<table:table-cell {attributes}><text:p>{text}</text:p></table:table-cell>"
+
+
+def test_values_of_tables_stay_under_the_names_of_their_columns() -> None:
+    covered = "<table:covered-table-cell/>"
+    rows = [
+        cell("Plant") + cell("Basic") + cell("Plus"),
+        cell("Aldby", 'table:number-rows-spanned="2"') + cell("") + cell("40"),
+        covered + cell("30", 'table:number-columns-spanned="2"') + covered,
+        '<table:table-cell table:number-columns-repeated="2"/>' + cell("50"),
+    ]
+    table = "".join(f"<table:table-row>{row}</table:table-row>" for row in rows)
+    assert read(f"<table:table>{table}</table:table>").text == (
+        "Plant: Aldby\tPlus: 40\nPlant: Aldby\tBasic: 30\tPlus: 30\nPlus: 50"
+    )
+
+
+def test_header_rows_name_the_columns() -> None:
+    header = f"<table:table-header-rows><table:table-row>{cell('Pump')}{cell('Use')}</table:table-row>"
+    rows = f"{header}</table:table-header-rows><table:table-row>{cell('P1')}{cell('Lifts.')}</table:table-row>"
+    assert read(f"<table:table>{rows}</table:table>").text == "Pump: P1\tUse: Lifts."
+
+
+def test_form_controls_show_their_state() -> None:
+    forms = (
+        '<office:forms><form:form><form:checkbox form:id="c1" form:label="damaged" form:current-state="checked"/>'
+        '<form:checkbox form:id="c2" form:label="good"/><form:text form:id="c3" form:current-value="Ines"/>'
+        '<form:listbox form:id="c4"><form:option form:label="open"/>'
+        '<form:option form:label="closed" form:current-selected="true"/></form:listbox></form:form></office:forms>'
+    )
+    places = " ".join(f'<draw:control draw:control="c{number}"/>' for number in (1, 2, 3, 4))
+    assert read(f"{forms}<text:p>Roof: {places}</text:p>").text == "Roof: [x] damaged [ ] good Ines closed"
+
+
+def test_formulas_are_read_in_one_line() -> None:
+    space = "http://www.w3.org/1998/Math/MathML"
+    fraction = "<mfrac><mrow><mi>f</mi><mo>·</mo><mi>L</mi></mrow><msup><mi>D</mi><mn>5</mn></msup></mfrac>"
+    formula = (
+        f'<math xmlns="{space}"><semantics><mrow><mi>h</mi><mo>=</mo>{fraction}<msqrt><mi>x</mi></msqrt></mrow>'
+        '<annotation encoding="StarMath 5.0">h = x</annotation></semantics></math>'
+    )
+    place = '<draw:frame><draw:object xmlns:xlink="http://www.w3.org/1999/xlink" xlink:href="./Object 1"/></draw:frame>'
+    content = read(f"<text:p>Loss {place}.</text:p>", parts={"Object 1/content.xml": formula})
+    assert content.text == "Loss h=(f·L)/(D^5)√(x)."
+
+
+def test_several_headings_of_the_highest_level_are_no_title() -> None:
+    assert read("<text:h>Supply</text:h><text:p>x</text:p><text:h>Payment</text:h>").title == ""

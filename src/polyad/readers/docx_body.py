@@ -9,21 +9,20 @@ from xml.etree.ElementTree import Element
 from polyad.readers.docx_fields import (
     CONTENTS_FIELDS,
     PAGE_FIELDS,
-    TICKED,
-    UNTICKED,
     find_generated_texts,
     format_form_field,
     get_field_name,
 )
 from polyad.readers.docx_math import format_math
-from polyad.readers.docx_numbering import BULLET, Numbering
+from polyad.readers.docx_numbering import Numbering
 from polyad.readers.docx_package import get_number, get_value, is_on
 from polyad.readers.docx_styles import Styles
 from polyad.readers.docx_symbols import decode_symbol, decode_symbols
+from polyad.readers.numbering import BULLET
 from polyad.readers.page_headers import PAGE_MARK
 from polyad.readers.plain_text import to_single_line
 from polyad.readers.tables import Cell
-from polyad.readers.text_builder import TextBuilder
+from polyad.readers.text_builder import TICKED, UNTICKED, TextBuilder
 
 _CHARACTERS = {"w-tab": " ", "w-ptab": " ", "w-br": "\n", "w-cr": "\n", "w-noBreakHyphen": "\u2011"}
 _SKIPPED = frozenset(

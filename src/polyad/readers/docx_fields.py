@@ -6,13 +6,12 @@ from collections.abc import Callable, Container
 from xml.etree.ElementTree import Element
 
 from polyad.readers.docx_package import get_number, get_value, is_on
+from polyad.readers.text_builder import TICKED, UNTICKED
 
 CONTENTS_FIELDS = frozenset({"TOC", "INDEX", "TOA"})
 """Fields of tables of contents, indexes and tables of authorities."""
 
 PAGE_FIELDS = frozenset({"PAGE", "NUMPAGES", "SECTIONPAGES", "SECTION"})
-
-TICKED, UNTICKED = "[x]", "[ ]"
 
 
 def get_field_name(instruction: str) -> str:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from xml.etree.ElementTree import Element
 
 from polyad.readers.docx_package import get_value
+from polyad.readers.mathml import group
 
-_SIMPLE = re.compile(r"\w*|[\d.,]+")
 _SKIPPED = frozenset({"m-ctrlPr", "m-rPr", "w-rPr", "w-del", "w-moveFrom"})
 
 
@@ -37,18 +36,13 @@ def _get_property(element: Element, path: str, default: str) -> str:
     return default if value is None else get_value(value)
 
 
-def _group(text: str) -> str:
-    """Return a text in parentheses unless it is one number or name."""
-    return text if _SIMPLE.fullmatch(text) else f"({text})"
-
-
 def _format_scripts(element: Element, base: str) -> str:
     sub, sup = _get_part(element, "sub"), _get_part(element, "sup")
-    return base + (f"_{_group(sub)}" if sub else "") + (f"^{_group(sup)}" if sup else "")
+    return base + (f"_{group(sub)}" if sub else "") + (f"^{group(sup)}" if sup else "")
 
 
 def _format_fraction(element: Element) -> str:
-    return f"{_group(_get_part(element, 'num'))}/{_group(_get_part(element, 'den'))}"
+    return f"{group(_get_part(element, 'num'))}/{group(_get_part(element, 'den'))}"
 
 
 def _format_root(element: Element) -> str:
@@ -81,8 +75,8 @@ _FORMATS: dict[str, Callable[[Element], str]] = {
     "sSubSup": lambda element: _format_scripts(element, _get_part(element, "e")),
     "sPre": lambda element: f"{_format_scripts(element, '')}{_get_part(element, 'e')}",
     "func": lambda element: f"{_get_part(element, 'fName')} {_get_part(element, 'e')}",
-    "limLow": lambda element: f"{_get_part(element, 'e')}_{_group(_get_part(element, 'lim'))}",
-    "limUpp": lambda element: f"{_get_part(element, 'e')}^{_group(_get_part(element, 'lim'))}",
+    "limLow": lambda element: f"{_get_part(element, 'e')}_{group(_get_part(element, 'lim'))}",
+    "limUpp": lambda element: f"{_get_part(element, 'e')}^{group(_get_part(element, 'lim'))}",
     "eqArr": lambda element: "; ".join(map(format_math, element.iterfind("m-e"))),
     "acc": lambda element: _get_part(element, "e") + _get_property(element, "chr", "\u0302"),
 }

@@ -9,9 +9,8 @@ from xml.etree.ElementTree import Element
 
 from polyad.readers.docx_package import get_number, get_value, is_on
 from polyad.readers.docx_styles import Styles
-from polyad.readers.numbering import format_number
+from polyad.readers.numbering import BULLET, format_number
 
-BULLET = "•"
 _MAX_LABEL = 40
 """Characters of the longest label that is read, such as ``Article %1.``; each numbered paragraph repeats it."""
 

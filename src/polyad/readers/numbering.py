@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+BULLET = "•"
+
 _MAX_ROMAN = 4000
 _MAX_LETTERS = 26 * 10
 """Largest number that is written in letters: after z follow aa, bb and so on."""

@@ -11,6 +11,9 @@ from polyad.readers.plain_text import clean, to_single_line
 from polyad.readers.tables import Cell, label_rows
 
 _SPACES = re.compile(r"\s+")
+TICKED, UNTICKED = "[x]", "[ ]"
+"""States of a check box."""
+
 _MAX_INDENT = 8
 """Deepest list that is indented further than the list around it."""
 
