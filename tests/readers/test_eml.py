@@ -60,6 +60,27 @@ def test_a_text_in_another_encoding_than_it_declares_is_read(charset: str) -> No
     assert read_eml(data.encode()).text == "Größe der Straße."
 
 
+@pytest.mark.parametrize(
+    ("header", "title"),
+    [
+        ("=?iso-8859-8-i?B?7vT67w==?=", "מפתן"),
+        ("=?iso-8859-1?Q?It=92s_14_=80?=", "It\u2019s 14 €"),
+        ("=?utf-8?B?5a+G?= =?utf-8?B?5bCB?=", "密封"),
+        ("=?utf-8?B?5a8=?=\n =?utf-8?B?hg==?=", "密"),
+        ("Re: =?utf-8?Q?T=C3=BCr?= and gate", "Re: Tür and gate"),
+        ("=?utf-8?Q?T=FCr?=", "Tür"),
+        ("Tür und Tor", "Tür und Tor"),
+    ],
+)
+def test_the_words_of_a_header_are_decoded_in_their_encodings(header: str, title: str) -> None:
+    assert read_eml(f"Subject: {header}\n\nOld.".encode()).title == title
+
+
+def test_bytes_of_a_header_are_in_the_encoding_of_the_body() -> None:
+    data = "Subject: Ящик\nContent-Type: text/plain; charset=koi8-r\n\nЯщик.".encode("koi8-r")
+    assert read_eml(data).title == "Ящик"
+
+
 @pytest.mark.parametrize("data", [b"", b"no headers at all\n\nat all", b"\x00\x01"])
 def test_files_that_are_no_message_are_reported(data: bytes) -> None:
     with pytest.raises(ReadError, match="not an e-mail"):

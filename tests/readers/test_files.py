@@ -252,7 +252,7 @@ def test_one_bad_file_does_not_keep_others_from_being_read(monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize(
-    ("package", "name"), [("pypdfium2", "a.pdf"), ("openpyxl", "a.xlsx"), ("resiliparse", "a.html")]
+    ("package", "name"), [("pypdfium2", "a.pdf"), ("pptx", "a.pptx"), ("resiliparse", "a.html")]
 )
 def test_a_missing_package_is_reported_with_the_command_that_installs_it(
     package: str, name: str, folder: Path, monkeypatch: pytest.MonkeyPatch
@@ -327,7 +327,15 @@ def test_the_encoding_of_other_text_is_detected(text: str, encoding: str) -> Non
 
 def test_a_damaged_byte_does_not_turn_utf_8_into_another_encoding() -> None:
     write("a.txt", CHINESE.encode() + b"\xff" + CHINESE.encode())
-    assert read_one("a.txt").text == f"{CHINESE}\ufffd{CHINESE}"
+    document = read_one("a.txt")
+    assert (document.text, document.metadata["undecodable"]) == (f"{CHINESE}\ufffd{CHINESE}", 1)
+
+
+def test_the_encoding_that_source_code_declares_is_believed() -> None:
+    write("a.py", "# -*- coding: koi8-r -*-\n# да\n".encode("koi8-r"))
+    write("b.tex", "\\usepackage[cp1250]{inputenc}\nčez\n".encode("cp1250"))
+    assert read_one("a.py").text.endswith("# да\n")
+    assert read_one("b.tex").text.endswith("čez\n")
 
 
 def test_stray_control_characters_become_blanks_and_line_endings_newlines() -> None:

@@ -251,6 +251,11 @@ def test_a_declared_encoding_that_the_page_cannot_be_in_is_not_believed(charset:
         assert read_html(page.encode(encoding)).text == "Größe der Straße: die Lüfter überprüfen."
 
 
+def test_the_encoding_in_the_declaration_of_xml_is_believed() -> None:
+    page = '<?xml version="1.0" encoding="koi8-r"?><html><body><p>да</p></body></html>'
+    assert read_html(page.encode("koi8-r")).text == "да"
+
+
 # Hostile pages
 
 

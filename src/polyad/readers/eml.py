@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from email.header import decode_header, make_header
+from email.header import decode_header
 from email.message import Message
 from email.parser import BytesParser
 from email.utils import parsedate_to_datetime
 from typing import Any
 
 from polyad.errors import ReadError
+from polyad.readers.encodings import decode_text
 from polyad.readers.metadata import build_metadata
 from polyad.readers.plain_text import Content, clean, decode, to_single_line
 from polyad.readers.properties import prepend_lines
@@ -43,11 +44,11 @@ def read_eml(data: bytes) -> Content:
     """
     try:
         message = BytesParser(_Message).parsebytes(data)
+        if not message.keys():
+            raise ReadError("not an e-mail: no headers at the beginning")
         plain_texts, html_parts, attachments = _split_parts(message)
     except RecursionError as error:
         raise ReadError("its parts are nested too deeply") from error
-    if not message.keys():
-        raise ReadError("not an e-mail: no headers at the beginning")
     headers = [(name, _get_header(message, name)) for name in _HEADERS]
     title = _get_header(message, "subject")
     content = Content("", "\n\n".join(plain_texts))
@@ -103,24 +104,38 @@ def _decode_part(part: Message) -> str:
     payload = part.get_payload(decode=True)
     if not isinstance(payload, bytes):
         return ""
-    try:
-        return payload.decode(part.get_content_charset() or "utf-8")
-    except (LookupError, ValueError):
-        return decode(payload)
+    return decode(payload, part.get_content_charset() or "")
 
 
 def _get_header(message: Message, name: str) -> str:
     """Return an e-mail header as one line of text; an empty string if the header is missing or malformed."""
-    try:
-        header = str(message.get(name, ""))
-        return to_single_line(str(make_header(decode_header(header))))
-    except Exception:  # the library fails on malformed headers in many ways
-        return ""
+    values = (str(value) for key, value in message.raw_items() if key.lower() == name)
+    return _decode_words(next(values, "")[:_MAX_HEADER], message)
 
 
 def _get_file_name(part: Message) -> str:
     """Return the file name of an attachment; an empty string if it is missing or malformed."""
     try:
-        return to_single_line(part.get_filename() or "")
+        return _decode_words(part.get_filename() or "", part)
     except Exception:  # the library fails on malformed headers in many ways
         return ""
+
+
+def _decode_words(header: str, message: Message) -> str:
+    """Return a header as one line of text, with decoded words ``=?utf-8?q?=C3=BC?=``; empty if it is malformed.
+
+    Bytes that belong to no such word are in the encoding of the message, if it declares one.
+    """
+    try:
+        line = decode_text(header.encode("utf-8", errors="surrogateescape"), message.get_content_charset() or "")
+        words = decode_header(to_single_line(line))
+        return to_single_line("".join(_decode_word(word, charset or "") for word, charset in words))
+    except Exception:  # the library fails on malformed headers in many ways
+        return ""
+
+
+def _decode_word(word: bytes | str, charset: str) -> str:
+    """Return a word of a header as text; the library escapes letters of words without encoding."""
+    if isinstance(word, str):
+        return word
+    return decode_text(word, charset) if charset else word.decode("raw_unicode_escape")

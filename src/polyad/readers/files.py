@@ -15,7 +15,7 @@ from typing import NamedTuple
 from polyad.config import ReadSettings
 from polyad.errors import ConfigurationError, ReadError
 from polyad.model import Document, Failure
-from polyad.readers.metadata import FILE_NAME, TITLE_FROM, get_file_metadata
+from polyad.readers.metadata import FILE_NAME, TITLE_FROM, count_undecodable, get_file_metadata
 from polyad.readers.one_file import format_reason, load_function, read_content, require_plausible_length
 from polyad.readers.plain_text import Content, to_single_line
 from polyad.readers.sources import format_path
@@ -103,7 +103,8 @@ class FileReader:
 
     The file name is the title of a document without a title; then ``title_from`` in the metadata is ``file name``. A
     record of a file with many documents has no such title. The metadata has ``path``, ``folder``, ``extension`` and
-    ``modified`` unless the document states other values for these keys.
+    ``modified`` unless the document states other values for these keys, and ``undecodable`` if characters of the text
+    could not be decoded.
 
     Worker processes read the documents, with limits on time and memory (see :mod:`polyad.readers.workers`). This
     process reads small plain text files, and records, which are streamed.
@@ -299,8 +300,11 @@ class FileReader:
             if characters > settings.max_file_characters:
                 limit = f"{settings.max_file_characters:,} characters of text (max_file_characters)"
                 raise ReadError(f"its records hold more than {limit}; the rest was not read")
-            is_document = isinstance(record, Document)
-            yield replace(record, metadata={**file_metadata, **record.metadata}) if is_document else record
+            if isinstance(record, Document):
+                record = replace(
+                    record, metadata={**file_metadata, **count_undecodable(record.text), **record.metadata}
+                )
+            yield record
         if not count:
             raise ReadError("empty: no records")
 
@@ -320,7 +324,7 @@ def _prefetch(items: Iterator[_QueuedFile | Failure], count: int) -> Iterator[_Q
 
 def _build_document(path: Path, name: str, content: Content) -> Document:
     """Return a document with the content of a file; the file name is the title if the content has no specific title."""
-    metadata = {**get_file_metadata(path), **content.metadata}
+    metadata = {**get_file_metadata(path), **count_undecodable(content.text), **content.metadata}
     title = content.title
     if not title or is_generic_name(title):
         is_code = path.suffix.lower() in _SOURCE_CODE

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import codecs
 import re
 
 from polyad.errors import MissingExtraError, ReadError
 from polyad.model import MetadataValue
+from polyad.readers.encodings import decode_text
 from polyad.readers.headings import Heading, build_sections
 from polyad.readers.metadata import build_metadata
-from polyad.readers.plain_text import Content, detect_encoding, require_text, to_single_line
+from polyad.readers.plain_text import Content, require_text, to_single_line
 from polyad.readers.titles import choose_title, is_generic_name
 
 try:
@@ -19,12 +19,11 @@ except ImportError as error:
 
 from polyad.readers.html_layout import lay_out_page
 
-_CHARSET_DECLARATION = re.compile(rb"<meta[^>]{0,200}charset\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
+_CHARSET_DECLARATION = re.compile(
+    rb"(?:<meta[^>]{0,200}charset|<\?xml[^>]{0,200}encoding)\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE
+)
 _DECLARATION_BYTES = 4096
 """Bytes in which a page declares its encoding; the HTML standard requires 1,024."""
-
-_NOT_CHARSETS = frozenset({"idna", "mbcs", "oem", "punycode", "raw_unicode_escape", "undefined", "unicode_escape"})
-"""Text codecs of Python that are not encodings of pages."""
 
 _ATTRIBUTE = (
     r"[ \t\n\f\r/]*+[^ \t\n\f\r/>][^ \t\n\f\r/>=]*+"
@@ -153,29 +152,12 @@ def _split_words(words: str) -> tuple[str, ...]:
 
 
 def _decode(data: bytes) -> str:
-    """Return the markup of a page as text, decoded by byte order mark, UTF-8, declared or most likely encoding."""
+    """Return the markup of a page as text, decoded by byte order mark, UTF-8, declared or most likely encoding.
+
+    A declared UTF-16 or UTF-32 is ignored: the declaration was found by its ASCII bytes.
+    """
     declared = _CHARSET_DECLARATION.search(data, 0, _DECLARATION_BYTES)
-    if declared:
-        try:
-            return data.decode("utf-8-sig")
-        except UnicodeDecodeError:
-            pass
-        if encoding := _find_codec(declared[1].decode("ascii")):
-            return data.decode(encoding, errors="replace")
-    text = data.decode(detect_encoding(data), errors="replace")
+    label = declared[1].decode("ascii").lower() if declared else ""
+    text = decode_text(data, "" if label.startswith(("utf-16", "utf-32", "utf16", "utf32")) else label)
     require_text(text)
     return text
-
-
-def _find_codec(name: str) -> str:
-    """Return the name of Python's codec for a declared encoding; an empty string if Python has no such codec.
-
-    UTF-16 and UTF-32 are ignored: the declaration was found by its ASCII bytes.
-    """
-    try:
-        info = codecs.lookup(name)
-    except (LookupError, ValueError):
-        return ""
-    codec = info.name.replace("-", "_")
-    is_charset = info._is_text_encoding and codec not in _NOT_CHARSETS and not codec.startswith(("utf_16", "utf_32"))
-    return info.name if is_charset else ""

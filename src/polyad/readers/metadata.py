@@ -25,11 +25,14 @@ FILE_NAME = "file name"
 LEFT_OUT = "left_out"
 """Metadata key that lists the keys beyond the maximum number."""
 
+_UNDECODABLE = "undecodable"
+"""Metadata key with the number of characters that could not be decoded and are U+FFFD in the text."""
+
 NO_METADATA: Mapping[str, MetadataValue] = MappingProxyType({})
 
 _MAX_KEY = 100
 _KEYWORD_SEPARATOR = re.compile("[,;\n]")
-_RESERVED = 6  # keys that polyad adds: four about the file, TITLE_FROM and LEFT_OUT
+_RESERVED = 7  # keys that polyad adds: four about the file, TITLE_FROM, LEFT_OUT and _UNDECODABLE
 
 
 def build_metadata(pairs: Iterable[tuple[str, object]]) -> dict[str, MetadataValue]:
@@ -79,6 +82,12 @@ def get_file_metadata(path: Path) -> dict[str, MetadataValue]:
         return {**metadata, "modified": datetime.fromtimestamp(modified_seconds, UTC).isoformat()}
     except (OverflowError, ValueError, OSError):
         return {**metadata}
+
+
+def count_undecodable(text: str) -> dict[str, MetadataValue]:
+    """Return the number of undecodable characters (U+FFFD) in a text as metadata; empty if there are none."""
+    count = text.count("\ufffd")
+    return {_UNDECODABLE: count} if count else {}
 
 
 def _convert_value(value: object) -> MetadataValue | None:

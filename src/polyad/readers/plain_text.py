@@ -1,41 +1,28 @@
-"""Decodes bytes to clean text: detects the encoding, rejects binary data and replaces unstorable characters."""
+"""Decodes bytes to clean text: rejects binary data and replaces unstorable characters."""
 
 from __future__ import annotations
 
-import codecs
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 
-from charset_normalizer import from_bytes
-
 from polyad.errors import ReadError
 from polyad.model import Location, MetadataValue, Section
+from polyad.readers.encodings import decode_text
 from polyad.text.words import collapse_whitespace
-
-_BYTE_ORDER_MARKS = (
-    (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF32_LE, "utf-32"),  # before UTF-16, whose mark begins the same
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
-
-_SAMPLE_BYTES = 64 * 1024
-"""Bytes from which the encoding is guessed."""
-
-_PREFERRED_ENCODINGS = ("cp1252", "cp1251")
-"""Preferred over rarer encodings that explain the bytes equally well: Western European, then Cyrillic."""
-
-_MAX_DAMAGE = 0.1
-"""Share of undecodable sequences among the non-ASCII ones up to which text counts as damaged UTF-8."""
 
 _MAX_CONTROL_SHARE = 0.1
 """Share of control characters above which a file is binary."""
 
 _HEADER_CHARACTERS = 3000
 """Characters at the beginning of a text in which a header is looked for."""
+
+_CODING = re.compile(rb"(?:coding[ \t]*[=:][ \t]*|\\usepackage\[)([\w.-]+)")
+"""The encoding that source code declares for editors or Python, or LaTeX for ``inputenc``."""
+
+_CODING_BYTES = 1000
+"""Bytes in which source code declares its encoding."""
 
 _TITLE = re.compile(r"Title:[ \t]+\S")
 _HEADER_LINE = re.compile(r"(Title|Author|Editor|Translator|Language|Release date|Date):[ \t]+(\S.*)", re.IGNORECASE)
@@ -85,38 +72,13 @@ def join_texts(texts: Sequence[str]) -> tuple[str, list[tuple[int, int]]]:
     return _BLANK_LINE.join(texts), [(start, start + len(text)) for start, text in zip(starts, texts, strict=False)]
 
 
-def detect_encoding(sample: bytes, *, is_whole_file: bool = True) -> str:
-    """Return the name of Python's codec for the encoding of ``sample``, the beginning or the whole of a file.
-
-    A byte order mark decides; then zero bytes reveal UTF-16; then valid or slightly damaged UTF-8 is UTF-8; otherwise
-    charset-normalizer guesses.
-
-    Args:
-        sample: The beginning of a file.
-        is_whole_file: Whether the sample is the whole file; otherwise its last character may be cut off.
-
-    Raises:
-        ReadError: The sample is not text.
-    """
-    for mark, encoding in _BYTE_ORDER_MARKS:
-        if sample.startswith(mark):
-            return encoding
-    if encoding := _detect_utf16(sample):
-        return encoding
-    try:
-        codecs.getincrementaldecoder("utf-8")().decode(sample, final=is_whole_file)
-    except UnicodeDecodeError:
-        return "utf-8" if _is_damaged_utf8(sample) else _guess_encoding(sample)
-    return "utf-8"
-
-
-def decode(data: bytes) -> str:
-    """Return ``data`` as cleaned text, in its detected encoding.
+def decode(data: bytes, declared: str = "") -> str:
+    """Return ``data`` as cleaned text, in the encoding with the label ``declared`` or in its detected encoding.
 
     Raises:
         ReadError: The data is binary or in an unknown encoding.
     """
-    text = data.decode(detect_encoding(data), errors="replace")
+    text = decode_text(data, declared)
     require_text(text)
     return clean(text)
 
@@ -125,43 +87,6 @@ def require_text(text: str) -> None:
     """Raise ReadError if a text has so many control characters that the file must be binary."""
     if len(_CONTROL.findall(text)) > _MAX_CONTROL_SHARE * len(text):
         raise ReadError("binary data, not text")
-
-
-def _detect_utf16(sample: bytes) -> str:
-    """Return the UTF-16 codec if nearly every other byte is zero, as in Western text; otherwise an empty string."""
-    head = sample[:_SAMPLE_BYTES]
-    pairs = len(head) // 2
-    even, odd = head[0::2].count(0), head[1::2].count(0)
-    if odd > 0.5 * pairs and even < 0.05 * pairs:
-        return "utf-16-le"
-    if even > 0.5 * pairs and odd < 0.05 * pairs:
-        return "utf-16-be"
-    return ""
-
-
-def _is_damaged_utf8(sample: bytes) -> bool:
-    """Return whether a sample is UTF-8 with a few invalid sequences, rather than in another encoding."""
-    text = sample.decode("utf-8", errors="replace")
-    invalid = text.count("\ufffd")
-    valid = sum(character > "\x7f" for character in text) - invalid
-    return invalid <= _MAX_DAMAGE * valid
-
-
-def _guess_encoding(sample: bytes) -> str:
-    """Return the codec of the most likely encoding; among equally likely ones, prefer a common encoding."""
-    if len(sample) > _SAMPLE_BYTES:  # cut at white space, so that no multi-byte character is cut
-        end = max(sample.rfind(b"\n", 0, _SAMPLE_BYTES), sample.rfind(b" ", 0, _SAMPLE_BYTES)) + 1
-        sample = sample[: end or None]
-    matches = from_bytes(sample)
-    best = matches.best()
-    if best is None:
-        raise ReadError("neither UTF-8 nor any other known text encoding; is it binary?")
-    is_one_byte_a_character = len(str(best)) == len(best.raw)
-    for encoding in _PREFERRED_ENCODINGS if is_one_byte_a_character else ():
-        for match in matches:
-            if encoding in (match.encoding, *match.could_be_from_charset) and match.chaos <= best.chaos:
-                return encoding
-    return best.encoding
 
 
 def read_text(data: bytes) -> Content:
@@ -181,7 +106,8 @@ def read_source_code(data: bytes) -> Content:
     Raises:
         ReadError: The file is not text.
     """
-    return Content("", decode(data))
+    declared = _CODING.search(data, 0, _CODING_BYTES)
+    return Content("", decode(data, declared[1].decode("ascii") if declared else ""))
 
 
 def _parse_header(text: str) -> dict[str, str]:

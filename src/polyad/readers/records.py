@@ -12,8 +12,9 @@ from typing import TextIO
 from polyad.errors import ReadError
 from polyad.model import Document, Failure, MetadataValue
 from polyad.readers.argument_values import parse_column_name
+from polyad.readers.encodings import detect_encoding
 from polyad.readers.metadata import TITLE_FROM, build_metadata
-from polyad.readers.plain_text import clean, detect_encoding, require_text, to_single_line
+from polyad.readers.plain_text import clean, require_text, to_single_line
 from polyad.readers.titles import choose_record_title, is_name_column
 from polyad.text.literals import parse_number
 
