@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
 from polyad.errors import ReadError
@@ -70,6 +70,17 @@ def join_texts(texts: Sequence[str]) -> tuple[str, list[tuple[int, int]]]:
     """Return the texts joined by blank lines, and the span of each text in the joined text."""
     starts = accumulate((len(text) + len(_BLANK_LINE) for text in texts), initial=0)
     return _BLANK_LINE.join(texts), [(start, start + len(text)) for start, text in zip(starts, texts, strict=False)]
+
+
+def join_contents(contents: Sequence[Content]) -> Content:
+    """Return one content with the texts of all contents, joined by blank lines, and the first title."""
+    text, spans = join_texts([content.text for content in contents])
+    sections = tuple(
+        replace(section, start=section.start + start, end=section.end + start)
+        for content, (start, _) in zip(contents, spans, strict=True)
+        for section in content.sections
+    )
+    return Content(next((content.title for content in contents if content.title), ""), text, sections)
 
 
 def decode(data: bytes, declared: str = "") -> str:
