@@ -94,6 +94,21 @@ def test_opening_where_there_is_no_index_says_how_to_make_one(tmp_path: Path) ->
     assert list(tmp_path.iterdir()) == []
 
 
+def test_each_commit_is_durable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = []
+
+    def execute(connection: SqliteConnection, statement: str, *parameters: Any) -> sqlite3.Cursor:
+        if statement == "COMMIT":
+            settings.append(sqlite3.Connection.execute(connection, "PRAGMA synchronous").fetchone())
+        return sqlite3.Connection.execute(connection, statement, *parameters)
+
+    monkeypatch.setattr(SqliteConnection, "execute", execute, raising=False)
+    with closing(create(tmp_path)) as store:
+        store.put(document("a"))
+    assert settings, "something was committed"
+    assert set(settings) == {(2,)}, "2 is FULL: the log is synced at each commit"
+
+
 def test_an_index_is_opened_again_with_what_it_was_built_with(tmp_path: Path) -> None:
     create(tmp_path / "new" / "folder").close()
     store = SqliteStore.open(tmp_path / "new" / "folder")

@@ -21,7 +21,7 @@ from polyad.model import Failure, IndexedDocument, Origin
 from polyad.protocols.components import Embedder, Progress
 from polyad.protocols.lookups import check_manifest, get_digests
 from polyad.protocols.store import ReadTransaction, Store, StoreOpener
-from polyad.text.files import check_output_path
+from polyad.text.files import check_output_path, make_folder
 from polyad.text.filters import is_selected, list_document_fields, parse_filter
 
 EXPORT_FORMATS = MappingProxyType(
@@ -90,7 +90,7 @@ def export_index(
     write = resolve_name(EXPORT_FORMATS[format])
     try:
         check_output_path(path, overwrite=overwrite, own_files=list_own_files(store))
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         with store.read_transaction() as transaction:
             contents = IndexContents(store, transaction, progress, vectors=vectors)
             files: list[Path] = write(contents, path)

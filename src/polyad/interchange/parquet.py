@@ -14,7 +14,7 @@ from typing import Any
 from polyad.errors import MissingExtraError
 from polyad.interchange.contents import IndexContents
 from polyad.model import IndexedDocument, IndexedHyperedge, IndexedPassage
-from polyad.text.files import open_atomically
+from polyad.text.files import make_folder, open_atomically
 from polyad.text.json_types import format_value
 
 _ROWS_PER_GROUP = 10_000
@@ -68,7 +68,7 @@ def write_parquet(contents: IndexContents, path: Path) -> list[Path]:
         from pyarrow.parquet import ParquetWriter
     except ImportError as error:
         raise MissingExtraError("pyarrow", "parquet") from error
-    path.mkdir(exist_ok=True)
+    make_folder(path)
     files = {table: path / f"{table}.parquet" for table in _TABLES}
     schemas = {table: _build_schema(table, contents) for table in _TABLES}
     with ExitStack() as stack:

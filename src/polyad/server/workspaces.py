@@ -18,6 +18,7 @@ from polyad.errors import ConfigurationError, NotFoundError
 from polyad.protocols.store import ValueStore
 from polyad.server.encoding import LoadEmbedder, SharedEmbedders
 from polyad.server.jobs import JobRunner
+from polyad.text.files import make_folder, sync_folder
 
 OpenIndex = Callable[[Place, bool], Engine]
 """Opens the index at a place; the second argument is whether to create it."""
@@ -166,9 +167,11 @@ class Workspaces:
             if name in self.list_names():
                 raise ConfigurationError(f"there is a workspace {name!r} already")
             try:
-                (self._root / name).mkdir(parents=True)  # fails if another process is creating the workspace
+                make_folder(self._root)
+                (self._root / name).mkdir()  # fails if another process is creating the workspace
             except FileExistsError as error:
                 raise ConfigurationError(f"there is a folder {name!r} already") from error
+            sync_folder(self._root)
             try:
                 self._open[name] = self._start(name, self._root / name, is_new=True)
             except BaseException:
@@ -188,6 +191,7 @@ class Workspaces:
             if workspace := self._open.pop(name, None):
                 workspace.close()
             shutil.rmtree(self._root / name)
+            sync_folder(self._root)
 
     def request_stop(self) -> None:
         """Ask the jobs of all workspaces to stop after their current document; return at once."""

@@ -8,7 +8,7 @@ import importlib.resources
 import os
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import BufferedReader, BufferedWriter
 from pathlib import Path
 
@@ -49,7 +49,7 @@ def open_file(path: Path) -> BufferedReader:
 
 
 def write_atomically(path: Path, contents: bytes | str) -> None:
-    """Write ``contents`` to a file so that a crash leaves either the old or the new contents.
+    """Write ``contents`` to a file so that a crash or a power failure leaves either the old or the new contents.
 
     A string is encoded as UTF-8.
 
@@ -64,7 +64,7 @@ def write_atomically(path: Path, contents: bytes | str) -> None:
 
 @contextmanager
 def open_atomically(path: Path) -> Iterator[BufferedWriter]:
-    """Open a temporary file for writing, which replaces ``path`` at the end of the ``with`` block.
+    """Open a temporary file for writing, which replaces ``path`` durably at the end of the ``with`` block.
 
     After an error the temporary file is deleted.
 
@@ -81,9 +81,32 @@ def open_atomically(path: Path) -> Iterator[BufferedWriter]:
             file.flush()
             os.fsync(file.fileno())  # without it, a power failure could leave an empty file under the new name
         temporary.replace(target)
+        sync_folder(target.parent)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def make_folder(path: Path) -> None:
+    """Create a folder with its parents, unless it exists, so that it survives a power failure.
+
+    Raises:
+        OSError: the folder cannot be created.
+    """
+    if not path.is_dir():
+        make_folder(path.parent)
+        path.mkdir(exist_ok=True)
+        sync_folder(path.parent)
+
+
+def sync_folder(path: Path) -> None:
+    """Make the names of the files in a folder durable, unless the system or a permission prevents that."""
+    with suppress(OSError):  # Windows opens no folders
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def check_output_path(path: Path, *, overwrite: bool, own_files: Iterable[Path] = ()) -> None:

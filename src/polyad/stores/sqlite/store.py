@@ -1,9 +1,9 @@
 """The embedded store: one SQLite file in the index's directory; needs only the standard library.
 
 Write-ahead logging lets any number of readers work beside one writer. A document is written, replaced or deleted in one
-transaction, so that after a crash it is stored completely or not at all. Vectors are float32 blobs in the rows they
-describe and are committed with them; no file is rewritten whole. A read-only index can be searched; values that a
-search would cache are then not stored.
+transaction, so that after a crash it is stored completely or not at all. Each commit is synced to disk. Vectors are
+float32 blobs in the rows they describe and are committed with them; no file is rewritten whole. A read-only index can
+be searched; values that a search would cache are then not stored.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from polyad.stores.sqlite.values import (
     SqliteValueFile,
     read_value_schema,
 )
-from polyad.text.files import read_package_file
+from polyad.text.files import make_folder, read_package_file
 
 FORMAT_VERSION = 8
 FILE_NAME = "index.sqlite"
@@ -181,7 +181,7 @@ class SqliteStore:
                 )
             return cls(path, replies)
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(path.parent)
         except OSError as error:
             raise StoreError(f"cannot make the directory {str(directory)!r}: {error.strerror}") from error
         create_tables(path, partial(_create_tables, manifest))

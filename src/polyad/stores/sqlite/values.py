@@ -16,7 +16,7 @@ from polyad.stores.relational.rows import check_types
 from polyad.stores.sqlite.connection import SqliteConnection
 from polyad.stores.sqlite.database import Database, check_path_length, create_tables, run_script
 from polyad.stores.sqlite.integrity import find_value_damage, repair_values
-from polyad.text.files import read_package_file
+from polyad.text.files import make_folder, read_package_file
 
 REPLIES_FILE_NAME = "replies.sqlite"
 
@@ -53,7 +53,7 @@ class SqliteValueFile:
         if not is_required and not path.exists() and not os.access(path.parent, os.W_OK):
             return
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(path.parent)
         except OSError as error:
             raise StoreError(f"cannot make the directory {str(path.parent)!r}: {error.strerror}") from error
         if not path.exists() or os.access(path, os.W_OK):
