@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -19,6 +20,7 @@ from polyad.engine import Engine
 from polyad.model import Document, Entity, IntArray, Origin, Passage
 from polyad.protocols.lookups import get_all, get_version
 from polyad.protocols.store import EntityIncidence
+from polyad.snapshot import array_files
 from polyad.snapshot.files import FOLDER, SnapshotFiles, iterate_snapshot_arrays, restore_snapshot
 from polyad.snapshot.mapped_snapshot import MappedSnapshot
 from polyad.snapshot.name_variants import NamedEntities, NameVariants
@@ -73,6 +75,24 @@ def test_the_saved_snapshot_is_loaded(store: SqliteStore) -> None:
     assert contents(restore_snapshot(dict(iterate_snapshot_arrays(snapshot)), snapshot.all_vectors, store)) == contents(
         made
     )
+
+
+@pytest.mark.parametrize(("max_verified", "is_synced"), [(0, True), (1 << 20, False)])
+def test_arrays_whose_checksum_no_search_verifies_are_durable_before_the_manifest(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch, max_verified: int, is_synced: bool
+) -> None:
+    with store.read_transaction() as transaction:
+        token = transaction.changes().token
+    files = SnapshotFiles(store.directory)
+    snapshot = SnapshotProvider(store, EMBEDDER.dimension).get_current()
+    files.delete()
+    monkeypatch.setattr(array_files, "_MAX_VERIFIED", max_verified)
+    synced: list[int] = []
+    monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append(os.fstat(descriptor).st_ino))
+    files.save(snapshot, token)
+    arrays = {path.stat().st_ino for path in folder_of(store).iterdir() if path.stat().st_size}
+    before_the_manifest = synced[: synced.index((store.directory / FOLDER / "snapshot.json").stat().st_ino)]
+    assert set(before_the_manifest) == (arrays if is_synced else set())
 
 
 def test_a_snapshot_saved_at_an_earlier_version_is_advanced(store: SqliteStore, tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from polyad.snapshot.array_files import (
     iterate_arrays,
     map_array,
     restore_object,
+    sync_unverified_arrays,
     write_array,
     write_blocks,
 )
@@ -197,6 +198,7 @@ class SnapshotFiles:
                 "arrays": arrays,
                 "recall": self._read(folder, arrays, snapshot.store).measure_recall(),
             }
+            sync_unverified_arrays(folder)
             write_atomically(self._manifest, json.dumps({"checksum": _compute_checksum(manifest), **manifest}))
             self._delete_other_folders(folder.name)
             if self._shared is not None:
@@ -215,6 +217,7 @@ class SnapshotFiles:
             if other._list_changed_files(manifest):
                 shutil.rmtree(other._folder / name, ignore_errors=True)
                 return
+            sync_unverified_arrays(other._folder / name)
             write_atomically(other._manifest, manifest)
             other._delete_other_folders(name)
 
