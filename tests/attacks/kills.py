@@ -12,7 +12,8 @@ it after a random part of the time that the change takes, and then checks:
 - repeated: the same command once more does not complete the change, or does again what was done already;
 - misread: a search beside the changes failed or returned a passage of two editions.
 
-Nothing here depends on a disk that loses power, so a folder in memory (``TMPDIR=/dev/shm``) is as good and faster.
+Nothing here depends on a disk that loses power (see ``power.py``), so a folder in memory (``TMPDIR=/dev/shm``) is as
+good and faster.
 """
 
 # ruff: noqa: T201  a script that prints
