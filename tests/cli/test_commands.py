@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -887,14 +888,17 @@ main()
         (["search", "x"], "no document was changed; complete replies of the language model are stored"),
     ],
 )
-def test_a_request_to_end_says_what_is_kept(small_index_dir: Path, arguments: list[str], remaining: str) -> None:
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_a_request_to_end_says_what_is_kept(
+    small_index_dir: Path, arguments: list[str], remaining: str, number: signal.Signals, code: int
+) -> None:
     command = [sys.executable, "-c", TERMINATED, *arguments, "--store", str(small_index_dir), "--quiet"]
     running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert running.stdout is not None
     assert running.stdout.readline() == "begun\n"
-    running.terminate()
+    running.send_signal(number)
     _, errors = running.communicate(timeout=30)
-    assert running.returncode == 143
+    assert running.returncode == code
     assert errors.startswith(f"polyad: terminated: {remaining}")
     assert errors.count("\n") == 1
 
@@ -1006,13 +1010,43 @@ def test_an_output_that_takes_nothing_is_no_crash(
     assert (ran.returncode, "Traceback" in ran.stderr, message in ran.stderr) == (code, False, True)
 
 
-def test_a_closed_pipe_is_silent(small_index_dir: Path, tmp_path: Path) -> None:
-    other_process = process("show", "document", "bell", "--store", small_index_dir, cwd=tmp_path)
+@pytest.mark.parametrize("arguments", [["show", "document", "bell"], ["search", "bell"], ["list", "passages"], []])
+def test_a_closed_pipe_is_silent(small_index_dir: Path, tmp_path: Path, arguments: list[str]) -> None:
+    command = [*arguments, "--store", small_index_dir] if arguments else ["--help"]
+    other_process = process(*command, cwd=tmp_path)
     assert other_process.stdout is not None
     assert other_process.stderr is not None
     other_process.stdout.close()  # before anything is written: the interpreter takes longer to start
     assert (other_process.stderr.read(), other_process.wait()) == ("", 141)
     other_process.stderr.close()
+
+
+PAUSED_EXPORT = """
+import sys, time
+from polyad.cli.commands import main
+from polyad.interchange.contents import IndexContents
+
+def pause(*arguments, **options):
+    print("begun", flush=True)
+    time.sleep(60)
+
+IndexContents.iterate_documents = pause
+sys.argv[0] = "polyad"
+main()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_an_interrupted_export_leaves_no_file(small_index_dir: Path, tmp_path: Path, number: signal.Signals) -> None:
+    (tmp_path / "out").mkdir()
+    command = [sys.executable, "-c", PAUSED_EXPORT, "export", "--out", "out/e.jsonl", "--store", str(small_index_dir)]
+    running = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True)
+    assert running.stdout is not None
+    assert running.stdout.readline() == "begun\n"
+    running.send_signal(number)
+    running.communicate(timeout=30)
+    assert running.returncode == 128 + number
+    assert list((tmp_path / "out").iterdir()) == []
 
 
 @pytest.mark.slow

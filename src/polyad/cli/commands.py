@@ -3,7 +3,8 @@
 A command is a function in a module of its own, which is imported when the command runs or prints its help: importing
 all modules takes most of a second. Results go to stdout, progress and warnings to stderr. Exit codes: 0 fine; 1
 something could not be done though the command was right (a document failed, the language model gave no answer); 2
-usage, configuration or a damaged store; 130 interrupted, 143 terminated.
+usage, configuration or a damaged store; 129 the terminal was closed, 130 interrupted, 141 the reader of the output
+ended, 143 terminated.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _LOG = logging.getLogger("polyad.cli")
 _UsageError: Any = typer.BadParameter.__base__  # of an unknown option too; typer has no name for it
 _PRINTS_JSON = "polyad.json"  # key in the contexts of the parser
 _USAGE_ERRORS = (ConfigurationError, NotFoundError, StoreError)
-_INTERRUPTED, _PIPE_CLOSED, _TERMINATED = 130, 141, 143  # exit codes of shells for SIGINT, SIGPIPE and SIGTERM
+_HUNG_UP, _INTERRUPTED, _PIPE_CLOSED, _TERMINATED = 129, 130, 141, 143  # exit codes of shells for signals
 _AFTER_INTERRUPT = {
     "backup": "the backup was not written; an earlier one is unchanged",
     "worker": "other workers continue with the jobs of this one",
@@ -62,7 +63,7 @@ Exit codes: 0 success, 1 a failure (of a document or the language model), 2 an e
 
 
 class _TerminatedError(KeyboardInterrupt):
-    """Raised if the process receives SIGTERM, for example from a service manager."""
+    """Raised if the process receives SIGTERM, for example from a service manager, or SIGHUP from a closed terminal."""
 
 
 class _LazyCommand(TyperCommand):
@@ -119,8 +120,11 @@ class _Commands(TyperGroup):
         """Parse the options of a command group; with ``--json``, print an unknown option also as JSON."""
         if ctx.parent is None:
             ctx.meta[_PRINTS_JSON] = "--json" in args
-        with _usage_errors_as_json(ctx):
-            return super().parse_args(ctx, args)
+        try:
+            with _usage_errors_as_json(ctx):
+                return super().parse_args(ctx, args)
+        except BrokenPipeError as error:  # of the help
+            raise _close_output() from error
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command; convert exceptions and interrupts into one line on stderr and an exit code."""
@@ -134,21 +138,27 @@ class _Commands(TyperGroup):
             raise _fail(ctx, code, "error", error_json(error)) from error
         except KeyboardInterrupt as error:
             is_terminated = isinstance(error, _TerminatedError)
-            kind, code = ("terminated", _TERMINATED) if is_terminated else ("interrupted", _INTERRUPTED)
+            kind, code = ("terminated", 128 + error.args[0]) if is_terminated else ("interrupted", _INTERRUPTED)
             consequence = _AFTER_INTERRUPT.get(ctx.invoked_subcommand, "nothing was changed")
             raise _fail(ctx, code, kind, failed_json(kind, consequence)) from error
         except BrokenPipeError as error:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader stopped: not an error
-            raise typer.Exit(_PIPE_CLOSED) from error
+            raise _close_output() from error
         except OSError as error:  # for example a folder without permission, or a full disk
             message = f"{error.filename or 'input or output'}: {error.strerror or error}"
             raise _fail(ctx, 2, "error", failed_json("system", message)) from error
         return result
 
 
+def _close_output() -> typer.Exit:
+    """Discard further output, whose reader has ended, and return the exception that exits without a message."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return typer.Exit(_PIPE_CLOSED)
+
+
 def _fail(ctx: Any, code: int, label: str, failed: FailedSchema) -> typer.Exit:
     """Print an error on stderr, with ``--json`` also as JSON, and return the exception that exits with ``code``."""
-    warn(label, failed["error"]["message"])
+    with suppress(OSError):  # the terminal may be closed
+        warn(label, failed["error"]["message"])
     if ctx.meta[_PRINTS_JSON]:
         with suppress(OSError):  # writing to the standard output may be the failure
             say_json(failed)
@@ -334,15 +344,18 @@ def main(on_start: Callable[[], None] | None = None) -> None:
         sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 (it is open to the end)
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # the streams of a fresh process
     signal.signal(signal.SIGTERM, _terminate)
+    if sys.platform != "win32" and signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:  # nohup ignores it
+        signal.signal(signal.SIGHUP, _terminate)
     try:
         app(prog_name="polyad", obj=on_start)
     except SystemExit as end:
-        if end.code in (_INTERRUPTED, _TERMINATED):  # do not wait for requests of other threads
-            sys.stdout.flush()
+        if end.code in (_HUNG_UP, _INTERRUPTED, _TERMINATED):  # do not wait for requests of other threads
+            with suppress(OSError):
+                sys.stdout.flush()
             os._exit(int(end.code))
         raise
 
 
-def _terminate(*_: object) -> NoReturn:
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a second signal ends this process at once
-    raise _TerminatedError
+def _terminate(number: int, _frame: object) -> NoReturn:
+    signal.signal(number, signal.SIG_DFL)  # a second signal ends this process at once
+    raise _TerminatedError(number)

@@ -57,9 +57,17 @@ _MAX_LISTED = 5
 """Maximum number of ids that one line of output lists."""
 
 
+class _Console(Console):
+    """A Rich console that reports a closed output as other functions do; Rich exits with code 1."""
+
+    def on_broken_pipe(self) -> None:
+        """Raise BrokenPipeError, which ends the command."""
+        raise BrokenPipeError
+
+
 def console() -> Console:
     """Return a Rich console for stdout that prints text as it is, without interpreting markup."""
-    return Console(file=sys.stdout, markup=False, highlight=False, emoji=False)
+    return _Console(file=sys.stdout, markup=False, highlight=False, emoji=False)
 
 
 # Evidence

@@ -74,6 +74,8 @@ def serve(
     Example: polyad serve --store kb --model qwen3
     """
     signal.signal(signal.SIGTERM, _exit)
+    if sys.platform != "win32" and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
     settings = options.load_settings(flags)
     stores = [parse_place(each) for each in store or ([settings.command.store] if settings.command.store else [])]
     if not stores and root is None:
@@ -159,7 +161,9 @@ def add(
     store: options.Store = None,
     workspace: Workspace = "",
     scope: Annotated[str, typer.Option(metavar="SCOPE", help="read, write or admin.")] = "read",
-    days: Annotated[int, typer.Option(metavar="N", min=0, help="Days until the key expires; 0 for never.")] = 0,
+    days: Annotated[
+        int, typer.Option(metavar="N", min=0, max=36_500, help="Days until the key expires; 0 for never.")
+    ] = 0,
     json: options.Json = False,
 ) -> None:
     """Add an API key for an index, and print it once.

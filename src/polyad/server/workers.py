@@ -179,7 +179,8 @@ class _Supervisor:
 def _run_child(target: Callable[[], None], parent_id: int) -> None:
     """Run a function in a child process, which ends if the parent process is killed."""
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the supervisor ends this process
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)  # the supervisor ends this process
     threading.Thread(target=_terminate_after_parent, args=(parent_id,), daemon=True).start()
     target()
 
