@@ -54,6 +54,20 @@ def test_a_folder_of_indexes_has_keys_of_its_own(run: Run, index: Path) -> None:
     assert "one" in run("key", "list", "--store", index).stdout
 
 
+LOOPING = [
+    ("serve", "--store", "loop"),
+    ("serve", "--root", "loop"),
+    ("key", "list", "--store", "loop"),
+    ("stats", "--store", "loop"),
+    ("check", "--store", "loop"),
+    ("index", "bell.md", "--store", "loop"),
+    ("migrate", "loop", "copy"),
+    ("migrate", "kb", "loop"),
+    ("export", "--out", "loop", "--store", "kb"),
+]
+"""Commands with a symbolic link that points to itself."""
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -68,11 +82,14 @@ def test_a_folder_of_indexes_has_keys_of_its_own(run: Run, index: Path) -> None:
         (("--set", "server.cors_origins=https://a.example, null", "serve", "--store", "kb"), "polyad key add"),
         (("serve", "--store", "nowhere"), "nowhere"),
         (("serve",), "--store"),
+        (("key", "add", "x", "--store", "kb", "--days", "3000000"), "36500"),
+        *((command, "loop") for command in LOOPING),
     ],
 )
 def test_wrong_commands_name_the_remedy(
     run: Run, index: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], message: str
 ) -> None:
     monkeypatch.chdir(index.parent)
+    Path("loop").symlink_to("loop")
     result = run(*arguments, code=2)
     assert message in result.stderr

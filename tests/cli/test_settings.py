@@ -214,6 +214,13 @@ def test_a_device_in_place_of_the_file_is_an_error(tmp_path: Path) -> None:
         settings(tmp_path)
 
 
+@pytest.mark.parametrize("toml", ["", "[language_model]\n", "[nearest]\n"])
+def test_a_null_character_is_an_error(tmp_path: Path, toml: str) -> None:
+    name = {"": "store", "[language_model]\n": "model", "[nearest]\n": "shared_folder"}[toml]
+    with pytest.raises(ConfigurationError, match=f"{name} in .* expected a text without null characters"):
+        settings(tmp_path, f'{toml}{name} = "a\\u0000b"')
+
+
 def test_the_device_has_a_variable_of_its_own(tmp_path: Path) -> None:
     assert merge_settings({}, {"POLYAD_DEVICE": "cpu"}, tmp_path / "none.toml").stages.encoder.device == "cpu"
 

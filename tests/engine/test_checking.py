@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import shutil
 import sqlite3
@@ -73,6 +74,20 @@ def test_an_undamaged_index_has_no_damage(place: Path) -> None:
     assert check(place) == ([], [])
     result = CliRunner().invoke(app, ["check", "--store", str(place)])
     assert (result.exit_code, result.stdout[:15]) == (0, "no damage found")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+@pytest.mark.parametrize("pattern", ["snapshot.json", "arrays-*/passage_vectors.bin"])
+def test_a_pipe_in_place_of_a_snapshot_file_is_damage(place: Path, pattern: str) -> None:
+    with open_engine(place) as engine:
+        expected = engine.search(QUESTION).passages
+    file = next((place / FOLDER).glob(pattern))
+    file.unlink()
+    os.mkfifo(file)
+    assert check(place) == (["snapshot files"], ["snapshot files"])
+    with open_engine(place) as engine:
+        assert engine.search(QUESTION).passages == expected
+    assert check(place) == ([], [])
 
 
 def change_array(place: Path) -> None:

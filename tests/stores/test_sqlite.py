@@ -139,6 +139,16 @@ def test_an_index_of_another_format_names_the_remedy(tmp_path: Path, format_vers
     assert Engine.exists(tmp_path)
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+@pytest.mark.parametrize("name", [FILE_NAME, f"{FILE_NAME}-journal", f"{FILE_NAME}-wal", f"{FILE_NAME}-shm"])
+def test_a_pipe_in_place_of_a_file_is_an_error(tmp_path: Path, name: str) -> None:
+    create(tmp_path).close()
+    (tmp_path / name).unlink(missing_ok=True)
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(StoreError, match=f"{name}' is a pipe or a device"):
+        SqliteStore.open(tmp_path)
+
+
 @pytest.mark.parametrize("contents", [b"This is no database at all. " * 400, b"SQLite format 3\x00" + b"\xff" * 4080])
 def test_a_damaged_file_is_an_error_and_left_as_it_is(tmp_path: Path, contents: bytes) -> None:
     (tmp_path / FILE_NAME).write_bytes(contents)

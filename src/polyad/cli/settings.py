@@ -23,7 +23,7 @@ from polyad.engine.settings import Settings
 from polyad.errors import ConfigurationError, SettingError
 from polyad.presets import PRESETS, get_preset
 from polyad.retrieval.assembly import DEFAULT_K, MinRelevance, SearchOptions
-from polyad.text.files import read_file
+from polyad.text.files import read_file, resolve_path
 
 LANGUAGE_MODEL = "language_model"
 """The section of the file that holds :class:`polyad.config.LanguageModelSettings`."""
@@ -369,7 +369,7 @@ def _check_project_file(file: Path, layer: _Layer) -> None:
     variables = {place: variable for variable, place in get_variables().items()}
     for place in [each for each in layer if each in _PATHS and layer[each].value]:
         value, path = layer[place].value, file.parent / str(layer[place].value)
-        if not path.resolve().is_relative_to(file.parent.resolve()):
+        if not resolve_path(path).is_relative_to(resolve_path(file.parent)):
             raise ConfigurationError(
                 f"{_label(*place)} in {str(file)!r} is {value!r}; expected a path in the same folder, or below it "
                 f"({variables[place]} may name any)"

@@ -140,6 +140,8 @@ def check_setting(name: str, value: Any, type_: Any) -> Value:
         checked: Value = parse_value(value, type_, name)
     except FieldError as error:
         raise ConfigurationError(str(error)) from error
+    if isinstance(checked, str) and "\0" in checked:
+        raise ConfigurationError(f"{name} is {value!r}; expected a text without null characters")
     if type(checked) is int and float in (type_, *get_args(type_)):
         return float(checked)
     return checked

@@ -20,6 +20,7 @@ from polyad.errors import ConfigurationError
 from polyad.presets import get_preset
 from polyad.protocols.components import Embedder, LanguageModel, MentionExtractor, Reranker
 from polyad.protocols.store import StoreOpener
+from polyad.text.files import resolve_path
 
 if TYPE_CHECKING:
     from polyad.readers.workers import WorkerPool
@@ -99,7 +100,7 @@ def parse_place(text: str) -> Place:
 def get_place_name(place: Place) -> str:
     """Return a short name of an index: the name of its folder, or the workspace or database of its address."""
     if isinstance(place, Path):
-        return place.resolve().name
+        return resolve_path(place).name
     parts = urlsplit(place)
     return dict(parse_qsl(parts.query)).get("workspace") or parts.path.strip("/") or "default"
 

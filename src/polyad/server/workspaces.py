@@ -18,7 +18,7 @@ from polyad.errors import ConfigurationError, NotFoundError
 from polyad.protocols.store import ValueStore
 from polyad.server.encoding import LoadEmbedder, SharedEmbedders
 from polyad.server.jobs import JobRunner
-from polyad.text.files import make_folder, sync_folder
+from polyad.text.files import make_folder, resolve_path, sync_folder
 
 OpenIndex = Callable[[Place, bool], Engine]
 """Opens the index at a place; the second argument is whether to create it."""
@@ -92,7 +92,7 @@ class Workspaces:
         self._failures: dict[str, str] = {}
         self._places: dict[str, Place] = {}
         for store in stores:
-            name, place = get_place_name(store), store.resolve() if isinstance(store, Path) else store
+            name, place = get_place_name(store), resolve_path(store) if isinstance(store, Path) else store
             if self._places.setdefault(name, place) != place:
                 raise ConfigurationError(
                     f"two indexes would be the same workspace {name!r}; rename one of the folders, or give it another "

@@ -13,6 +13,7 @@ from zlib import crc32
 import numpy as np
 
 from polyad.snapshot.columns import AppendOnlyArray, Column
+from polyad.text.files import open_file
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -88,7 +89,7 @@ def is_array_sound(folder: Path, name: str, entry: Mapping[str, Any]) -> bool:
     """Return whether an array's file has the size and checksum in its manifest ``entry``."""
     size = checksum = 0
     try:
-        with _get_path(folder, name).open("rb") as file:
+        with open_file(_get_path(folder, name)) as file:
             while block := file.read(_READ_BYTES):
                 size, checksum = size + len(block), crc32(block, checksum)
     except OSError:

@@ -41,7 +41,7 @@ from polyad.snapshot.mapped_snapshot import (
     SavedCounts,
 )
 from polyad.snapshot.vectors import Vectors
-from polyad.text.files import write_atomically
+from polyad.text.files import read_file, write_atomically
 
 T = TypeVar("T")
 
@@ -126,7 +126,7 @@ class SnapshotFiles:
 
         Raises ValueError if it is damaged, and whatever parsing damaged text raises.
         """
-        manifest = json.loads(self._manifest.read_bytes())
+        manifest = json.loads(read_file(self._manifest))
         if manifest.pop("checksum") != _compute_checksum(manifest) or manifest["format"] != FORMAT:
             raise ValueError("the manifest is damaged or has another format")
         return dict(manifest)
@@ -135,14 +135,21 @@ class SnapshotFiles:
         """Return a Damage for each snapshot file whose contents do not match the checksum in the manifest."""
         changed: list[Damage] = []
         while self._manifest.exists():
-            manifest = self._manifest.read_bytes()
+            manifest = self._read_manifest_bytes()
             changed = [
                 Damage("snapshot files", FOLDER, name, "was changed", remedy="repair")
                 for name in self._list_changed_files(manifest)
             ]
-            if not changed or self._manifest.read_bytes() == manifest:
+            if not changed or self._read_manifest_bytes() == manifest:
                 break  # otherwise another process saved a later snapshot meanwhile, and deleted these files
         return changed
+
+    def _read_manifest_bytes(self) -> bytes:
+        """Return the contents of the manifest; nothing if it cannot be read, or is no regular file."""
+        try:
+            return read_file(self._manifest)
+        except OSError:
+            return b""
 
     def _list_changed_files(self, manifest_bytes: bytes) -> list[str]:
         try:
@@ -210,7 +217,7 @@ class SnapshotFiles:
         No copy is made if the folder is read-only or a copied file is damaged.
         """
         with suppress(OSError, ValueError, LookupError):
-            manifest = self._manifest.read_bytes()
+            manifest = read_file(self._manifest)
             name = Path(json.loads(manifest)["folder"]).name
             other._folder.mkdir(parents=True, exist_ok=True)
             shutil.copytree(self._folder / name, other._folder / name, dirs_exist_ok=True)

@@ -48,6 +48,14 @@ def open_file(path: Path) -> BufferedReader:
     return path.open("rb")
 
 
+def resolve_path(path: str | Path) -> Path:
+    """Return an absolute path without symbolic links; links that form a loop stay, so opening the path fails.
+
+    ``Path.resolve`` raises RuntimeError or OSError for a loop, depending on the version of Python.
+    """
+    return Path(os.path.realpath(path))
+
+
 def write_atomically(path: Path, contents: bytes | str) -> None:
     """Write ``contents`` to a file so that a crash or a power failure leaves either the old or the new contents.
 
@@ -73,7 +81,7 @@ def open_atomically(path: Path) -> Iterator[BufferedWriter]:
     Raises:
         OSError: the file cannot be written.
     """
-    target = path.resolve()
+    target = resolve_path(path)
     temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         with temporary.open("wb") as file:
@@ -120,8 +128,8 @@ def check_output_path(path: Path, *, overwrite: bool, own_files: Iterable[Path] 
     Raises:
         ConfigurationError: ``path`` is a file, a folder that is not empty, or a symbolic link, also one without target.
     """
-    target = path.resolve()
-    journals = (f"{file.resolve()}{suffix}" for file in own_files for suffix in ("", "-journal", "-shm", "-wal"))
+    target = resolve_path(path)
+    journals = (f"{resolve_path(file)}{suffix}" for file in own_files for suffix in ("", "-journal", "-shm", "-wal"))
     if any(map(target.is_relative_to, journals)):
         raise ConfigurationError(f"{str(path)!r} belongs to the index itself; expected another file")
     is_empty_folder = path.is_dir() and not path.is_symlink() and not any(path.iterdir())

@@ -14,7 +14,7 @@ from pathlib import Path
 from polyad.errors import StoreError, StoreUnavailableError
 from polyad.stores.relational.rows import DamageError
 from polyad.stores.sqlite.connection import UNSOUND, SqliteConnection
-from polyad.text.files import make_folder, open_atomically
+from polyad.text.files import make_folder, open_atomically, resolve_path
 
 BUSY_SECONDS = 60.0
 """Seconds that a writer waits for another process that is writing."""
@@ -274,9 +274,15 @@ def has_tables(path: Path) -> bool:
         return True
 
 
-def check_path_length(path: Path, option: str) -> None:
-    """Raise StoreError if ``path``, the value of a command-line option, is longer than SQLite accepts."""
-    length = len(os.fsencode(path.resolve()))
+def check_path(path: Path, option: str) -> None:
+    """Raise StoreError if SQLite could not open ``path``, the value of a command-line option, or would wait for ever.
+
+    A path may be too long. The file, and its journals, may be pipes or devices.
+    """
+    for file in (path.with_name(f"{path.name}{suffix}") for suffix in ("", "-journal", "-shm", "-wal")):
+        if file.exists() and not file.is_file() and not file.is_dir():
+            raise StoreError(f"{str(file)!r} is a pipe or a device; expected a file that SQLite wrote, or none")
+    length = len(os.fsencode(resolve_path(path)))
     if length > _MAX_PATH_BYTES:
         raise StoreError(
             f"the path {str(path)!r} has {length:,} bytes; SQLite opens paths of at most {_MAX_PATH_BYTES}; choose a "

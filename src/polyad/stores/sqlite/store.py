@@ -8,6 +8,7 @@ be searched; values that a search would cache are then not stored.
 
 from __future__ import annotations
 
+import shlex
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
@@ -45,7 +46,7 @@ from polyad.stores.relational.rows import (
 )
 from polyad.stores.relational.tuples import select_entity_names
 from polyad.stores.sqlite.connection import BATCH, SqliteConnection, is_sound, pad_values
-from polyad.stores.sqlite.database import Database, check_path_length, create_tables, has_tables, open_lock, run_script
+from polyad.stores.sqlite.database import Database, check_path, create_tables, has_tables, open_lock, run_script
 from polyad.stores.sqlite.integrity import find_index_damage, repair, seal_manifest
 from polyad.stores.sqlite.values import (
     REPLIES_FILE_NAME,
@@ -168,7 +169,7 @@ class SqliteStore:
             StoreError: the index is damaged or cannot be created, or its path is too long.
         """
         path = Path(directory, FILE_NAME)
-        check_path_length(path, "--store")
+        check_path(path, "--store")
         try:
             exists = path.is_file() and has_tables(path)
         except OSError as error:
@@ -177,7 +178,7 @@ class SqliteStore:
             if not exists:
                 raise StoreNotFoundError(
                     f"no index in {str(directory)!r}; expected a directory made by: polyad index PATH --store "
-                    f"{directory}"
+                    f"{shlex.quote(str(directory))}"
                 )
             return cls(path, replies)
         try:

@@ -14,7 +14,7 @@ from polyad.errors import IndexMismatchError, StoreError
 from polyad.protocols.store import Damage
 from polyad.stores.relational.rows import check_types
 from polyad.stores.sqlite.connection import SqliteConnection
-from polyad.stores.sqlite.database import Database, check_path_length, create_tables, run_script
+from polyad.stores.sqlite.database import Database, check_path, create_tables, run_script
 from polyad.stores.sqlite.integrity import find_value_damage, repair_values
 from polyad.text.files import make_folder, read_package_file
 
@@ -49,7 +49,7 @@ class SqliteValueFile:
 
     def __init__(self, path: Path, *, is_required: bool = True) -> None:
         self._database: Database | None = None
-        check_path_length(path, "--replies")
+        check_path(path, "--replies")
         if not is_required and not path.exists() and not os.access(path.parent, os.W_OK):
             return
         try:
