@@ -515,3 +515,22 @@ def test_facts_without_members_do_no_harm(tmp_path: Path) -> None:
         evidence = opened.search("It rained.", 3, retriever="hypergraphrag")
     assert {hit.passage.id for hit in evidence.passages} == {"a#0000", "b#0000"}
     assert (len(evidence.hyperedges), evidence.entities) == (2, ())
+
+
+def test_a_question_of_a_thousand_names_embeds_few_of_them(tmp_path: Path) -> None:
+    texts: list[str] = []
+
+    class RecordingEmbedder(HashingEmbedder):
+        def encode(self, questions: Sequence[str], kind: TextKind) -> FloatArray:
+            texts.extend(questions)
+            return super().encode(questions, kind)
+
+    with Engine.open(tmp_path, embedder=RecordingEmbedder(16)) as engine:
+        engine.index_documents([Document("tower", "Corven Tower", "Corven Tower was built by Ines Moreau.")])
+        engine.search("Aldby", retriever="hypergraphrag")
+        texts.clear()
+        names = (f"Ba{first}nor Lo{second}sen" for first in "bcdfghklmnprst" for second in "bcdfghklmnprst")
+        question = ", ".join(["Corven Tower", *names])
+        evidence = engine.search(question, retriever="hypergraphrag")
+    assert [hit.passage.document_id for hit in evidence.passages] == ["tower"]
+    assert len(texts) < 50

@@ -140,6 +140,23 @@ def test_a_filter_of_json_has_a_limited_length() -> None:
         filter_from_json({"or": [{"field": "id", "operator": "in", "values": ids}] * 10})
 
 
+@pytest.mark.parametrize("joint", ["or", "and"])
+def test_a_filter_has_a_limited_number_of_comparisons(joint: str) -> None:
+    comparison = {"field": "year", "operator": "<", "values": [2020]}
+    assert filter_from_json({joint: [comparison] * 1000})
+    with pytest.raises(FilterError, match="1,001 comparisons"):
+        filter_from_json({joint: [{"not": {joint: [comparison] * 1000}}, comparison]})
+    with pytest.raises(FilterError, match="comparisons"):
+        parse_filter(f" {joint} ".join(["a<1"] * 1100))
+
+
+@given(st.lists(values, min_size=1, max_size=4), values)
+def test_a_value_is_in_several_if_it_equals_one_of_them(several: list[str | bool | int | float], value: str) -> None:
+    record = {"field": value}
+    is_in = is_selected(Comparison("field", "in", tuple(several)), record)
+    assert is_in is any(is_selected(Comparison("field", "=", (each,)), record) for each in several)
+
+
 @pytest.mark.parametrize(
     "tree",
     [
