@@ -229,7 +229,7 @@ def test_equations_are_read_in_one_line() -> None:
     total = f'<m:nary><m:naryPr><m:chr m:val="∑"/></m:naryPr>{scripts}{part("e", "i")}</m:nary>'
     body = f"<w:p>{run('Loss ')}<m:oMath>{loss}{fraction}</m:oMath>{run('.')}</w:p>"
     body += f"<w:p><m:oMathPara><m:oMath>{root}</m:oMath><m:oMath>{total}</m:oMath></m:oMathPara></w:p>"
-    assert text_of(body) == "Loss h_loss=(f·L)/(D^5).\n\n√(x)\n∑_(i=1)^n i"
+    assert text_of(body) == "Loss h_loss=(f·L)/(D^5).\n\n√x\n∑_(i=1)^n i"
 
 
 def test_ticked_and_unticked_boxes_differ() -> None:

@@ -80,9 +80,10 @@ class _Document:
 
     def _find_part(self, kind: str) -> Element:
         """Return the part to which the main part has a relation of this kind; an empty element if there is none."""
-        return next(
-            (self._package.find_part(path) for own, path in self._relations.values() if own == kind), Element(kind)
-        )
+        return next((self._package.find_part(path) for path in self._list_paths(kind)), Element(kind))
+
+    def _list_paths(self, kind: str) -> list[str]:
+        return [relation.path for relation in self._relations.values() if relation.kind == kind]
 
     def _create_reader(self, *, marks_pages: bool = False) -> BodyReader:
         return BodyReader(self._styles, self._numbering, self._read_chunk, marks_pages=marks_pages)
@@ -94,19 +95,19 @@ class _Document:
             for kind in ("footnote", "endnote")
             for note in self._find_part(f"{kind}s").iterfind(f"w-{kind}")
         }
+        reader.flow.item_level = -1
         for number, reference in enumerate(reader.notes, 1):
             note_reader = self._create_reader()
             note_reader.read(notes.get(reference, Element("missing")))
             if text := "".join(note_reader.flow.pieces):
-                reader.flow.write_item(text, f"{number}.", 0, follows=number > 1)
+                reader.flow.write_paragraph(text, label=f"{number}.")
 
     def _list_headers(self) -> Iterator[str]:
         """Yield the text of each header and footer, with marks in place of page numbers."""
-        for kind, path in [] if self._is_embedded else self._relations.values():
-            if kind in ("header", "footer"):
-                reader = self._create_reader(marks_pages=True)
-                reader.read(self._package.find_part(path))
-                yield "".join(reader.flow.pieces)
+        for path in [] if self._is_embedded else self._list_paths("header") + self._list_paths("footer"):
+            reader = self._create_reader(marks_pages=True)
+            reader.read(self._package.find_part(path))
+            yield "".join(reader.flow.pieces)
 
     def _read_chunk(self, relation_id: str, flow: TextBuilder) -> None:
         """Add an embedded document (``w-altChunk``) to a text: a web page, a text or a Word document."""

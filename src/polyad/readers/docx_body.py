@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
 from polyad.readers.docx_fields import (
@@ -25,32 +24,11 @@ from polyad.readers.tables import Cell
 from polyad.readers.text_builder import TICKED, UNTICKED, TextBuilder
 
 _CHARACTERS = {"w-tab": " ", "w-ptab": " ", "w-br": "\n", "w-cr": "\n", "w-noBreakHyphen": "\u2011"}
-_SKIPPED = frozenset(
-    [
-        *("w-del", "w-moveFrom", "w-delText", "w-instrText", "w-delInstrText", "w-rt"),  # deleted text, codes, readings
-        *(
-            "w-pPr",
-            "w-rPr",
-            "w-tblPr",
-            "w-tblGrid",
-            "w-trPr",
-            "w-tcPr",
-            "w-sdtPr",
-            "w-sdtEndPr",
-            "w-sectPr",
-            "w-rubyPr",
-        ),
-    ]
-)
+_SKIPPED = frozenset({"w-del", "w-moveFrom", "w-rt", "w-pPr", "w-rPr", "w-sdtPr"})
+"""Deleted text, readings over base text, properties."""
+
 _WRAPPERS = frozenset({"w-sdt", "w-sdtContent", "w-ins", "w-moveTo", "w-customXml", "w-smartTag"})
 _TEXTS = frozenset({"w-t", "m-t", "w-altChunk"})
-
-
-class NoteReference(NamedTuple):
-    """A reference to a note: ``footnote`` or ``endnote``, and the id of the note."""
-
-    kind: str
-    id: str
 
 
 class BodyReader:
@@ -59,7 +37,7 @@ class BodyReader:
     Attributes:
         flow: The text so far.
         titles: Paragraphs in Word's style *Title*.
-        notes: Notes to which the text so far refers, in order.
+        notes: Kind (``footnote`` or ``endnote``) and id of the notes to which the text so far refers, in order.
     """
 
     def __init__(
@@ -80,7 +58,7 @@ class BodyReader:
         """
         self.flow = TextBuilder()
         self.titles: list[str] = []
-        self.notes: list[NoteReference] = []
+        self.notes: list[tuple[str, str]] = []
         self._styles = styles
         self._numbering = numbering
         self._read_chunk = read_chunk
@@ -90,7 +68,6 @@ class BodyReader:
         self._pieces: list[str] = []  # text of the current paragraph
         self._boxes: list[Element] = []  # text boxes of the current paragraph
         self._font = ""
-        self._list_level = -1  # level of the preceding list item; -1 after other text
         self._table_depth = 0
         self._readers: dict[str, Callable[[Element], None]] = {
             "w-t": self._read_text,
@@ -111,11 +88,7 @@ class BodyReader:
 
     def read(self, root: Element) -> None:
         """Add the text of a part or of a note."""
-        self._generated_texts = find_generated_texts(
-            root,
-            self._generated_fields,
-            lambda paragraph: bool(self._styles.find_rank(paragraph.find("w-pPr"))),
-        )
+        self._generated_texts = find_generated_texts(root, self._generated_fields, self._styles.get_rank)
         self._read_blocks(root)
 
     def _read_blocks(self, parent: Element) -> None:
@@ -132,31 +105,28 @@ class BodyReader:
                 self.flow.write_paragraph(format_math(child))
             elif child.tag not in _SKIPPED and not _is_contents(child):
                 self._read_blocks(child)
+        if self._pieces:  # the end of the last paragraph is deleted
+            self._write_paragraph(Element("w-p"))
 
     def _read_paragraph(self, paragraph: Element) -> None:
-        properties = paragraph.find("w-pPr")
-        style_id = self._styles.get_id(properties)
-        if self._styles.is_contents(style_id):
+        if self._styles.get_style(paragraph).is_contents:
             return
         self._read_inline(paragraph)
-        if properties is not None and _continues(properties):
-            return
+        if not _continues(paragraph):
+            self._write_paragraph(paragraph)
+
+    def _write_paragraph(self, paragraph: Element) -> None:
+        """Write the text that was read since the end of the last paragraph, and then its text boxes."""
         text, boxes, self._pieces = "".join(self._pieces), self._boxes[:], []
         self._boxes.clear()
-        label = self._numbering.next_label(properties)
+        label = self._numbering.next_label(paragraph)
         if label is not None and not text.strip() and self._table_depth and label.text != BULLET:
             text, label = label.text, None  # a column of row numbers
         if text.strip():
-            if self._styles.get_name(style_id) == "title":
+            if self._styles.get_style(paragraph).name == "title":
                 self.titles.append(to_single_line(text))
-            rank = self._styles.find_rank(properties)
-            if rank:
-                self.flow.write_heading(rank, text, "" if label is None or label.text == BULLET else label.text)
-            elif label is not None and label.text:
-                self.flow.write_item(text, label.text, label.level, follows=label.level <= self._list_level)
-            else:
-                self.flow.write_paragraph(text)
-            self._list_level = label.level if label is not None and label.text and not rank else -1
+            mark, level = label or ("", 0)
+            self.flow.write_paragraph(text, rank=self._styles.get_rank(paragraph), label=mark, level=level)
         for box in boxes:
             self._read_blocks(box)
 
@@ -202,13 +172,12 @@ class BodyReader:
         """Read a content control in a paragraph; a check box is written as its state."""
         box = control.find("w-sdtPr/w14-checkbox")
         if box is not None:
-            checked = box.find("w14-checked")
-            self._pieces.append(TICKED if is_on(checked) else UNTICKED)
+            self._pieces.append(TICKED if is_on(box.find("w14-checked")) else UNTICKED)
         elif not _is_contents(control):
             self._read_inline(control)
 
     def _read_note_reference(self, reference: Element) -> None:
-        self.notes.append(NoteReference(reference.tag[2:].removesuffix("Reference"), get_value(reference, "id")))
+        self.notes.append((reference.tag[2:].removesuffix("Reference"), get_value(reference, "id")))
         self._pieces.append(f"[{len(self.notes)}]")
 
     def _read_picture(self, picture: Element) -> None:
@@ -220,49 +189,39 @@ class BodyReader:
         rows: list[list[Cell]] = []
         origins: dict[int, tuple[int, int]] = {}  # by column: row and place of the cell that may continue downwards
         for row in _find_children(table, "w-tr"):
-            properties = row.find("w-trPr")
-            if properties is not None and properties.find("w-del") is not None:
+            if row.find("w-trPr/w-del") is not None:
                 continue
-            is_header = properties is not None and is_on(properties.find("w-tblHeader"))
-            column = get_number(properties.find("w-gridBefore") if properties is not None else None)
+            column = get_number(row.find("w-trPr/w-gridBefore"))
             cells = [Cell("", columns=column)] if column else []
             rows.append(cells)
-            for cell in _find_children(row, "w-tc"):
-                cell_properties = cell.find("w-tcPr")
-                merge = cell_properties.find("w-vMerge") if cell_properties is not None else None
-                columns = max(
-                    1, get_number(cell_properties.find("w-gridSpan") if cell_properties is not None else None)
-                )
-                text = self._read_cell(cell)
-                is_covered = (
-                    merge is not None and get_value(merge) != "restart" and column in origins and not text.length
-                )
-                if is_covered:
+            for element in _find_children(row, "w-tc"):
+                text, merge = self._read_cell(element), element.find("w-tcPr/w-vMerge")
+                columns = max(1, get_number(element.find("w-tcPr/w-gridSpan")))
+                if merge is not None and get_value(merge) != "restart" and column in origins and not text.length:
                     upper_row, place = origins[column]
-                    upper = rows[upper_row][place]
-                    rows[upper_row][place] = upper._replace(rows=len(rows) - upper_row)
+                    rows[upper_row][place] = rows[upper_row][place]._replace(rows=len(rows) - upper_row)
                 else:
-                    origins.pop(column, None)
-                    if merge is not None:
-                        origins[column] = len(rows) - 1, len(cells)
+                    origins[column] = len(rows) - 1, len(cells)
+                    is_header = is_on(row.find("w-trPr/w-tblHeader"))
                     cells.append(Cell("".join(text.pieces), is_header, 1, columns, text.headings))
                 column += columns
         self._table_depth -= 1
         self.flow.write_table(rows)
-        self._list_level = -1
 
     def _read_cell(self, cell: Element) -> TextBuilder:
-        flow, self.flow, self._list_level = self.flow, TextBuilder(), -1
+        flow, self.flow = self.flow, TextBuilder()
         self._read_blocks(cell)
         flow, self.flow = self.flow, flow
         flow.strip_end()
         return flow
 
 
-def _continues(properties: Element) -> bool:
+def _continues(paragraph: Element) -> bool:
     """Return whether a paragraph continues in the next: its end is deleted, or it is a large first letter."""
-    mark = properties.find("w-rPr")
-    is_deleted = mark is not None and any(mark.find(name) is not None for name in ("w-del", "w-moveFrom"))
+    properties = paragraph.find("w-pPr")
+    if properties is None:
+        return False
+    is_deleted = any(properties.find(f"w-rPr/{name}") is not None for name in ("w-del", "w-moveFrom"))
     return is_deleted or get_value(properties.find("w-framePr"), "dropCap") in ("drop", "margin")
 
 

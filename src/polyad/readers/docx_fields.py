@@ -23,7 +23,7 @@ def get_field_name(instruction: str) -> str:
     return next(iter(instruction.split(None, 1)), "").upper()
 
 
-def find_generated_texts(root: Element, names: Container[str], is_heading: Callable[[Element], bool]) -> set[int]:
+def find_generated_texts(root: Element, names: Container[str], get_rank: Callable[[Element], int]) -> set[int]:
     """Return the ``id()`` of each text element (``w-t``) in the results of complete fields with one of the names.
 
     A heading inside a table of contents shows that the end of the field is misplaced, so its texts are kept.
@@ -31,7 +31,7 @@ def find_generated_texts(root: Element, names: Container[str], is_heading: Calla
     Args:
         root: The document, or a header or footer.
         names: Names of fields, such as ``TOC``.
-        is_heading: Tells whether a paragraph is a heading.
+        get_rank: Returns the rank of a paragraph as a heading, or 0.
     """
     generated: set[int] = set()
     texts: list[int] = []
@@ -50,7 +50,7 @@ def find_generated_texts(root: Element, names: Container[str], is_heading: Calla
             if last_heading < start and get_field_name("".join(instruction)) in names:
                 generated.update(texts[start:])
                 del texts[start:]
-        elif element.tag == "w-p" and open_fields and is_heading(element):
+        elif element.tag == "w-p" and open_fields and get_rank(element):
             last_heading = len(texts)
     return generated
 

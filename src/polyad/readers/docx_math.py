@@ -2,81 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from xml.etree.ElementTree import Element
 
 from polyad.readers.docx_package import get_value
 from polyad.readers.mathml import group
 
-_SKIPPED = frozenset({"m-ctrlPr", "m-rPr", "w-rPr", "w-del", "w-moveFrom"})
+_PATTERNS = {
+    "m-f": ("", "num", "/", "den"),
+    "m-rad": ("√", "e", "^1/", "deg"),
+    "m-nary": ("", "chr", "_", "sub", "^", "sup", " ", "e"),
+    "m-sSub": ("", "e", "_", "sub"),
+    "m-sSup": ("", "e", "^", "sup"),
+    "m-sSubSup": ("", "e", "_", "sub", "^", "sup"),
+    "m-sPre": ("_", "sub", "^", "sup", "", "e"),
+    "m-limLow": ("", "e", "_", "lim"),
+    "m-limUpp": ("", "e", "^", "lim"),
+    "m-func": ("", "fName", " ", "e"),
+    "m-acc": ("", "e", "", "chr"),
+}
+"""The parts of an element, each with the sign that precedes the part, by the name of the element."""
+
+_SEPARATORS = {"m-eqArr": "; ", "m-m": "; ", "m-mr": ", ", "m-oMathPara": "\n"}
+_CHARACTERS = {"m-nary": "∫", "m-acc": "\u0302"}
+"""The character of an element that states none."""
 
 
 def format_math(element: Element) -> str:
     """Return the text of an equation, or of a part of an equation, in one line."""
-    name = element.tag.removeprefix("m-")
-    if name == "t" or element.tag == "w-t":
+    if element.tag in ("m-t", "w-t"):
         return element.text or ""
-    if name == "oMathPara":
-        return "\n".join(map(format_math, element.iterfind("m-oMath")))
-    if name in _FORMATS:
-        return _FORMATS[name](element)
-    return "".join(
-        format_math(child) for child in element if child.tag not in _SKIPPED and not child.tag.endswith("Pr")
-    )
+    if pattern := _PATTERNS.get(element.tag):
+        return "".join(_format_part(element, *pair) for pair in zip(pattern[::2], pattern[1::2], strict=True))
+    separator = _SEPARATORS.get(element.tag, "")
+    if element.tag == "m-d":
+        separator = _get_character(element, "sepChr", "|")
+    parts = [format_math(child) for child in element if not child.tag.endswith("Pr") and child.tag != "w-del"]
+    text = separator.join(parts)
+    if element.tag == "m-d":
+        return _get_character(element, "begChr", "(") + text + _get_character(element, "endChr", ")")
+    return f"[{text}]" if element.tag == "m-m" else text
 
 
-def _get_part(element: Element, name: str) -> str:
+def _format_part(element: Element, sign: str, name: str) -> str:
+    """Return a part of an element after its sign; an empty string if the part is missing or blank."""
+    if name == "chr":
+        return sign + _get_character(element, "chr", _CHARACTERS[element.tag])
     part = element.find(f"m-{name}")
-    return "" if part is None else format_math(part).strip()
+    text = "" if part is None else format_math(part).strip()
+    is_whole = sign == " " or name in ("fName", "chr") or (sign == "" and name == "e" and element.tag == "m-sPre")
+    return sign + (text if is_whole else group(text)) if text else ""
 
 
-def _get_property(element: Element, path: str, default: str) -> str:
-    """Return a character among the properties of an element; ``default`` if the file does not state it."""
-    value = element.find(f"{element.tag}Pr/m-{path}")
+def _get_character(element: Element, name: str, default: str) -> str:
+    value = element.find(f"{element.tag}Pr/m-{name}")
     return default if value is None else get_value(value)
-
-
-def _format_scripts(element: Element, base: str) -> str:
-    sub, sup = _get_part(element, "sub"), _get_part(element, "sup")
-    return base + (f"_{group(sub)}" if sub else "") + (f"^{group(sup)}" if sup else "")
-
-
-def _format_fraction(element: Element) -> str:
-    return f"{group(_get_part(element, 'num'))}/{group(_get_part(element, 'den'))}"
-
-
-def _format_root(element: Element) -> str:
-    degree = _get_part(element, "deg")
-    return f"√{f'[{degree}]' if degree else ''}({_get_part(element, 'e')})"
-
-
-def _format_sum(element: Element) -> str:
-    return f"{_format_scripts(element, _get_property(element, 'chr', '∫'))} {_get_part(element, 'e')}"
-
-
-def _format_brackets(element: Element) -> str:
-    begin, end = _get_property(element, "begChr", "("), _get_property(element, "endChr", ")")
-    return begin + _get_property(element, "sepChr", "|").join(map(format_math, element.iterfind("m-e"))) + end
-
-
-def _format_matrix(element: Element) -> str:
-    rows = (", ".join(map(format_math, row.iterfind("m-e"))) for row in element.iterfind("m-mr"))
-    return f"[{'; '.join(rows)}]"
-
-
-_FORMATS: dict[str, Callable[[Element], str]] = {
-    "f": _format_fraction,
-    "rad": _format_root,
-    "nary": _format_sum,
-    "d": _format_brackets,
-    "m": _format_matrix,
-    "sSub": lambda element: _format_scripts(element, _get_part(element, "e")),
-    "sSup": lambda element: _format_scripts(element, _get_part(element, "e")),
-    "sSubSup": lambda element: _format_scripts(element, _get_part(element, "e")),
-    "sPre": lambda element: f"{_format_scripts(element, '')}{_get_part(element, 'e')}",
-    "func": lambda element: f"{_get_part(element, 'fName')} {_get_part(element, 'e')}",
-    "limLow": lambda element: f"{_get_part(element, 'e')}_{group(_get_part(element, 'lim'))}",
-    "limUpp": lambda element: f"{_get_part(element, 'e')}^{group(_get_part(element, 'lim'))}",
-    "eqArr": lambda element: "; ".join(map(format_math, element.iterfind("m-e"))),
-    "acc": lambda element: _get_part(element, "e") + _get_property(element, "chr", "\u0302"),
-}

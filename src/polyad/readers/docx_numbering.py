@@ -46,13 +46,9 @@ class Numbering:
         self._counters: dict[str, dict[int, int]] = {}  # by definition: the last number of each level
         self._started: set[tuple[str, int]] = set()  # lists and levels whose own first number was used
 
-    def next_label(self, properties: Element | None) -> Label | None:
-        """Return the label of the next paragraph, and count the paragraph; None if the paragraph has no number.
-
-        Args:
-            properties: The properties (``w-pPr``) of the paragraph.
-        """
-        list_id, stated_level = self._styles.find_numbering(properties)
+    def next_label(self, paragraph: Element) -> Label | None:
+        """Return the label of the next paragraph, and count the paragraph; None if the paragraph has no label."""
+        list_id, stated_level = self._styles.find_list(paragraph)
         if list_id not in self._lists:
             return None
         if list_id not in self._levels:
@@ -60,13 +56,14 @@ class Numbering:
         definition_id, levels = self._levels[list_id]
         level = stated_level
         if level is None:
-            style_id = self._styles.get_id(properties)
+            style_id = self._styles.get_style(paragraph).id
             level = next((place for place, level in levels.items() if level.style_id == style_id), 0)
         if level not in levels:
             return Label(BULLET, level)
         counters = self._counters.setdefault(definition_id, {})
         self._count(list_id, level, levels, counters)
-        return Label(_format_label(levels, counters, level), level)
+        text = _format_label(levels, counters, level)
+        return Label(text, level) if text else None
 
     def _count(self, list_id: str, level: int, levels: Mapping[int, _Level], counters: dict[int, int]) -> None:
         """Advance the number of a level, and start deeper levels again."""

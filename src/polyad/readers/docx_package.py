@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+import re
 import zipfile
 from typing import NamedTuple
 from urllib.parse import unquote
@@ -11,23 +12,17 @@ from xml.parsers import expat
 
 from polyad.readers.archives import create_xml_parser
 
-_OFFICE, _STRICT, _MICROSOFT = (
-    "http://schemas.openxmlformats.org/",
-    "http://purl.oclc.org/ooxml/",
-    "microsoft.com/office",
-)
 _PREFIXES = {
-    f"{_OFFICE}wordprocessingml/2006/main": "w-",
-    f"{_STRICT}wordprocessingml/main": "w-",
-    f"{_OFFICE}officeDocument/2006/math": "m-",
-    f"{_STRICT}officeDocument/math": "m-",
-    f"{_OFFICE}markup-compatibility/2006": "mc-",
-    f"{_OFFICE}drawingml/2006/wordprocessingDrawing": "wp-",
-    f"{_STRICT}drawingml/wordprocessingDrawing": "wp-",
-    f"http://schemas.{_MICROSOFT}/word/2010/wordml": "w14-",
-    "urn:schemas-microsoft-com:vml": "v-",
+    "wordprocessingml": "w-",
+    "math": "m-",
+    "markup-compatibility": "mc-",
+    "wordprocessingDrawing": "wp-",
+    "wordml": "w14-",
+    "vml": "v-",
 }
-"""Prefixes of the namespaces of a Word document, in its transitional and its strict form."""
+"""Prefixes of namespaces by a part of their address, which transitional and strict documents share."""
+
+_NAMESPACE_PART = re.compile(rf"\b(?:{'|'.join(_PREFIXES)})\b")
 
 
 class Relation(NamedTuple):
@@ -42,7 +37,8 @@ class _ShortNames(dict[str, str]):
 
     def __missing__(self, name: str) -> str:
         namespace, _, local_name = name.rpartition("}")
-        short_name = self[name] = _PREFIXES.get(namespace, "") + local_name
+        part = _NAMESPACE_PART.search(namespace)
+        short_name = self[name] = (_PREFIXES[part[0]] if part else "") + local_name
         return short_name
 
 

@@ -12,17 +12,8 @@ _SYMBOL = dict(
         strict=False,
     )
 )
-_TICKED, _UNTICKED = "☒", "☐"
-_WINGDINGS = {
-    **dict.fromkeys((0x6F, 0x70, 0x71, 0x72, 0xA8), _UNTICKED),
-    **dict.fromkeys((0x78, 0xFD, 0xFE), _TICKED),
-    **dict(zip((0x6C, 0x6E, 0x9F, 0xA7, 0xD8, 0xE0, 0xFB, 0xFC), "●■•▪➢→✗✓", strict=True)),
-}
-_WINGDINGS_2 = {
-    **dict.fromkeys((0x2A, 0x2B, 0xA3), _UNTICKED),
-    **dict.fromkeys((0x51, 0x52, 0x53, 0x54), _TICKED),
-    **dict(zip((0x4F, 0x50, 0x97), "✗✓●", strict=True)),
-}
+_WINGDINGS = dict(zip(b"opqr\xa8x\xfd\xfeln\x9f\xa7\xd8\xe0\xfb\xfc", "☐☐☐☐☐☒☒☒●■•▪➢→✗✓", strict=True))
+_WINGDINGS_2 = dict(zip(b"*+\xa3QRSTOP\x97", "☐☐☐☒☒☒☒✗✓●", strict=True))
 _FONTS = {"symbol": _SYMBOL, "wingdings": _WINGDINGS, "wingdings 2": _WINGDINGS_2}
 _PRIVATE_CODES = range(0xF000, 0xF100)
 """Private-use codes under which Word stores the characters of a symbol font."""

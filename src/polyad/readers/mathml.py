@@ -7,7 +7,7 @@ from xml.etree.ElementTree import Element
 
 from polyad.readers.plain_text import to_single_line
 
-_SIMPLE = re.compile(r"\w*|[\d.,]+")
+_SIMPLE = re.compile(r"[\w\u0300-\u036f∞]*|[\d.,]+|\([^()]*\)")
 _SKIPPED = frozenset({"annotation", "annotation-xml", "none", "mprescripts"})
 _PATTERNS = {
     "mfrac": "{}/{}",
@@ -23,7 +23,7 @@ _PATTERNS = {
 
 
 def group(text: str) -> str:
-    """Return a part of a formula in parentheses unless the part is one number or name."""
+    """Return a part of a formula in parentheses unless the part is one number or name, or has parentheses."""
     return text if _SIMPLE.fullmatch(text) else f"({text})"
 
 
@@ -34,7 +34,10 @@ def format_mathml(element: Element) -> str:
     pattern = _PATTERNS.get(name, "")
     if pattern.count("{}") == len(parts) > 0:
         return pattern.format(*map(group, parts))
-    text = "".join(parts) or to_single_line(element.text or "")
+    text = to_single_line(element.text or "")
+    for part in parts:
+        is_word = (len(part) > 1 and part.isalpha()) or (text[-2:].isalpha() and len(text) > 1)
+        text += f" {part}" if is_word and text[-1:].isalpha() and part[:1].isalpha() else part
     if name == "msqrt":
         return f"√({text})"
     return f" {text}" if name == "mtr" else text

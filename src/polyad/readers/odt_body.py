@@ -75,7 +75,6 @@ class OdtReader:
         self._lists = ListCounter()
         self._title_styles = {"Title"}
         self._list_style = ""  # list style that is being defined
-        self._list_level = -1  # level of the preceding list item; -1 after other text
         self._flows = [TextBuilder()]
         self._paragraphs: list[_Paragraph] = []
         self._tables: list[list[list[Cell]]] = []  # the rows of each open table
@@ -191,14 +190,7 @@ class OdtReader:
             return
         if paragraph.is_title:
             self.title = self.title or to_single_line(text)
-        is_item = bool(paragraph.label) and not paragraph.rank
-        if paragraph.rank:
-            flow.write_heading(paragraph.rank, text, paragraph.label)
-        elif is_item:
-            flow.write_item(text, paragraph.label, paragraph.level, follows=paragraph.level <= self._list_level)
-        else:
-            flow.write_paragraph(text)
-        self._list_level = paragraph.level if is_item else -1
+        flow.write_paragraph(text, rank=paragraph.rank, label=paragraph.label, level=paragraph.level)
 
     def _begin_note(self) -> None:
         if self._paragraphs and not self._note_depth:
@@ -230,7 +222,6 @@ class OdtReader:
         if not self._flattened_tables:
             self._cells.append(attributes)
             self._flows.append(TextBuilder())
-            self._list_level = -1
 
     def _end_cell(self) -> None:
         if self._flattened_tables:
@@ -248,7 +239,6 @@ class OdtReader:
             self._flattened_tables -= 1
         elif self._tables:
             self._flows[-1].write_table(self._tables.pop())
-        self._list_level = -1
 
     # Forms and formulas
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from polyad.readers.headings import MAX_HEADING, Heading
+from polyad.readers.numbering import BULLET
 from polyad.readers.plain_text import clean, to_single_line
 from polyad.readers.tables import Cell, label_rows
 
@@ -32,6 +33,7 @@ class TextBuilder:
         space: Separator to write before the next word if ``gap`` is 0.
         bullet: Bullet or number of a list item that is still to be written.
         is_continued: Whether the next piece continues the preceding line, so that no paragraph may start there.
+        item_level: Level of the list item that :meth:`write_paragraph` wrote last; -1 after other text.
     """
 
     pieces: list[str] = field(default_factory=list)
@@ -41,6 +43,7 @@ class TextBuilder:
     space: str = ""
     bullet: str = ""
     is_continued: bool = False
+    item_level: int = -1
 
     def end_line(self, line_breaks: int) -> None:
         """End the current line (1 line break) or paragraph (2 line breaks) before the next piece of text."""
@@ -69,37 +72,33 @@ class TextBuilder:
             self._write_break()
             self._write(text)
 
-    def write_paragraph(self, text: str) -> None:
-        """Write a paragraph of running text, in which line endings separate lines."""
-        self.end_line(2)
-        self._write_lines(text)
-        self.end_line(2)
+    def write_paragraph(self, text: str, *, rank: int = 0, label: str = "", level: int = 0) -> None:
+        """Write a paragraph of running text, in which line endings separate lines.
 
-    def write_item(self, text: str, label: str, level: int, *, follows: bool) -> None:
-        """Write a list item in a line of its own.
+        A list item stands in a line of its own; a blank line precedes a list and the items of a deeper level.
 
         Args:
-            text: Running text, in which line endings separate lines.
-            label: Number or bullet of the item.
-            level: Depth of the list, from 0.
-            follows: Whether no blank line separates the item from the preceding item.
+            text: The text.
+            rank: Rank of the paragraph as a heading, from 1; 0 if the paragraph is not a heading.
+            label: Number or bullet; a heading has its name without the number, and no bullet.
+            level: Depth of the list of which the paragraph is an item, from 0.
         """
-        self.end_line(1)
-        self.continue_after(1 if follows else 2, "  " * min(level + 1, _MAX_INDENT) + f"{label} ")
-        self._write_lines(text)
-        self.end_line(1)
-
-    def write_heading(self, rank: int, text: str, label: str = "") -> None:
-        """Write a heading as a paragraph of its own; ``label`` is its automatic number, which its name leaves out."""
-        self.end_line(2)
+        is_item = bool(label) and not rank
+        self.end_line(1 if is_item else 2)
+        if is_item:
+            mark = "  " * min(level + 1, _MAX_INDENT) + f"{label} "
+            self.continue_after(1 if level <= self.item_level else 2, mark)
+        elif label and label != BULLET:
+            text = f"{label} {text}"
         piece_count = len(self.pieces)
-        self._write_lines(f"{label} {text}" if label else text)
-        heading_text = "".join(self.pieces[piece_count:]).lstrip("\n")
-        name = to_single_line(text)
-        if len(name) > MAX_HEADING:
-            name = to_single_line(text.strip().partition("\n")[0])
-        self.headings.append(Heading(rank, name, self.length - len(heading_text), self.length))
-        self.end_line(2)
+        for place, line in enumerate(text.split("\n")):
+            if place:
+                self.end_line(min(2, self.gap + 1))
+            self.write_words(line)
+        if rank:
+            self._add_heading(rank, "".join(self.pieces[piece_count:]).lstrip("\n"), label)
+        self.end_line(1 if is_item else 2)
+        self.item_level = level if is_item else -1
 
     def write_table(self, rows: Sequence[Sequence[Cell]]) -> None:
         """Write a table of a word processor: a line for each row, with tabs between values with their column names.
@@ -124,6 +123,7 @@ class TextBuilder:
                 self.insert("\t".join(cell.text for cell in (filled if is_form or len(filled) == 1 else cells)), [])
                 self.end_line(1)
         self.end_line(2)
+        self.item_level = -1
 
     def insert(self, text: str, headings: list[Heading]) -> None:
         """Append the text and headings of another TextBuilder; the offsets of the headings are shifted."""
@@ -142,11 +142,11 @@ class TextBuilder:
             else:
                 self.pieces.pop()
 
-    def _write_lines(self, text: str) -> None:
-        for place, line in enumerate(text.split("\n")):
-            if place:
-                self.end_line(min(2, self.gap + 1))
-            self.write_words(line)
+    def _add_heading(self, rank: int, text: str, label: str) -> None:
+        """Add the heading that was just written."""
+        title = text.removeprefix(label).strip()
+        name = to_single_line(title if len(title) <= MAX_HEADING else title.partition("\n")[0])
+        self.headings.append(Heading(rank, name, self.length - len(text), self.length))
 
     def _write_break(self) -> None:
         """Write the pending line breaks, space and bullet before the next piece of text."""
