@@ -1,13 +1,18 @@
 import io
+import zipfile
 from collections.abc import Callable
 from typing import Any
+from xml.etree.ElementTree import fromstring
 
 import pptx
 import pytest
+from pptx.chart.data import CategoryChartData, XyChartData
+from pptx.enum.chart import XL_CHART_TYPE
 from pptx.util import Inches
 
 from polyad.indexing.documents import build_title, find_headings, find_sections
 from polyad.model import Document, Span
+from polyad.readers.drawings import read_diagram
 from polyad.readers.plain_text import Content
 from polyad.readers.pptx import read_pptx
 
@@ -61,7 +66,7 @@ def test_the_text_of_boxes_groups_tables_and_notes_is_read() -> None:
             table.cell(place // 2, place % 2).text = text
         made.notes_slide.notes_text_frame.text = "Say why."
 
-    assert read(build).text == "Pumps\n\nIn a group\n\nName\tFlow\nP1\t3 l/s\n\nSay why."
+    assert read(build).text == "Pumps\n\nIn a group\n\nName: P1\tFlow: 3 l/s\n\nSay why."
 
 
 def test_the_title_of_a_presentation_is_the_one_in_its_properties_else_that_of_its_first_slide() -> None:
@@ -90,3 +95,87 @@ def test_each_slide_stands_below_the_title_of_its_presentation_and_is_about_its_
     titles = [build_title(sections, span.end - span.start) for sections, span in zip(others, spans[1:], strict=True)]
     assert titles == [f"{deck} / Valves", deck]
     assert list(find_headings(document, spans))[1:] == titles
+
+
+def boxes(*texts_and_places: tuple[str, float, float]) -> Callable[[Any], None]:
+    def build(presentation: Any) -> None:
+        made = slide(presentation, TITLE_ONLY, "Pumps")
+        for text, left, top in texts_and_places:
+            made.shapes.add_textbox(Inches(left), Inches(top), Inches(3), Inches(1)).text_frame.text = text
+
+    return build
+
+
+def test_boxes_are_read_from_top_to_bottom_in_columns() -> None:
+    columns = boxes(("d", 5, 3), ("b", 1, 3), ("c", 5, 2), ("a", 1, 2))
+    assert read(columns).text == "Pumps\n\na\n\nb\n\nc\n\nd"
+    rows = boxes(("d", 4.5, 5), ("b", 4.5, 2), ("c", 1, 5), ("a", 1, 2))
+    assert read(rows).text == "Pumps\n\na\n\nb\n\nc\n\nd"
+
+
+def test_a_chart_has_a_line_for_each_category_with_its_values() -> None:
+    def build(presentation: Any) -> None:
+        chart_data: Any = CategoryChartData  # has no types
+        data = chart_data(number_format="0%")
+        data.categories = ["Leak", "Noise"]
+        data.add_series("Aldby", (0.3, 0.1))
+        data.add_series("Saltby", (0.05, None))
+        box = (Inches(1), Inches(1), Inches(2), Inches(1))
+        chart = slide(presentation, BLANK).shapes.add_chart(XL_CHART_TYPE.COLUMN_CLUSTERED, *box, data).chart
+        chart.has_title = True
+        chart.chart_title.text_frame.text = "Complaints"
+        chart_data = XyChartData
+        points = chart_data()
+        points.add_series("Flow").add_data_point(2, 7)
+        slide(presentation, BLANK).shapes.add_chart(XL_CHART_TYPE.XY_SCATTER, *box, points)
+
+    assert read(build).text == "Complaints\nLeak\tAldby: 30%\tSaltby: 5%\nNoise\tAldby: 10%\n\n2\tFlow: 7"
+
+
+def change(data: bytes, part: str, *changes: tuple[str, str]) -> bytes:
+    changed = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as source, zipfile.ZipFile(changed, "w") as target:
+        for name in source.namelist():
+            content = source.read(name)
+            for old, new in changes if name == part else ():
+                content = content.replace(old.encode(), new.encode())
+            target.writestr(name, content)
+    return changed.getvalue()
+
+
+def save(build: Callable[[Any], object]) -> bytes:
+    presentation = pptx.Presentation()
+    build(presentation)
+    file = io.BytesIO()
+    presentation.save(file)
+    return file.getvalue()
+
+
+def test_a_shape_with_the_id_of_the_title_is_read() -> None:
+    data = change(save(boxes(("Old", 1, 2))), "ppt/slides/slide1.xml", (' id="3"', ' id="2"'))
+    assert read_pptx(data).text == "Pumps\n\nOld"
+
+
+def test_a_presentation_that_refers_to_a_missing_part_is_read() -> None:
+    relation = '<Relationship Id="rId9" Type="http://x/image" Target="../media/NULL"/></Relationships>'
+    data = save(boxes(("Old", 1, 2)))
+    assert (
+        read_pptx(change(data, "ppt/slides/_rels/slide1.xml.rels", ("</Relationships>", relation))).text
+        == "Pumps\n\nOld"
+    )
+
+
+def test_the_texts_of_a_diagram_are_in_the_order_of_its_hierarchy() -> None:
+    texts = {"d": "", "b": "Second", "c": "Detail", "a": "First"}
+    points = "".join(
+        f'<dgm:pt modelId="{key}" type="{"doc" if key == "d" else "node"}"><dgm:t><a:p><a:r><a:t>{text}</a:t></a:r>'
+        "</a:p></dgm:t></dgm:pt>"
+        for key, text in texts.items()
+    )
+    links = "".join(
+        f'<dgm:cxn srcId="{source}" destId="{target}" srcOrd="{order}"/>'
+        for source, target, order in (("d", "b", 1), ("d", "a", 0), ("a", "c", 0))
+    )
+    spaces = 'xmlns:dgm="http://x/diagram" xmlns:a="http://x/main"'
+    model = f"<dgm:dataModel {spaces}><dgm:ptLst>{points}</dgm:ptLst><dgm:cxnLst>{links}</dgm:cxnLst></dgm:dataModel>"
+    assert read_diagram(fromstring(model)) == "First\nDetail\nSecond"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import posixpath
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -185,6 +186,23 @@ def parse_xml(data: bytes) -> Element:
     except expat.ExpatError as error:
         raise ParseError(str(error)) from error
     return builder.close()
+
+
+def read_relations(archive: zipfile.ZipFile, part: str) -> dict[str, tuple[str, str]]:
+    """Return kind and path of the parts to which a part of an Office file refers, by the id of the relation.
+
+    The kind is the last word of the relation's type, such as ``worksheet``. An empty ``part`` is the whole file. A
+    relation may name a part that does not exist.
+    """
+    folder, name = posixpath.split(part)
+    path = posixpath.join(folder, "_rels", f"{name}.rels")
+    return {
+        relation.get("Id", ""): (
+            relation.get("Type", "").rpartition("/")[2],
+            posixpath.normpath(posixpath.join("/", folder, relation.get("Target", ""))).lstrip("/"),
+        )
+        for relation in (parse_xml(archive.read(path)) if path in archive.namelist() else ())
+    }
 
 
 def _read_core_properties(archive: zipfile.ZipFile) -> tuple[str, dict[str, MetadataValue]]:

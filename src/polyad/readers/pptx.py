@@ -1,33 +1,48 @@
-"""Reads PowerPoint presentations with python-pptx: a location for each slide, a section for each slide title."""
+"""Reads PowerPoint presentations: a location for each slide, a section for each slide title."""
 
 from __future__ import annotations
 
 import io
 from collections.abc import Iterator
-from typing import Any
+from typing import NamedTuple
+from xml.etree.ElementTree import Element, fromstring
+from zipfile import ZipFile
 
-from polyad.errors import MissingExtraError
 from polyad.model import Location, Section
-from polyad.readers.archives import open_office_file
-from polyad.readers.plain_text import Content, clean, join_texts, to_single_line
+from polyad.readers.archives import open_office_file, read_relations
+from polyad.readers.drawings import list_paragraphs, read_chart, read_diagram
+from polyad.readers.plain_text import Content, join_texts, to_single_line
+from polyad.readers.tables import Cell, format_table
 from polyad.readers.titles import clean_stated_title
-
-try:
-    from pptx import Presentation
-    from pptx.enum.shapes import PP_PLACEHOLDER
-    from pptx.table import _Row
-except ImportError as error:
-    raise MissingExtraError("python-pptx", "documents") from error
 
 _MAX_EXPANDED = 128 * 1024 * 1024
 """Bytes of XML a presentation may unpack to; a thousand slides are 10 MB."""
 
-_FURNITURE = (PP_PLACEHOLDER.DATE, PP_PLACEHOLDER.FOOTER, PP_PLACEHOLDER.SLIDE_NUMBER, PP_PLACEHOLDER.HEADER)
-"""Placeholders that repeat on every slide."""
+_TITLES = ("title", "ctrTitle")
+_FURNITURE = ("dt", "ftr", "sldNum", "hdr")
+"""Placeholders that repeat on every slide: date, footer, number of the slide and header."""
+
+_SHAPES = ("sp", "graphicFrame", "grpSp", "AlternateContent")
+_FORM_COLUMNS = 2
+_MAX_SORTED = 100
+"""Shapes of a slide that are sorted by columns, which takes the square of their number."""
+
+
+class _Box(NamedTuple):
+    """The rectangle of a shape, in English Metric Units."""
+
+    left: int
+    top: int
+    right: int
+    bottom: int
+
+
+_Unit = tuple[_Box, list[Element]]
+"""A shape with its box, and the shapes without a box that follow."""
 
 
 def read_pptx(data: bytes) -> Content:
-    """Return the content of a presentation: for each slide, its text, tables and speaker notes.
+    """Return the content of a presentation: for each slide, its text, tables, charts, diagrams and speaker notes.
 
     The title is the title in the properties unless a program generated it, else the first title of a slide. The title
     is the heading above all slides; the subject of each slide is its own title.
@@ -36,7 +51,7 @@ def read_pptx(data: bytes) -> Content:
         ReadError: The file is encrypted, damaged, too large or not a PowerPoint presentation.
     """
     with open_office_file(data, "a PowerPoint presentation", max_text=_MAX_EXPANDED) as (title_property, metadata):
-        slides = [_read_slide(slide) for slide in Presentation(io.BytesIO(data)).slides]
+        slides = list(_Presentation(ZipFile(io.BytesIO(data))).read_slides())
     text, spans = join_texts([text for _, text in slides])
     places = tuple(Location(*span, slide=number) for number, span in enumerate(spans, 1))
     sections = [Section(title, *span) for (title, _), span in zip(slides, spans, strict=True) if title]
@@ -49,39 +64,162 @@ def read_pptx(data: bytes) -> Content:
     return Content(title, text, tuple(dict.fromkeys(sections)), places, metadata)
 
 
-def _read_slide(slide: Any) -> tuple[str, str]:
-    """Return the title of a slide, and the whole text of the slide, which starts with the title."""
-    heading = slide.shapes.title
-    title = to_single_line(heading.text_frame.text) if heading is not None else ""
-    heading_id = heading.shape_id if heading is not None else None
-    blocks = [
-        title,
-        *(block for shape in _list_shapes(slide) if shape.shape_id != heading_id for block in _read_blocks(shape)),
-    ]
-    if slide.has_notes_slide and (notes := slide.notes_slide.notes_text_frame) is not None:
-        blocks.append(clean(notes.text).strip())
-    return title, "\n\n".join(filter(None, blocks))
+class _Presentation:
+    """Reads the slides of a presentation. A part that is missing has no text."""
+
+    def __init__(self, archive: ZipFile) -> None:
+        self._archive = archive
+        self._names = frozenset(archive.namelist())
+        part = next(part for kind, part in read_relations(archive, "").values() if kind == "officeDocument")
+        root = fromstring(archive.read(part))
+        if not root.tag.endswith("}presentation"):
+            raise ValueError(f"a file of {root.tag.rpartition('}')[2]}")
+        relations = read_relations(archive, part)
+        slides = root.iterfind("{*}sldIdLst/{*}sldId")
+        self._slides = [relations.get(_get_relation(slide, "id"), ("", ""))[1] for slide in slides]
+        self._boxes: dict[str, dict[tuple[str, str], _Box]] = {}  # by part: those of the placeholders of a layout
+
+    def read_slides(self) -> Iterator[tuple[str, str]]:
+        """Yield the title of each slide, and the whole text of the slide, which starts with the title."""
+        for part in self._slides:
+            relations = read_relations(self._archive, part)
+            layouts = [path for kind, path in relations.values() if kind == "slideLayout"]
+            inherited = self._read_boxes(layouts[0]) if layouts else {}
+            shapes = list(_iterate_shapes(self._parse(part), inherited))
+            heading = next((shape for shape in shapes if _get_placeholder(shape)[0] in _TITLES), None)
+            title = to_single_line(" ".join(_list_lines(heading))) if heading is not None else ""
+            blocks = [title, *(self._read_shape(shape, relations) for shape in shapes if shape is not heading)]
+            for kind, path in relations.values():
+                if kind == "notesSlide":
+                    notes = _iterate_shapes(self._parse(path), {})
+                    blocks += ["\n".join(_list_lines(shape)) for shape in notes if _get_placeholder(shape)[0] == "body"]
+            yield title, "\n\n".join(filter(None, map(str.strip, blocks)))
+
+    def _parse(self, part: str) -> Element:
+        return fromstring(self._archive.read(part)) if part in self._names else Element("missing")
+
+    def _read_boxes(self, layout: str) -> dict[tuple[str, str], _Box]:
+        """Return the boxes of the placeholders of a layout, or else of its master, by type and index."""
+        if layout not in self._boxes:
+            self._boxes[layout] = {}  # a layout that is its own master ends here
+            for kind, part in read_relations(self._archive, layout).values():
+                if kind == "slideMaster":
+                    self._boxes[layout] |= self._read_boxes(part)
+            for shape in self._parse(layout).iterfind("{*}cSld/{*}spTree/{*}sp"):
+                kind, index = _get_placeholder(shape)
+                if box := _get_box(shape, self._boxes[layout]):
+                    self._boxes[layout] |= {(kind, ""): box, ("", index): box}
+        return self._boxes[layout]
+
+    def _read_shape(self, shape: Element, relations: dict[str, tuple[str, str]]) -> str:
+        """Return the text of a shape, the rows of its table, or the text of its chart or diagram."""
+        if _get_placeholder(shape)[0] in _FURNITURE:
+            return ""
+        if (table := shape.find("{*}graphic/{*}graphicData/{*}tbl")) is not None:
+            return _read_table(table)
+        for kind, attribute, read in (("chart", "id", read_chart), ("relIds", "dm", read_diagram)):
+            for reference in shape.iterfind(f"{{*}}graphic/{{*}}graphicData/{{*}}{kind}"):
+                return read(self._parse(relations.get(_get_relation(reference, attribute), ("", ""))[1]))
+        return "\n".join(_list_lines(shape))
 
 
-def _list_shapes(slide: Any) -> Iterator[Any]:
-    """Yield the shapes of a slide, and the shapes inside groups.
+def _iterate_shapes(slide: Element, inherited: dict[tuple[str, str], _Box]) -> Iterator[Element]:
+    """Yield the shapes of a slide and of its groups in reading order.
 
     The walk is iterative, since groups may nest deeper than Python's stack.
     """
-    pending = list(slide.shapes)[::-1]
+    pending = list(slide.iterfind("{*}cSld/{*}spTree"))
     while pending:
         shape = pending.pop()
-        if hasattr(shape, "shapes"):
-            pending.extend(list(shape.shapes)[::-1])
-        elif not (shape.is_placeholder and shape.placeholder_format.type in _FURNITURE):
+        name = shape.tag.rpartition("}")[2]
+        if name == "AlternateContent":  # the same shape for newer and for older programs
+            pending.extend(shape[:1])
+        elif name in ("sp", "graphicFrame"):
             yield shape
+        else:
+            shapes = [child for child in shape if child.tag.rpartition("}")[2] in _SHAPES]
+            pending.extend(reversed(_sort_shapes(shapes, inherited)))
 
 
-def _read_blocks(shape: Any) -> Iterator[str]:
-    """Yield the text of a shape, or the rows of its table as lines with tabs between cells."""
-    if shape.has_text_frame:
-        yield clean(shape.text_frame.text).strip()
-    elif getattr(shape, "has_table", False):
-        table = shape.table
-        rows = (_Row(row, table.rows) for row in table._tbl.tr_lst)  # python-pptx's iterator takes quadratic time
-        yield "\n".join("\t".join(to_single_line(cell.text) for cell in row.cells) for row in rows)
+def _sort_shapes(shapes: list[Element], inherited: dict[tuple[str, str], _Box]) -> list[Element]:
+    """Return shapes from top to bottom and in columns; a shape without a place follows the shape before it."""
+    units: list[_Unit] = []
+    for shape in shapes:
+        box = _get_box(shape, inherited)
+        if box is None and units:
+            units[-1][1].append(shape)
+        else:
+            units.append((box or _Box(0, 0, 0, 0), [shape]))
+    ordered = _sort_columns(units) if len(units) <= _MAX_SORTED else _sort_lines(units)
+    return [shape for _, unit in ordered for shape in unit]
+
+
+def _sort_columns(units: list[_Unit]) -> list[_Unit]:
+    """Return shapes in reading order by recursive cuts through the widest gap (Nagy and Seth, 1984)."""
+    cuts = []
+    for axis in (0, 1):
+        ordered = sorted(units, key=lambda unit: unit[0][axis])
+        end = ordered[0][0][axis + 2] if ordered else 0
+        for place in range(1, len(ordered)):
+            cuts.append((ordered[place][0][axis] - end, -axis, place, ordered))
+            end = max(end, ordered[place][0][axis + 2])
+    gap, _, place, ordered = max(cuts, key=lambda cut: cut[:3], default=(-1, 0, 0, units))
+    if gap < 0:
+        return _sort_lines(units)
+    return [*_sort_columns(ordered[:place]), *_sort_columns(ordered[place:])]
+
+
+def _sort_lines(units: list[_Unit]) -> list[_Unit]:
+    return sorted(units, key=lambda unit: (unit[0].top, unit[0].left))
+
+
+def _get_box(shape: Element, inherited: dict[tuple[str, str], _Box]) -> _Box | None:
+    """Return the box of a shape, a placeholder's from its layout if it has none of its own; None without a box."""
+    for path in ("{*}spPr/{*}xfrm", "{*}xfrm", "{*}grpSpPr/{*}xfrm"):
+        offset, size = shape.find(f"{path}/{{*}}off"), shape.find(f"{path}/{{*}}ext")
+        if offset is not None and size is not None:
+            left, top = int(offset.get("x", 0)), int(offset.get("y", 0))
+            return _Box(left, top, left + int(size.get("cx", 0)), top + int(size.get("cy", 0)))
+    kind, index = _get_placeholder(shape)
+    return inherited.get(("", index)) or inherited.get((kind, "")) if kind else None
+
+
+def _get_placeholder(shape: Element) -> tuple[str, str]:
+    """Return type and index of a placeholder; two empty strings for another shape."""
+    placeholder = shape.find("{*}nvSpPr/{*}nvPr/{*}ph")
+    return ("", "") if placeholder is None else (placeholder.get("type", "obj"), placeholder.get("idx", "0"))
+
+
+def _get_relation(element: Element, name: str) -> str:
+    """Return the id of the relation in an attribute, which has a namespace, unlike the element's own ``id``."""
+    return next((value for key, value in element.items() if key.endswith(f"}}{name}")), "")
+
+
+def _list_lines(shape: Element) -> list[str]:
+    body = shape.find("{*}txBody")
+    return [] if body is None else list_paragraphs(body)
+
+
+def _read_table(table: Element) -> str:
+    """Return a line for each row of a table; its first row is a header row if it looks different.
+
+    PowerPoint gives every table such a row, so that in two columns it may as well be the first line of a form.
+    """
+    properties = table.find("{*}tblPr")
+    has_header = properties is not None and properties.get("firstRow") in ("1", "true")
+    rows: list[list[Cell]] = []
+    for row in table.iterfind("{*}tr"):
+        cells = [cell for cell in row.iterfind("{*}tc") if cell.get("hMerge") != "1" and cell.get("vMerge") != "1"]
+        is_header = has_header and not rows and len(cells) > _FORM_COLUMNS
+        rows.append(
+            [
+                Cell(
+                    to_single_line(" ".join(_list_lines(cell))),
+                    is_header,
+                    int(cell.get("rowSpan", 1)),
+                    int(cell.get("gridSpan", 1)),
+                )
+                for cell in cells
+            ]
+        )
+    return format_table(rows)

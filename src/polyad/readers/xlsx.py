@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import posixpath
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -13,7 +12,7 @@ from zipfile import ZipFile
 
 from polyad.errors import ReadError
 from polyad.model import Location, Section
-from polyad.readers.archives import open_office_file, parse_xml
+from polyad.readers.archives import open_office_file, parse_xml, read_relations
 from polyad.readers.number_formats import BUILT_IN_FORMATS, format_number
 from polyad.readers.plain_text import Content, join_texts, to_single_line
 from polyad.readers.tables import Cell, label_rows
@@ -73,8 +72,8 @@ class _Workbook:
 
     def __init__(self, archive: ZipFile) -> None:
         self._archive = archive
-        part = next(part for kind, part in _read_relations(archive, "").values() if kind == "officeDocument")
-        relations = _read_relations(archive, part)
+        part = next(part for kind, part in read_relations(archive, "").values() if kind == "officeDocument")
+        relations = read_relations(archive, part)
         parts = dict(relations.values())
         workbook = parse_xml(archive.read(part))
         if not workbook.tag.endswith("workbook"):
@@ -160,19 +159,6 @@ class _Workbook:
         elif kind == "n" and (style.code or not text.lstrip("-").isdecimal()):
             text = format_number(float(text), style.code, is_1904=self._is_1904)
         return Cell(to_single_line(text), style.is_bold)
-
-
-def _read_relations(archive: ZipFile, part: str) -> dict[str, tuple[str, str]]:
-    """Return the kind and the path of each part to which a part of an Office file refers, by the id of the relation."""
-    folder, name = posixpath.split(part)
-    relations = parse_xml(archive.read(posixpath.join(folder, "_rels", f"{name}.rels")))
-    return {
-        relation.get("Id", ""): (
-            relation.get("Type", "").rpartition("/")[2],
-            posixpath.normpath(posixpath.join("/", folder, relation.get("Target", ""))).lstrip("/"),
-        )
-        for relation in relations
-    }
 
 
 def _read_styles(styles: Element) -> list[_Style]:

@@ -1,0 +1,92 @@
+"""Reads charts and diagrams (SmartArt), which Word, Excel and PowerPoint store in the same kinds of parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from xml.etree.ElementTree import Element
+
+from polyad.readers.number_formats import format_number
+from polyad.readers.plain_text import clean, to_single_line
+
+
+def read_chart(chart: Element) -> str:
+    """Return the text of a chart: its titles, and a line for each category with the value of each series.
+
+    Args:
+        chart: The root of a chart part of DrawingML, ``chartSpace``.
+    """
+    rows: dict[tuple[int, str], list[str]] = {}
+    for series in chart.iterfind(".//{*}ser"):
+        name = to_single_line(" ".join(element.text or "" for element in series.iterfind("{*}tx//{*}v")))
+        categories = _read_points(series.find("{*}cat")) or _read_points(series.find("{*}xVal"))
+        values = _read_points(series.find("{*}val")) or _read_points(series.find("{*}yVal"))
+        for place, value in values.items():
+            category = categories.get(place, "")
+            row = rows.setdefault((place, category), [category] if category else [])
+            row.append(f"{name}: {value}" if name else value)
+    titles = [
+        to_single_line(" ".join([*list_paragraphs(title), *(value.text or "" for value in title.iterfind(".//{*}v"))]))
+        for title in chart.iterfind(".//{*}title")
+    ]
+    return "\n".join([*filter(None, titles), *("\t".join(row) for _, row in sorted(rows.items()))])
+
+
+def _read_points(data: Element | None) -> dict[int, str]:
+    """Return the texts or numbers of a series by their place; labels of several levels are joined."""
+    if data is None:
+        return {}
+    code = data.findtext(".//{*}formatCode") or ""
+    points: dict[int, str] = {}
+    for depth, level in enumerate(data.findall(".//{*}lvl") or [data]):
+        labels = {int(point.get("idx", 0)): point.findtext("{*}v") or "" for point in level.iterfind(".//{*}pt")}
+        if not depth:
+            points = {place: _format_value(label, code) for place, label in labels.items()}
+        else:  # an outer level, whose labels hold until the next one
+            label = ""
+            for place in sorted(points):
+                label = labels.get(place, label)
+                points[place] = f"{label} {points[place]}".strip()
+    return points
+
+
+def _format_value(text: str, code: str) -> str:
+    if code:
+        with suppress(ValueError):
+            return format_number(float(text), code)
+    return to_single_line(text)
+
+
+def read_diagram(diagram: Element) -> str:
+    """Return the texts of a diagram in the order of its hierarchy, a line each.
+
+    Args:
+        diagram: The root of a part with the data of a diagram, ``dataModel``.
+    """
+    points = {point.get("modelId", ""): point for point in diagram.iterfind("{*}ptLst/{*}pt")}
+    children: dict[str, list[tuple[int, str]]] = {}
+    for link in diagram.iterfind("{*}cxnLst/{*}cxn"):
+        if link.get("type", "parOf") == "parOf":
+            children.setdefault(link.get("srcId", ""), []).append((int(link.get("srcOrd", 0)), link.get("destId", "")))
+    pending = [*reversed(points)]  # points that no link reaches come last
+    pending += [key for key, point in points.items() if point.get("type") == "doc"]
+    lines = []
+    while pending:
+        point = points.pop(key := pending.pop(), None)
+        if point is not None:
+            lines += list_paragraphs(point)
+            pending += [child for _, child in sorted(children.get(key, ()), reverse=True)]
+    return "\n".join(line for line in lines if line.strip())
+
+
+def list_paragraphs(element: Element) -> list[str]:
+    """Return the text of each paragraph in an element of DrawingML, with its line breaks."""
+    return [clean("".join(_iterate_texts(paragraph))).strip() for paragraph in element.iterfind(".//{*}p")]
+
+
+def _iterate_texts(paragraph: Element) -> Iterator[str]:
+    for element in paragraph.iter():
+        if element.tag.endswith("}t"):
+            yield element.text or ""
+        elif element.tag.endswith("}br"):
+            yield "\n"
