@@ -101,12 +101,17 @@ def test_groups_of_a_table_that_blank_rows_part_keep_its_column_names() -> None:
     assert rows[1:] == ["Name: Bob\tRole: Smith\tCity: Saltby", "Name: Eva\tRole: Cook\tCity: Aldby"]
 
 
-def test_in_a_layout_only_values_prove_a_header_row() -> None:
-    rows = [[Cell("Home"), Cell("News"), Cell("Shop")], [Cell("Start"), Cell("Old"), Cell("New")]]
-    assert [[cell.text for cell in row] for row in label_rows(rows, is_layout=True)] == [
-        ["Home", "News", "Shop"],
-        ["Start", "Old", "New"],
-    ]
+def test_in_a_document_an_unmarked_header_row_needs_evidence() -> None:
+    def read_document(*rows: list[str]) -> list[list[str]]:
+        cells = [[Cell(text) for text in row] for row in rows]
+        return [[cell.text for cell in row] for row in label_rows(cells, is_layout=True)]
+
+    people = ["Ann Berg", "Engineer", "Aldby"], ["Eva Lind", "Cook", "Saltby"]
+    assert read_document(*people) == [*map(list, people)]
+    work = ["Task", "Owner", "Due"], ["Replace the seal", "Ines Moreau", "May or later"]
+    assert read_document(*work) == [["Task: Replace the seal", "Owner: Ines Moreau", "Due: May or later"]]
+    terms = [[f"Term {letter}", f"What {letter} means"] for letter in "abcde" * 6]
+    assert read_document(*terms) == terms
 
 
 def test_spans_of_millions_of_cells_are_limited() -> None:

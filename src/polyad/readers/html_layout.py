@@ -241,7 +241,7 @@ class _Page:
         has_blocks = any("\n" in cell.text or cell.headings for row in rows for cell in row)
         if has_blocks and not is_data:
             rows = [[cell._replace(rows=1, columns=1) for cell in row if cell.text] for row in rows]
-        labelled = list(label_rows(rows, is_layout=self._is_layout))
+        labelled = list(label_rows(rows, is_layout=True))
         columns = sorted({column for row in labelled for column, cell in enumerate(row) if cell.text})
         for row in labelled:
             self._write_row([row[column] for column in columns if column < len(row)], is_data)

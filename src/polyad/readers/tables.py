@@ -71,7 +71,8 @@ def label_rows(rows: Iterable[Iterable[Cell]], *, is_layout: bool = False) -> It
 
     Args:
         rows: The cells of each row, as in HTML: no cell for a slot that a cell above or before covers.
-        is_layout: Whether the table may serve the layout of a page, so that only values prove an unmarked header row.
+        is_layout: Whether the table is part of a page or document, where the first row of texts may be data, so that an
+            unmarked header row needs evidence: it stands above values, or above texts of twice its length.
     """
     labeller = _Labeller(is_layout)
     grid = _expand_spans(rows)
@@ -133,7 +134,7 @@ class _Labeller:
             self.may_begin = True
 
     def _is_shifted(self, row: Sequence[Cell], names: Sequence[str]) -> bool:
-        """Return whether a row has too many cells for the columns, which only HTML pages contain."""
+        """Return whether a row of a page has too many cells for the columns."""
         return self._is_layout and len(row) > len(names) and _count_cells(row) > 1
 
     def _is_other_table(self, block: Sequence[Sequence[Cell]], header_rows: int) -> bool:
@@ -216,11 +217,13 @@ def _count_label_rows(block: Sequence[list[Cell]], is_layout: bool) -> int:
     if not body or has_row_names or not all(_is_label_row(row, body) for row in block[:count]):
         return 0
     kinds = [of_column for column in range(max(map(len, block))) if (of_column := _list_kinds(body, column))]
+    lengths = [sum(len(cell.text) for cell in row) for row in block]
+    is_short = 2 * lengths[0] * len(body) <= sum(lengths[count:])  # names are shorter than texts below them
     if max(map(_count_cells, block)) > _MIN_COLUMNS:
         has_values = any(2 * sum(map(bool, of_column)) > len(of_column) for of_column in kinds)
-        return count if has_values or not is_layout else 0
-    is_clear = len(set(kinds[-1])) == 1 and kinds[-1][0] != ""
-    return count if not is_layout and (is_clear or len(block) >= _LOOKAHEAD) else 0
+        return count if has_values or is_short or not is_layout else 0
+    has_one_kind = len(set(kinds[-1])) == 1 and kinds[-1][0] != ""
+    return count if has_one_kind or (is_short and len(block) >= _LOOKAHEAD) else 0
 
 
 def _is_group_row(row: Sequence[Cell], following: Sequence[Cell], body: Sequence[Sequence[Cell]]) -> bool:
