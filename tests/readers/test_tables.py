@@ -55,6 +55,10 @@ def test_a_cell_over_the_whole_row_is_a_line_of_its_own() -> None:
             ["Units", "Costs", "Units", "Costs"],
         ),
         (["Region", Cell("2023", columns=2), Cell("2024", columns=2)], ["", "Units", "Costs", "Units", "Costs"]),
+        (
+            [Cell("Region", True), Cell("2023", True, columns=2), Cell("2024", True, columns=2)],
+            ["", "Units", "Costs", "Units", "Costs"],
+        ),
         (["Region", "2023", "", "2024", ""], ["", "Units", "Costs", "Units", "Costs"]),
     ],
 )

@@ -99,7 +99,7 @@ class _Labeller:
     def find_header_rows(self, block: Sequence[list[Cell]]) -> int:
         """Return how many rows at the beginning of ``block``, the rows up to the next blank row, are header rows."""
         if count := _count_marked_rows(block, self.may_begin):
-            return count
+            return _add_group_rows(block, count)
         if not self.may_begin or not block or _count_cells(block[0]) < _MIN_COLUMNS:
             return 0
         count = _count_label_rows(block, self._is_layout)
@@ -209,9 +209,7 @@ def _is_marked(row: Sequence[Cell], has_values: bool) -> bool:
 
 def _count_label_rows(block: Sequence[list[Cell]], is_layout: bool) -> int:
     """Return how many rows at the beginning of a table are header rows by their texts; 0 in a form or if in doubt."""
-    count = 1
-    while count + 1 < len(block) and _is_group_row(block[count - 1], block[count], block[count + 1 :]):
-        count += 1
+    count = _add_group_rows(block, 1)
     body = block[count:]
     has_row_names = block[0][0].is_header and any(row[0].is_header for row in body)
     if not body or has_row_names or not all(_is_label_row(row, body) for row in block[:count]):
@@ -224,6 +222,14 @@ def _count_label_rows(block: Sequence[list[Cell]], is_layout: bool) -> int:
         return count if has_values or is_short or not is_layout else 0
     has_one_kind = len(set(kinds[-1])) == 1 and kinds[-1][0] != ""
     return count if has_one_kind or (is_short and len(block) >= _LOOKAHEAD) else 0
+
+
+def _add_group_rows(block: Sequence[list[Cell]], header_rows: int) -> int:
+    """Return the number of header rows including those below names of groups of columns."""
+    count = header_rows
+    while count + 1 < len(block) and _is_group_row(block[count - 1], block[count], block[count + 1 :]):
+        count += 1
+    return count
 
 
 def _is_group_row(row: Sequence[Cell], following: Sequence[Cell], body: Sequence[Sequence[Cell]]) -> bool:
