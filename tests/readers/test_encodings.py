@@ -79,6 +79,7 @@ def test_two_valid_letters_outweigh_a_damaged_one_in_text_that_is_declared_as_ut
     ("codec", "text"),
     [
         ("koi8-r", "Ключ у сторожа."),
+        ("cp855", "Ключ висит у сторожа."),
         ("cp866", "Ключ висит у сторожа."),
         ("cp1251", "Ключ"),
         ("koi8-u", "Ключ висить біля входу."),
@@ -100,6 +101,9 @@ def test_two_valid_letters_outweigh_a_damaged_one_in_text_that_is_declared_as_ut
         ("cp1252", "Il a payé 3 € – déjà."),
         ("cp1252", "It’s 3 °C"),
         ("iso2022_jp", "予備の鍵"),
+        ("utf-16-le", "The key is here"),
+        ("utf-32-le", "The key 𐌓 is here"),
+        ("utf-32-be", "The key 𐌓 is here"),
     ],
 )
 def test_the_encoding_of_a_short_text_is_recognised_by_its_letters(codec: str, text: str) -> None:
@@ -114,3 +118,7 @@ def test_a_character_that_the_end_of_a_sample_cuts_is_no_damage() -> None:
 def test_random_bytes_are_no_text() -> None:
     with pytest.raises(ReadError, match="binary"):
         decode_text(random.Random(0).randbytes(3000))
+
+
+def test_the_encoding_of_a_file_with_one_long_word_is_detected() -> None:
+    assert detect_encoding(b"x" * 500_000 + "\nGröße".encode("cp1252")) == "cp1252"

@@ -59,13 +59,13 @@ _ESCAPED = ("iso2022_jp_ext", "iso2022_kr")
 _DEFAULT = "cp1252"
 """The declared encoding that many programs write by default, so that the letters may show another one."""
 
-_WORD = re.compile(rb"[^\x00-\x20]*[\x80-\xff][^\x00-\x20]*")
+_WORD = re.compile(rb"[^\x00-\x20]++")
 _MAX_GUESS_BYTES = 1500
 """Bytes of words with non-ASCII bytes from which the encoding is guessed."""
 
 _WESTERN = "cp1252 iso8859-15 cp850 mac-roman"
 _CENTRAL = "cp1250 iso8859-2 cp852"
-_CYRILLIC = "cp1251 koi8-r cp866 iso8859-5 mac-cyrillic"
+_CYRILLIC = "cp1251 koi8-r cp866 iso8859-5 mac-cyrillic cp855"
 _ALPHABETS = (
     (_WESTERN, "éè üäöß éèàêçîôûùâœëï óíáéñúü¿¡ ãçáéíóêõúâàôª èàùòìé äöåéæø øåæéö ðáþíóöúæéý àóéèíïçúòü ëéïçü"),
     (_CENTRAL, "łżąęśćóńź íáéěčřžšýůúňťďóľôäĺ áéóöőíüúű ăţşîâ šžčćđ"),
@@ -105,7 +105,7 @@ _EAST_ASIAN = (
         "ーイルスラトリアクドレジッロシコタフマテオカムプグバキメサニィセ年日国人大中一会本",
     ),
     (
-        ("cp949", "euc_kr", 0xB0, 0xC8, 0.75),
+        ("cp949 johab", "euc_kr", 0xB0, 0xC8, 0.75),
         "이다는의에가을고하지로기도사한리은자인를스서어그나들시아대정부라전수일만해주제으원구성상보여장관공조과비경국과동년있것우용문면중연유신"
         "화니안무와회게생방영저물소교적개산트마위실등진결습발당심금모했때후음행각세미선르학치았내식청요오데까입값없않던려더",
     ),
@@ -164,7 +164,7 @@ def detect_encoding(sample: bytes, declared: str = "", *, is_whole_file: bool = 
     for mark, encoding in _BYTE_ORDER_MARKS:
         if sample.startswith(mark):
             return encoding
-    if encoding := _detect_utf16(sample):
+    if encoding := _detect_wide_encoding(sample):
         return encoding
     codec = find_codec(declared)
     is_certain = bool(codec) and _can_decode(sample, codec, is_whole_file)
@@ -195,16 +195,18 @@ def _can_decode(sample: bytes, codec: str, is_whole_file: bool) -> bool:
     return True
 
 
-def _detect_utf16(sample: bytes) -> str:
-    """Return the UTF-16 codec if nearly every other byte is zero, as in Western text; otherwise an empty string."""
+def _detect_wide_encoding(sample: bytes) -> str:
+    """Return the UTF-16 or UTF-32 codec if zero bytes stand where Western text has them; otherwise an empty string."""
     head = sample[:_SAMPLE_BYTES]
-    pairs = len(head) // 2
-    even, odd = head[0::2].count(0), head[1::2].count(0)
-    if odd > 0.5 * pairs and even < 0.05 * pairs:
+    quarter = len(head) // 4
+    zeros = [head[place::4].count(0) for place in range(4)]
+    even, odd = zeros[0] + zeros[2], zeros[1] + zeros[3]
+    for last, third, codec in ((3, 2, "utf-32-le"), (0, 1, "utf-32-be")):
+        if zeros[last] == quarter and 2 * zeros[third] > quarter:
+            return codec
+    if odd > quarter and even < 0.1 * quarter:
         return "utf-16-le"
-    if even > 0.5 * pairs and odd < 0.05 * pairs:
-        return "utf-16-be"
-    return ""
+    return "utf-16-be" if even > quarter and odd < 0.1 * quarter else ""
 
 
 def _is_damaged_utf8(sample: bytes, max_damage: float) -> bool:
@@ -224,7 +226,7 @@ def _guess_encoding(sample: bytes, declared: str, is_certain: bool) -> str:
         is_certain: Whether the declared codec decodes the sample.
     """
     words, size = [], 0
-    for word in _WORD.finditer(sample):
+    for word in filter(lambda word: not word[0].isascii(), _WORD.finditer(sample)):
         words.append(word[0][:_MAX_GUESS_BYTES])
         size += len(words[-1]) + 1
         if size > _MAX_GUESS_BYTES:
