@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -122,3 +124,53 @@ def test_an_index_that_lists_what_it_does_not_have_says_that_it_may_be_damaged(e
         connection.execute("UPDATE passage SET number = number + 1000")
     with pytest.raises(StoreError, match="the index is damaged: restore it from a copy, or index again"):
         engine.search(QUESTION, retriever="dense")
+
+
+def call_in_fork(call: Callable[[], object]) -> int:
+    """Return the exit code of a forked process that calls a function: 0, or 3 after a StoreError; -9 if it hangs."""
+    if not (child := os.fork()):
+        code = 1
+        try:
+            call()
+            code = 0
+        except StoreError:
+            code = 3
+        finally:
+            os._exit(code)
+    timer = threading.Timer(20, os.kill, [child, signal.SIGKILL])
+    timer.start()
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    timer.cancel()
+    return code
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_process_that_is_forked_while_threads_search_is_refused_and_does_not_wait(engine: Engine) -> None:
+    engine.index_documents(map(document, range(30)))
+    is_over = threading.Event()
+
+    def search() -> None:
+        while not is_over.is_set():
+            engine.search(QUESTION)
+
+    def write() -> None:
+        while not is_over.is_set():
+            engine.index_documents([document(1, edition) for edition in range(2)])
+
+    calls: list[Callable[[], object]] = [
+        lambda: engine.search(QUESTION),
+        lambda: engine.index_documents([document(50)]),
+        lambda: engine.catalogue.statistics(),
+        lambda: engine.corrections.disable("d01"),
+        lambda: engine.values.get_values("x"),
+    ]
+    with ThreadPoolExecutor(4) as pool:
+        threads = [pool.submit(run) for run in (search, search, search, write)]
+        try:
+            assert [call_in_fork(call) for call in calls] == [3] * len(calls)
+            assert call_in_fork(engine.close) == 0
+        finally:
+            is_over.set()
+        for thread in threads:
+            thread.result()
+    assert engine.search(QUESTION).passages

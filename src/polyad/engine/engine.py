@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -10,7 +11,8 @@ from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, TypedDict, Unpack
+from typing import TYPE_CHECKING, NoReturn, TypedDict, Unpack
+from weakref import WeakSet
 
 from polyad.config import LanguageModelSettings
 from polyad.curation.curator import Curator, HistoryRecorder
@@ -53,6 +55,36 @@ Paths = str | Path | Iterable[str | Path]
 DEFAULT_RETRIEVER = "default"
 
 
+_ENGINES: WeakSet[Engine] = WeakSet()
+"""All engines of this process."""
+
+_INHERITED: list[object] = []
+"""Parts of engines that another process opened; SQLite's connections must not even be closed in a forked process."""
+
+
+class _InheritedPart:
+    """Stands for a part of an engine in a forked process, where locks of other threads are never released."""
+
+    def close(self) -> None:
+        """Do nothing: the connections belong to the other process."""
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise StoreError(
+            "the engine was opened before this process was forked; open it after the fork, or start processes by spawn"
+        )
+
+
+def _give_up_engines() -> None:
+    """Make each engine that this process inherited from the process that forked it raise StoreError."""
+    for engine in list(_ENGINES):
+        _INHERITED.append(dict(vars(engine)))
+        vars(engine).update(dict.fromkeys(vars(engine), _InheritedPart()))
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_give_up_engines)
+
+
 class SearchArguments(TypedDict, total=False):
     """The keyword arguments that all search methods of :class:`Engine` share."""
 
@@ -73,7 +105,8 @@ class Engine:
         >>> engine.index(["handbook/", "trials.pdf"])                           # doctest: +SKIP
         >>> engine.search("Who funded the trial?").passages[0].passage.title    # doctest: +SKIP
 
-    Safe to use from several threads: searches may run at the same time, and beside one writer.
+    Safe to use from several threads: searches may run at the same time, and beside one writer. Fork before you open
+    an engine: in a forked process, methods of an engine that was opened before raise StoreError.
 
     Attributes:
         components: Settings and models; each model is loaded when it is first needed.
@@ -98,6 +131,7 @@ class Engine:
         self._retriever = preset.retriever if preset else DEFAULT_RETRIEVER
         self._searcher = Searcher(store, self._snapshots, components, self._retriever)
         self.corrections = Corrections(store, self.catalogue, components, self._see_own_writes)
+        _ENGINES.add(self)
 
     @property
     def values(self) -> ValueStore:
