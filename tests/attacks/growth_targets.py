@@ -9,7 +9,7 @@ import json
 import tempfile
 import zipfile
 from collections.abc import Callable
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -671,7 +671,7 @@ TARGETS = (
         ("a = 1\n", "[a]\n", '"""', "[[a.b]]\n"),
     ),
     Target("read html", read_html, _bytes, _HTML),
-    Target("read markup", partial(parse_markup, is_layout=False), str, _HTML),
+    Target("read markup", parse_markup, str, _HTML),
     Target("read rst", read_rst, _bytes, _RST),
     Target("read code", read_source_code, _bytes, ("def f():\n", "    x = 1\n", '"""', "/*", "*/", "// ")),
     Target(

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from email import message_from_bytes, policy
 from xml.etree.ElementTree import Element
-from zipfile import ZipFile
+from zipfile import BadZipFile, ZipFile
 
 from polyad.errors import ReadError
 from polyad.readers.archives import open_office_file
@@ -66,6 +66,11 @@ class _Document:
         self._relations = package.list_relations(package.main_path)
         self._styles = Styles(self._find_part("styles"))
         self._numbering = Numbering(self._find_part("numbering"), self._styles)
+        self._notes = {
+            (kind, get_value(note, "id")): note
+            for kind in ("footnote", "endnote")
+            for note in self._find_part(f"{kind}s").iterfind(f"w-{kind}")
+        }
 
     def read(self) -> TextBuilder:
         """Return the text: headers and footers, the main part, and the notes."""
@@ -86,19 +91,15 @@ class _Document:
         return [relation.path for relation in self._relations.values() if relation.kind == kind]
 
     def _create_reader(self, *, marks_pages: bool = False) -> BodyReader:
-        return BodyReader(self._styles, self._numbering, self._read_chunk, marks_pages=marks_pages)
+        notes = self._notes.keys()
+        return BodyReader(self._styles, self._numbering, notes, self._read_chunk, marks_pages=marks_pages)
 
     def _write_notes(self, reader: BodyReader) -> None:
         """Write the footnotes and endnotes as a list with the numbers of their references."""
-        notes = {
-            (kind, get_value(note, "id")): note
-            for kind in ("footnote", "endnote")
-            for note in self._find_part(f"{kind}s").iterfind(f"w-{kind}")
-        }
         reader.flow.item_level = -1
-        for number, reference in enumerate(reader.notes, 1):
+        for reference, number in reader.notes.items():
             note_reader = self._create_reader()
-            note_reader.read(notes.get(reference, Element("missing")))
+            note_reader.read(self._notes[reference])
             if text := "".join(note_reader.flow.pieces):
                 reader.flow.write_paragraph(text, label=f"{number}.")
 
@@ -111,10 +112,10 @@ class _Document:
 
     def _read_chunk(self, relation_id: str, flow: TextBuilder) -> None:
         """Add an embedded document (``w-altChunk``) to a text: a web page, a text or a Word document."""
-        relation = self._relations.get(relation_id, Relation("", ""))
+        relation = self._relations.pop(relation_id, Relation("", ""))  # a part that is embedded again is read once
         try:
             data = self._package.read(relation.path)
-        except KeyError:
+        except (KeyError, BadZipFile):
             return
         if len(data) > _MAX_EXPANDED:
             raise ReadError(f"embeds {len(data):,} bytes; at most {_MAX_EXPANDED:,} are read; split the document")

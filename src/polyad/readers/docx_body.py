@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from xml.etree.ElementTree import Element
 
 from polyad.readers.docx_fields import (
@@ -37,13 +37,14 @@ class BodyReader:
     Attributes:
         flow: The text so far.
         titles: Paragraphs in Word's style *Title*.
-        notes: Kind (``footnote`` or ``endnote``) and id of the notes to which the text so far refers, in order.
+        notes: The notes to which the text so far refers, by kind (``footnote`` or ``endnote``) and id, with numbers.
     """
 
     def __init__(
         self,
         styles: Styles,
         numbering: Numbering,
+        note_keys: Container[tuple[str, str]],
         read_chunk: Callable[[str, TextBuilder], None],
         *,
         marks_pages: bool = False,
@@ -53,14 +54,16 @@ class BodyReader:
         Args:
             styles: The styles of the document.
             numbering: The lists of the document.
+            note_keys: Kind and id of each note of the document.
             read_chunk: Adds the embedded document with a relation id to a text.
             marks_pages: Whether page numbers become :data:`PAGE_MARK`.
         """
         self.flow = TextBuilder()
         self.titles: list[str] = []
-        self.notes: list[tuple[str, str]] = []
+        self.notes: dict[tuple[str, str], int] = {}
         self._styles = styles
         self._numbering = numbering
+        self._note_keys = note_keys
         self._read_chunk = read_chunk
         self._marks_pages = marks_pages
         self._generated_fields = CONTENTS_FIELDS | (PAGE_FIELDS if marks_pages else frozenset())
@@ -177,8 +180,9 @@ class BodyReader:
             self._read_inline(control)
 
     def _read_note_reference(self, reference: Element) -> None:
-        self.notes.append((reference.tag[2:].removesuffix("Reference"), get_value(reference, "id")))
-        self._pieces.append(f"[{len(self.notes)}]")
+        key = reference.tag[2:].removesuffix("Reference"), get_value(reference, "id")
+        if key in self._note_keys:
+            self._pieces.append(f"[{self.notes.setdefault(key, len(self.notes) + 1)}]")
 
     def _read_picture(self, picture: Element) -> None:
         if description := to_single_line(get_value(picture, "descr")) or to_single_line(get_value(picture, "title")):

@@ -70,14 +70,13 @@ def read_html(data: bytes) -> Content:
     return parse_markup(_decode(data))
 
 
-def parse_markup(markup: str, *, is_layout: bool = True) -> Content:
-    """Return the content of an HTML page; ``is_layout`` tells whether the page may use tables for its layout.
+def parse_markup(markup: str) -> Content:
+    """Return the content of an HTML page.
 
     A table row becomes a line with tabs between cells, each with its column name; see :mod:`polyad.readers.tables`.
 
     Args:
         markup: The HTML.
-        is_layout: Whether a table may serve the layout of the page, so that a cell of several lines keeps its lines.
 
     Raises:
         ReadError: The page has too many tags.
@@ -89,7 +88,7 @@ def parse_markup(markup: str, *, is_layout: bool = True) -> Content:
         tree = HTMLTree.parse(_STYLING.sub("", _OPENING_TAG.sub(r"\1", markup)))
     except HTMLParserException as error:
         raise MemoryError(str(error)) from error  # the parser accepts any page, so that only memory can be missing
-    text, headings = lay_out_page(tree, is_layout=is_layout)
+    text, headings = lay_out_page(tree)
     page_title = to_single_line(tree.title or "")
     title = _choose_page_title(page_title, headings)
     headings = _remove_site_headings(headings, page_title, title)

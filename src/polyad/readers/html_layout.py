@@ -41,19 +41,18 @@ class Layout(NamedTuple):
     headings: list[Heading]
 
 
-def lay_out_page(tree: HTMLTree, *, is_layout: bool = True) -> Layout:
+def lay_out_page(tree: HTMLTree) -> Layout:
     """Return text and headings of an HTML page, without navigation unless the page has no other text.
 
     Args:
         tree: The parsed page.
-        is_layout: Whether a table may serve the layout of the page, so that a cell of several lines keeps its lines.
     """
     if tree.document is None:
         return Layout("", [])
-    layout = _Page(is_layout).read(tree.document, ClutterDetector(tree).is_clutter)
+    layout = _Page().read(tree.document, ClutterDetector(tree).is_clutter)
     if layout.text:
         return layout
-    return _Page(is_layout).read(tree.document, lambda node: node.tag in ("script", "style", "title", "template"))
+    return _Page().read(tree.document, lambda node: node.tag in ("script", "style", "title", "template"))
 
 
 _FENCE = "```"
@@ -63,8 +62,7 @@ _FENCE = "```"
 class _Page:
     """Converts the nodes of one HTML page to text."""
 
-    def __init__(self, is_layout: bool) -> None:
-        self._is_layout = is_layout
+    def __init__(self) -> None:
         self._flows = [TextBuilder()]
         self._tables: list[list[list[Cell]]] = []  # the rows of each open table
         self._item_counts: list[int | None] = []  # number of items of each open list; None for a list without numbers
@@ -234,8 +232,6 @@ class _Page:
             self._tables[-1][-1].append(cell)
 
     def _write_table(self, rows: list[list[Cell]]) -> None:
-        if not self._is_layout:
-            rows = [[cell._replace(text=to_single_line(cell.text), headings=()) for cell in row] for row in rows]
         filled = [cell for row in rows[:1] for cell in row if cell.text]
         is_data = bool(filled) and all(cell.is_header for cell in filled)
         has_blocks = any("\n" in cell.text or cell.headings for row in rows for cell in row)

@@ -117,13 +117,17 @@ def choose_title(names: Iterable[str]) -> str:
 
 
 def choose_document_title(headings: Sequence[Heading]) -> str:
-    """Return the heading of the highest rank if all others of this rank are generic; "" if there are several.
+    """Return the heading of the highest rank that stands above all others of this rank; "" if there is none.
 
-    Several headings of the highest rank are chapters, of which none names the document.
+    It stands above them if they are generic, or if the next of them follows without text between. Otherwise several
+    headings of the highest rank are chapters, of which none names the document.
     """
     highest = min((heading.rank for heading in headings), default=0)
-    names = [heading.name for heading in headings if heading.rank == highest]
-    return choose_title(names) if len(names) == 1 or all(map(is_generic_name, names[1:])) else ""
+    top = [heading for heading in headings if heading.rank == highest]
+    names = [heading.name for heading in top]
+    is_above = headings[:1] == top[:1] and headings[1:2] == top[1:2] and top[1:2] and top[1].start <= top[0].end + 2
+    is_title = len(top) == 1 or is_above or all(map(is_generic_name, names[1:]))
+    return choose_title(names[:1] if is_above else names) if is_title else ""
 
 
 def get_readable_file_name(path: PurePath) -> str:
