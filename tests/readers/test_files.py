@@ -512,7 +512,7 @@ def test_finding_the_headings_of_a_page_alters_no_word_of_it(pieces: list[str]) 
 
 
 def test_the_title_of_a_page_without_one_is_its_first_heading() -> None:
-    write("a.htm", "<p>Intro</p><h1>The <i>pump</i></h1><h1>Other</h1>")
+    write("a.htm", "<p>Intro</p><h1>The <i>pump</i></h1><h2>Other</h2>")
     assert read_one("a.htm").title == "The pump"
 
 

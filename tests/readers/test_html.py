@@ -310,3 +310,58 @@ def test_no_word_of_a_page_is_lost_or_joined_with_another(pieces: list[str]) -> 
 def test_the_alphabetical_index_of_a_manual_is_omitted(index: str) -> None:
     page = f"<html><body><h1>Index</h1>{index}<p>See the manual.</p></body></html>"
     assert "Clone" not in read_html(page.encode()).text
+
+
+# What is easily lost or glued
+
+
+@pytest.mark.parametrize(
+    ("markup", "text"),
+    [
+        ("<p>10<sup>-3</sup> mol, 20 m<sup>2</sup>, x<sup>n+1</sup>", "10^-3 mol, 20 m^2, x^(n+1)"),
+        ("<p>1<sup>st</sup>, 2<sup>e</sup>, Foo<sup>TM</sup>, <sup>3</sup> Note", "1st, 2e, FooTM, 3 Note"),
+        ('<p>sold<sup><a href="#n">3</a></sup> or sold<sup><a href="#n">[4]</a></sup>', "sold[3] or sold[4]"),
+        ("<p>H<sub>2</sub>O", "H2O"),
+        ("<p>東<ruby>京<rp>(</rp><rt>きょう</rt><rp>)</rp>駅<rt>えき</rt></ruby>", "東京駅"),
+        ("<p><ruby>WWW<rt>World Wide Web</rt></ruby>", "WWW (World Wide Web)"),
+        ("<li><input type=checkbox checked> Done<li><input type=radio> Open", "  • [x] Done\n  • [ ] Open"),
+        ("<p><label>Name:<input value=Ada></label> <textarea>It leaks.</textarea>", "Name: Ada It leaks."),
+        ("<p>State: <select><option>open<option selected>closed</select>.", "State: closed ."),
+        ("<p>a<input type=hidden value=b><input type=submit value=c><input type=password value=d>e", "ae"),
+        ("<p>a<input type=checkbox class=sd-tab-toggle checked><input type=radio name=__tabbed_1>e", "ae"),
+        ("<p>a<p style='display: none'>b<p style='visibility:hidden'>c", "a"),
+        ("<div style='display:none'><h1>Pump</h1><p>Old.</div>", "Pump\n\nOld."),
+        ("<div class=tabcontent style='display:none'>a</div><div class=tab-pane aria-hidden=true>b</div>", "a\n\nb"),
+        ("<noscript><p>Nine to five.</p></noscript><noscript>Enable JavaScript.</noscript>", "Nine to five."),
+        ("<dialog open>Call us.</dialog><dialog>Away</dialog>", "Call us."),
+        ("<p>a</p><iframe srcdoc='&lt;p&gt;The key &amp;amp; box'></iframe>", "a\n\nThe key & box"),
+        ("<dl><dt>Seal<dd>A ring.<dd>An animal.<dt>Gate<dd>A door.</dl>", "Seal\nA ring.\nAn animal.\n\nGate\nA door."),
+    ],
+)
+def test_markup_keeps_the_meaning_of_its_text(markup: str, text: str) -> None:
+    assert parse_markup(markup).text == text
+
+
+@pytest.mark.parametrize(
+    ("formula", "text"),
+    [
+        ("<mi>h</mi><mo>=</mo><mfrac><mrow><mi>f</mi><mi>L</mi></mrow><mi>D</mi></mfrac>", "h = (f L) / D"),
+        ("<semantics><mrow><msup><mi>c</mi><mn>2</mn></msup></mrow><annotation>c^2</annotation></semantics>", "c^2"),
+        ("<msubsup><mi>x</mi><mi>i</mi><mn>2</mn></msubsup><mo>+</mo><msqrt><mi>a</mi></msqrt>", "x_i^2 + √(a)"),
+    ],
+)
+def test_a_formula_is_written_once_in_one_line(formula: str, text: str) -> None:
+    assert parse_markup(f"<p>It is <math>{formula}</math>.").text == f"It is {text}."
+
+
+@pytest.mark.parametrize("name", ["header", "related", "copyright"])
+def test_sentences_below_the_heading_are_content_whatever_their_class(name: str) -> None:
+    markup = "<div class='{0}'>Company of the quay.</div><h1>News</h1><div class='{0}'><p>The crane was sold.</p></div>"
+    site = "<div class='{0}'>All <a>cranes</a> are here.</div><p>End.</p><div class='{0}'>© All rights reserved.</div>"
+    assert parse_markup((markup + site).format(name)).text == "News\n\nThe crane was sold.\n\nEnd."
+
+
+def test_the_first_of_several_sections_is_not_the_title() -> None:
+    sections = "<h1>Supply</h1><p>By May.</p><h1>Liability</h1><p>None.</p>"
+    assert parse_markup(sections).title == ""
+    assert parse_markup(f"<h1>Contract</h1>{sections}").title == "Contract"

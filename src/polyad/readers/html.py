@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 
 from polyad.errors import MissingExtraError, ReadError
@@ -39,6 +40,9 @@ _STYLING = re.compile(
     re.I,
 )
 """Tags that only style letters. If one is not closed, the parser repeats it in every following paragraph."""
+
+_EMBEDDED_PAGE = re.compile(r"<iframe\b[^>]{0,500}?\bsrcdoc\s*=\s*(\"[^\"]*+\"|'[^']*+')", re.IGNORECASE)
+"""A frame with its page in an attribute."""
 
 _MAX_TAGS = 2_000_000
 """Tags of a page, each of which takes up to 500 bytes of memory; a page of 10 MB has about 700,000."""
@@ -82,6 +86,7 @@ def parse_markup(markup: str) -> Content:
         ReadError: The page has too many tags.
         MemoryError: The parser ran out of memory.
     """
+    markup = _EMBEDDED_PAGE.sub(lambda frame: f"<div>{html.unescape(frame[1][1:-1])}</div>{frame[0]}", markup)
     if (tags := markup.count("<")) > _MAX_TAGS:
         raise ReadError(f"{tags:,} tags in one page; at most {_MAX_TAGS:,} are read: split it")
     try:
@@ -105,6 +110,9 @@ def _choose_page_title(page_title: str, headings: list[Heading]) -> str:
     """
     highest = min((heading.rank for heading in headings), default=0)
     names = [heading.name for heading in headings if heading.rank == highest]
+    is_first_alone = len(headings) < 2 or headings[0].end + 2 >= headings[1].start
+    if not page_title and len(names) > 1 and not is_first_alone and not is_generic_name(names[0]):
+        return ""  # the headings are sections of a document without title
     if not page_title or is_generic_name(page_title):
         return choose_title(names) or page_title
     ends = [match.span() for match in _SEPARATOR.finditer(page_title)]

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from resiliparse.parse.html import DOMNode, ElementNode, HTMLTree
 
+from polyad.readers.html_inline import get_start, is_reading
+
 _TAGS = frozenset(
     [
-        *("audio", "button", "canvas", "datalist", "dialog", "embed", "head", "iframe", "input", "map", "nav"),
-        *("noscript", "object", "option", "progress", "rp", "script", "select", "style", "svg", "template", "textarea"),
-        *("title", "video"),
+        *("annotation", "annotation-xml", "audio", "button", "canvas", "datalist", "embed", "head", "iframe", "map"),
+        *("nav", "object", "progress", "rp", "script", "style", "svg", "template", "title", "video"),
     ]
 )
 _ROLES = frozenset(
@@ -45,6 +47,21 @@ _CLASSES = frozenset(_CLUTTER.split())
 
 _IDS = _CLASSES.union(("banner", "cookie", "footer", "nav-path", "side-nav", "sidebar", "siteSub", "skip", "toctitle"))
 
+_MISTAKABLE = frozenset(
+    ["banner", "copyright", "footer", "header", "nav", "navbar", "navigation", "related", "sidebar", "toc"]
+)
+"""Classes and ids of site elements that authors also give to content."""
+
+_SENTENCE = re.compile(r"(?!\s*(?:\xa9|copyright\b))(?:\S+\s+){3,}?\S*[.!?:\u3002](?:\s|$)", re.IGNORECASE)
+_PANEL = re.compile(r"tab|accordion|collaps|carousel|slide|step|panel|spoiler|math", re.IGNORECASE)
+"""Classes of elements that a click shows, and of formulas of which browsers show a picture."""
+
+_INVISIBLE = re.compile(r"(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.IGNORECASE)
+_SCRIPT_NOTICE = re.compile(r"script|browser|enable|cookie", re.IGNORECASE)
+
+_SHOWING_ATTRIBUTES = {"dialog": "open", "option": "selected"}
+"""Elements that are hidden without an attribute."""
+
 _NOTES = frozenset(
     [
         *("admonition", "admonitionblock", "alert", "attention", "callout", "caution", "danger", "hint", "important"),
@@ -66,6 +83,7 @@ class ClutterDetector:
 
     def __init__(self, tree: HTMLTree) -> None:
         self._content_nodes: set[DOMNode] = set()
+        self._is_below_heading = False
         main_nodes = (
             [tree.body.query_selector(name) for name in ("main", "[role=main]", "article")] if tree.body else []
         )
@@ -77,9 +95,13 @@ class ClutterDetector:
                 node = node.parent
 
     def is_clutter(self, node: ElementNode) -> bool:
-        """Return whether an HTML element, with its children, is not content but, for example, navigation or hidden."""
-        tag = node.tag
-        if tag in _TAGS or _get_attribute(node, "aria-hidden") == "true" or _is_hidden(node):
+        """Return whether an HTML element, with its children, is not content but, for example, navigation or hidden.
+
+        The elements of a page have to be passed in their order.
+        """
+        tag = node.tag or ""
+        self._is_below_heading |= tag in _RANKS or tag in ("main", "article")
+        if tag in _TAGS or _is_hidden(node, is_content=node in self._content_nodes):
             return True
         if tag == "a":
             return _is_permalink(node)
@@ -90,7 +112,8 @@ class ClutterDetector:
             return False
         if tag == "footer":
             return node.parent is None or node.parent.tag not in _QUOTING
-        return not _CLASSES.isdisjoint(_get_classes(node)) or _get_attribute(node, "id") in _IDS
+        names = _CLASSES.intersection(_get_classes(node)) | _IDS.intersection([_get_attribute(node, "id")])
+        return bool(names) and not (names <= _MISTAKABLE and self._is_below_heading and _is_prose(node))
 
 
 def is_note(node: ElementNode) -> bool:
@@ -114,13 +137,32 @@ def _is_permalink(node: ElementNode) -> bool:
     return _get_attribute(node, "href").startswith("#") and text in _PERMALINKS
 
 
-def _is_hidden(node: ElementNode) -> bool:
-    """Return whether an HTML element is permanently hidden; content of unselected tabs is not."""
-    return (
-        node.hasattr("hidden")
-        and _get_attribute(node, "role") != "tabpanel"
-        and _get_attribute(node, "hidden") != "until-found"
-    )
+def _is_prose(node: ElementNode) -> bool:
+    """Return whether an HTML element has sentences without links, and is not the last element of the page."""
+    is_last = node.next_element is None and node.parent is not None and node.parent.tag == "body"
+    text, has_link = get_start(node)
+    return not is_last and not has_link and _SENTENCE.match(text) is not None
+
+
+def _is_hidden(node: ElementNode, *, is_content: bool) -> bool:
+    """Return whether an HTML element is permanently hidden; content of unselected tabs is not.
+
+    An element that contains the main content is hidden only until a script has run.
+    """
+    tag = node.tag
+    if attribute := _SHOWING_ATTRIBUTES.get(tag or ""):
+        return not node.hasattr(attribute)
+    if tag == "noscript":
+        text = get_start(node)[0]
+        return not text.strip() or _SCRIPT_NOTICE.search(text) is not None
+    if tag == "rt":
+        return is_reading(node)
+    if _get_attribute(node, "role") == "tabpanel" or _PANEL.search(_get_attribute(node, "class")):
+        return _get_attribute(node, "aria-hidden") == "true" and "katex" in _get_attribute(node, "class")
+    if node.hasattr("hidden") and _get_attribute(node, "hidden") != "until-found":
+        return True
+    is_invisible = _INVISIBLE.search(_get_attribute(node, "style")) is not None
+    return _get_attribute(node, "aria-hidden") == "true" or (is_invisible and not is_content)
 
 
 def _get_classes(node: ElementNode) -> Iterator[str]:

@@ -10,6 +10,7 @@ from resiliparse.parse.html import DOMNode, ElementNode, HTMLTree
 
 from polyad.readers.headings import MAX_HEADING, Heading
 from polyad.readers.html_clutter import ClutterDetector, is_main, is_note
+from polyad.readers.html_inline import get_closing_sign, get_opening_sign
 from polyad.readers.plain_text import to_single_line
 from polyad.readers.tables import Cell, label_rows
 from polyad.readers.text_builder import TextBuilder
@@ -112,6 +113,8 @@ class _Page:
             self._flow.write_words(node.getattr("alt") or "")
         elif tag in _BLOCKS:
             self._enter_block(tag, node)
+        elif sign := get_opening_sign(tag, node):
+            self._flow.write_words(sign)
 
     def _enter_block(self, tag: str, node: ElementNode) -> None:
         if is_main(node) and len(self._flows) == 1:
@@ -141,7 +144,7 @@ class _Page:
                 mark = "• "
             gap = max(1, self._flow.gap) if preceding is None else 1
             self._flow.continue_after(gap, "  " * max(1, min(len(self._item_counts), _MAX_DEPTH)) + mark)
-        elif preceding is not None and preceding.tag == "dt":
+        elif preceding is not None and (preceding.tag == "dt" or tag == preceding.tag == "dd"):
             self._flow.continue_after(1)
         else:
             self._flow.end_line(2)
@@ -170,6 +173,8 @@ class _Page:
             self._head_depth -= 1
         elif tag in _BLOCKS or tag in ("dt", "dd", "li"):
             self._leave_block(tag, node)
+        elif sign := get_closing_sign(tag, node):
+            self._flow.write_words(sign)
 
     def _leave_block(self, tag: str, node: ElementNode) -> None:
         if tag == "pre":
