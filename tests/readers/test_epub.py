@@ -116,3 +116,52 @@ def test_a_book_whose_chapters_are_encrypted_is_reported_and_one_whose_fonts_are
 def test_a_book_without_a_file_that_it_names_is_read_without_it() -> None:
     content = read({"a.xhtml": page("<p>Deep.</p>")}, items='<item id="b" href="../../etc/passwd"/>')
     assert content.text == "Deep."
+
+
+def contents(*entries: tuple[str, str]) -> str:
+    points = "".join(
+        f'<navPoint><navLabel><text>{name}</text></navLabel><content src="{target}"/></navPoint>'
+        for target, name in entries
+    )
+    return f'<ncx xmlns="http://www.daisy.org/z3986/2005/ncx/"><navMap>{points}</navMap></ncx>'
+
+
+def list_sections(content: Content) -> list[tuple[str, str]]:
+    return [(part.name, content.text[part.start : part.end].strip()) for part in content.sections]
+
+
+def test_each_entry_of_the_contents_that_leads_into_a_file_without_headings_is_a_section() -> None:
+    content = read(
+        {"a.xhtml": page('<p>Before.</p><p id="p1">I</p><p>Spring.</p><a id="p2"/><p>II</p><p>Flood.</p>')},
+        items='<item id="ncx" href="toc.ncx"/>',
+        parts={
+            "book/toc.ncx": contents(("a.xhtml", "Preface"), ("a.xhtml#p1", "The arrival"), ("a.xhtml#p2", "The flood"))
+        },
+    )
+    assert content.text == "Before.\n\nI\n\nSpring.\n\nII\n\nFlood."
+    assert list_sections(content) == [
+        ("Preface", "Before."),
+        ("The arrival", "I\n\nSpring."),
+        ("The flood", "II\n\nFlood."),
+    ]
+
+
+def test_entries_of_the_contents_whose_places_are_missing_leave_the_first_name() -> None:
+    content = read(
+        {"a.xhtml": page("<p>Spring.</p>")},
+        items='<item id="ncx" href="toc.ncx"/>',
+        parts={"book/toc.ncx": contents(("a.xhtml#x", "The arrival"), ("a.xhtml#y", "The flood"))},
+    )
+    assert list_sections(content) == [("The arrival", "Spring.")]
+
+
+def test_a_file_is_found_in_spite_of_case_and_encoding_of_its_name_and_a_missing_one_is_reported() -> None:
+    content = read(
+        {"B ONE.xhtml": page("<p>Deep.</p>")},
+        items='<item id="x" href="text/Caf%C3%A9.xhtml"/><item id="y" href="lost.xhtml"/>'
+        '<item id="z" href="q%2520r.xhtml"/>',
+        guide='<spine><itemref idref="x"/><itemref idref="y"/><itemref idref="z"/></spine>',
+        parts={"BOOK/Text/cafe\u0301.xhtml": page("<p>Dry.</p>"), "book/q%20r.xhtml": page("<p>Old.</p>")},
+    )
+    assert content.text == "Deep.\n\nDry.\n\nOld."
+    assert content.metadata["missing_chapters"] == ("book/lost.xhtml",)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import posixpath
 import re
+import unicodedata
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import islice
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
@@ -16,7 +18,7 @@ from polyad.model import MetadataValue, Section
 from polyad.readers.archives import DUBLIN_CORE, open_archive, parse_xml
 from polyad.readers.html import read_html
 from polyad.readers.metadata import build_metadata
-from polyad.readers.plain_text import Content, join_texts, to_single_line
+from polyad.readers.plain_text import Content, join_contents, to_single_line
 from polyad.readers.titles import clean_stated_title
 
 _MAX_EXPANDED = 128 * 1024 * 1024
@@ -32,6 +34,10 @@ _SELF_CLOSING = re.compile(
     rb"<(?!(?:area|base|br|col|embed|hr|img|input|link|meta|source|track|wbr)\b)([\w:-]++)([^<>]*+)(?<=/)>"
 )
 """Self-closing elements: an HTML parser would put all following text into an element such as ``<title/>``."""
+
+_ANCHOR = re.compile(rb"<[^<>]*?\s(?:id|name)\s*=\s*[\"']([^\"'<>]+)[\"'][^<>]*>")
+_MARK, _MARK_IN_TEXT = b"&#xE000;%d&#xE001;", re.compile("\ue000(\\d{1,6})\ue001\n*")
+"""Mark of the place of an anchor, in letters for private use, in HTML and in text."""
 
 _MAX_LINK_PIECES = 100
 """Pieces of text that are read from one link; a damaged book may nest links and repeat their text."""
@@ -50,71 +56,93 @@ class _Item(NamedTuple):
 def read_epub(data: bytes) -> Content:
     """Return the text of a book's chapters in reading order, without the table of contents.
 
-    The sections are the headings of the chapters. A chapter without headings is a section with its name in the table of
-    contents.
+    The sections are the headings of the chapters. A file without headings has a section for each of its entries in the
+    table of contents. Chapters whose files are missing are listed in the metadata (``missing_chapters``).
 
     Raises:
         ReadError: The file is encrypted, damaged, too large or not an EPUB book.
     """
     with open_archive(data, "an EPUB book", max_text=_MAX_EXPANDED) as archive:
-        package_path = _find_package_path(archive)
+        paths = archive.namelist()
+        files = {_fold_path(path): path for path in paths} | {path: path for path in paths}
+        package_path = _find_package_path(archive, files)
         package = parse_xml(archive.read(package_path))
-        items = _list_items(package, package_path)
-        files = set(archive.namelist())
-        chapter_items = [item for item in _list_chapters(package, items) if item.path in files]
+        items = _list_items(package, package_path, files)
+        chapter_items = list(_list_chapters(package, items))
+        missing = [item.path for item in chapter_items if item.path not in files]
+        chapter_items = [item for item in chapter_items if item.path in files]
         _reject_encrypted(archive, chapter_items)
-        names = _read_chapter_names(archive, items)
-        contents_pages = _find_contents_pages(package, package_path)
+        names = _read_chapter_names(archive, items, files)
+        contents_pages = _find_contents_pages(package, package_path, files)
         chapters = [
-            (read_html(_SELF_CLOSING.sub(rb"<\1\2></\1>", archive.read(item.path))), names.get(item.path, ""))
+            _read_chapter(_SELF_CLOSING.sub(rb"<\1\2></\1>", archive.read(item.path)), names.get(item.path, {}))
             for item in chapter_items
             if "nav" not in item.properties.split() and item.path not in contents_pages
         ]
         title, metadata = _read_properties(package)
-    chapters = [(chapter, name) for chapter, name in chapters if chapter.text.strip()]
-    text, spans = join_texts([chapter.text for chapter, _ in chapters])
-    sections = [
-        section
-        for (chapter, name), span in zip(chapters, spans, strict=True)
-        for section in _shift_sections(chapter, name, *span)
-    ]
-    return Content(clean_stated_title(title), text, tuple(sections), metadata=metadata)
+    content = join_contents([chapter for chapter in chapters if chapter.text.strip()])
+    metadata |= build_metadata([("missing_chapters", missing)])
+    return replace(content, title=clean_stated_title(title), metadata=metadata)
 
 
-def _shift_sections(chapter: Content, name: str, chapter_start: int, chapter_end: int) -> Iterator[Section]:
-    """Yield the sections of a chapter with offsets in the text of the whole book.
+def _read_chapter(markup: bytes, names: Mapping[str, str]) -> Content:
+    """Return the content of a file of a book; a file without headings has a section for each entry of the contents.
 
-    ``chapter_start`` and ``chapter_end`` are the chapter's span in the book. A chapter without sections becomes one
-    section ``name``.
+    Args:
+        markup: The HTML of the file.
+        names: Fragment to name of each entry in the table of contents that leads to the file.
     """
-    for section in chapter.sections:
-        yield Section(section.name, section.start + chapter_start, section.end + chapter_start)
-    if not chapter.sections and name:
-        yield Section(name, chapter_start, chapter_end)
+    content = read_html(markup)
+    if content.sections or not names:
+        return content
+    numbers = {fragment.encode(): number for number, fragment in enumerate(names) if fragment and len(names) > 1}
+    marked = read_html(
+        _ANCHOR.sub(lambda tag: tag[0] + (_MARK % numbers[tag[1]] if tag[1] in numbers else b""), markup)
+    )
+    text, *pieces = _MARK_IN_TEXT.split(marked.text)
+    labels = list(names.values())
+    starts = [(names.get("", "") if pieces else labels[0], 0)]
+    for number, piece in zip(pieces[::2], pieces[1::2], strict=True):
+        starts.append((labels[min(int(number), len(labels) - 1)], len(text)))
+        text += piece
+    ends = [start for _, start in starts[1:]] + [len(text)]
+    spans = [(name, start, end) for (name, start), end in zip(starts, ends, strict=True)]
+    sections = tuple(Section(name, start, end) for name, start, end in spans if name and text[start:end].strip())
+    return replace(content, text=text, sections=sections)
 
 
-def _find_package_path(archive: ZipFile) -> str:
+def _fold_path(path: str) -> str:
+    """Return the form of a path in which differences of case, percent-encoding and composed letters do not count."""
+    return unicodedata.normalize("NFC", unquote(path)).casefold()
+
+
+def _find_package_path(archive: ZipFile, files: Mapping[str, str]) -> str:
     """Return the path, inside an EPUB file, of the package document, which lists all files of the book."""
     rootfile = parse_xml(archive.read(_CONTAINER)).find(".//{*}rootfile")
     if rootfile is None:
         raise ReadError("not an EPUB book, or damaged: it names no package")
-    return rootfile.get("full-path", "")
+    path = rootfile.get("full-path", "")
+    return files.get(_fold_path(path), path)
 
 
-def _list_items(package: Element, package_path: str) -> dict[str, _Item]:
+def _list_items(package: Element, package_path: str, files: Mapping[str, str]) -> dict[str, _Item]:
     """Return the files that the package document of a book lists, keyed by id."""
     return {
         element.get("id", ""): _Item(
-            _resolve_reference(package_path, element.get("href", "")), element.get("properties", "")
+            _resolve_reference(package_path, element.get("href", ""), files), element.get("properties", "")
         )
         for element in package.iter(f"{_PACKAGE}item")
     }
 
 
-def _resolve_reference(referring_file: str, reference: str) -> str:
-    """Return the archive path to which a relative URL in the file ``referring_file`` leads."""
-    path = unquote(urlsplit(reference).path)
-    return posixpath.normpath(posixpath.join(posixpath.dirname(referring_file), path))
+def _resolve_reference(referring_file: str, reference: str, files: Mapping[str, str]) -> str:
+    """Return the archive path to which a relative URL in the file ``referring_file`` leads.
+
+    ``files`` has the paths of all files by themselves and by their folded form, so that a path in other case is found.
+    """
+    path = posixpath.join(posixpath.dirname(referring_file), unquote(urlsplit(reference).path))
+    path = posixpath.normpath(path)
+    return files.get(path) or files.get(_fold_path(path), path)
 
 
 def _list_chapters(package: Element, items: Mapping[str, _Item]) -> Iterator[_Item]:
@@ -124,10 +152,12 @@ def _list_chapters(package: Element, items: Mapping[str, _Item]) -> Iterator[_It
     return iter({item.path: item for item in chapters}.values())
 
 
-def _find_contents_pages(package: Element, package_path: str) -> set[str]:
+def _find_contents_pages(package: Element, package_path: str, files: Mapping[str, str]) -> set[str]:
     """Return the archive paths of the pages that an EPUB 2 book declares as its table of contents."""
     guide = package.iter(f"{_PACKAGE}reference")
-    return {_resolve_reference(package_path, page.get("href", "")) for page in guide if page.get("type") == "toc"}
+    return {
+        _resolve_reference(package_path, page.get("href", ""), files) for page in guide if page.get("type") == "toc"
+    }
 
 
 def _reject_encrypted(archive: ZipFile, chapters: list[_Item]) -> None:
@@ -138,13 +168,11 @@ def _reject_encrypted(archive: ZipFile, chapters: list[_Item]) -> None:
             raise ReadError("encrypted (DRM); export it without")
 
 
-def _read_chapter_names(archive: ZipFile, items: Mapping[str, _Item]) -> dict[str, str]:
-    """Return the name of each chapter file, keyed by path: its first entry in the tables of contents.
-
-    Later entries name parts of the chapter.
-    """
-    names: dict[str, str] = {}
-    files = set(archive.namelist())
+def _read_chapter_names(
+    archive: ZipFile, items: Mapping[str, _Item], files: Mapping[str, str]
+) -> dict[str, dict[str, str]]:
+    """Return the names in the tables of contents for each file, by path and fragment (``p2`` in ``a.xhtml#p2``)."""
+    names: dict[str, dict[str, str]] = {}
     for item in {item.path: item for item in items.values()}.values():
         if item.path in files and ("nav" in item.properties.split() or item.path.endswith(".ncx")):
             try:
@@ -152,7 +180,8 @@ def _read_chapter_names(archive: ZipFile, items: Mapping[str, _Item]) -> dict[st
             except (ParseError, ReadError):  # the chapters can be read without names
                 continue
             for reference, name in entries:
-                names.setdefault(_resolve_reference(item.path, reference), to_single_line(name))
+                fragments = names.setdefault(_resolve_reference(item.path, reference, files), {})
+                fragments.setdefault(unquote(urlsplit(reference).fragment), to_single_line(name))
     return names
 
 
