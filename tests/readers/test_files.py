@@ -968,21 +968,45 @@ def test_a_quote_without_its_pair_in_a_long_table_says_that_nothing_behind_it_wa
     assert failure.reason.endswith("; nothing from line 3 on was read")
 
 
+def test_a_quote_that_is_not_closed_is_a_failure_of_its_line_alone() -> None:
+    write("a.csv", 'name,flow\n"P1\nmain",3\n"P2,4 l/s\nP3,5\n')
+    first, failure, last = read("a.csv")
+    assert failure == Failure("a.csv:3", "line 4 is not CSV: unexpected end of data")
+    assert [getattr(row, "text", "") for row in (first, last)] == ["name: P1 main\nflow: 3", "name: P3\nflow: 5"]
+
+
+@pytest.mark.parametrize("row", ['"P2" old,4 l/s', '"""P2"" old","4 l/s"', '""P2" old",4 l/s'])
+def test_a_stray_quote_is_text(row: str) -> None:
+    write("a.csv", f'name,flow\n{row}\nP3,"5\n"\n')
+    first, last = read("a.csv")
+    assert (getattr(first, "id", ""), getattr(last, "text", "")) == ("a.csv:2", "name: P3\nflow: 5")
+    assert '"P2" old'.strip('"') in getattr(first, "text", "")
+    assert "flow: 4 l/s" in getattr(first, "text", "")
+
+
 @pytest.mark.parametrize(
-    ("row", "reason"),
+    "beginning",
     [
-        ('"P2,4 l/s', "unexpected end of data"),
-        ('"P2" old,4 l/s', "',' expected after '\"'"),
+        "",
+        "sep=;\n",
+        '"sep=;"\r\n',
+        "SEP=;;\n",
+        "Stock, May\n\n",
+        "Stock;;\n;;\n",
+        "Stock report\nof May\n",
     ],
 )
-def test_a_quote_without_its_pair_ends_the_file_with_a_failure_that_names_the_line(row: str, reason: str) -> None:
-    write("a.csv", f'name,flow\n"P1\nmain",3\n{row}\nP3,5\n')
-    assert records("a.csv") == [
-        Document(
-            "a.csv:2", "P1 main", "name: P1 main\nflow: 3", source="a.csv:2", metadata={"name": "P1 main", "flow": "3"}
-        ),
-        Failure("a.csv:3", f"not CSV, and nothing from line 4 on was read: {reason}"),
+def test_titles_and_a_declared_delimiter_before_the_column_names_are_no_row(beginning: str) -> None:
+    write("a.csv", f"{beginning}Part;Stock;Place\nSeal S-7;1,4;Hall 1\nBolt;3;Hall 2\n")
+    assert [getattr(row, "text", "") for row in read("a.csv")] == [
+        "Part: Seal S-7\nStock: 1,4\nPlace: Hall 1",
+        "Part: Bolt\nStock: 3\nPlace: Hall 2",
     ]
+
+
+def test_a_table_with_one_column_has_no_titles() -> None:
+    write("a.csv", "text\nHello, world\nGood, bye\n")
+    assert [getattr(row, "text", "") for row in read("a.csv")] == ["Hello", "Good"]
 
 
 def test_quotes_inside_a_value_that_does_not_begin_with_one_are_text() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import itertools
 import json
+import re
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import TextIO
@@ -26,6 +28,15 @@ _MAX_COLUMNS, _MAX_COLUMN_NAME = 5_000, 500
 
 _DELIMITERS = ",;\t|"
 _LINE_END = "\r\n"
+
+_DECLARED_DELIMITER = re.compile('"?sep=(.)"?[;,\t]*[\r\n]*', re.IGNORECASE)
+"""The first line of a table that Excel reads with another delimiter than its own."""
+
+_TITLE_LINES = 20
+"""Lines in which the column names are looked for."""
+
+_COLUMNS = frozenset({"_id", "id", "name", "text", "title", "url"})
+"""Names of columns, which stand alone in a table of one column."""
 
 _DOCUMENT_KEYS = frozenset({"title", "text"})
 """Keys of a JSON line that are not metadata, besides the keys of every record."""
@@ -60,7 +71,8 @@ def read_csv(file: Path, name: str, max_bytes: int) -> Iterator[Document | Failu
     row without ``_id`` is ``name:row``, counted from 1 including the row of column names, as spreadsheets do.
 
     Args:
-        file: The file to read. The delimiter is the most frequent of comma, semicolon, tab and bar in line 1.
+        file: The file to read. The delimiter is comma, semicolon, tab or bar, or that of a first line ``sep=;``. Titles
+            before the column names are not read.
         name: Name of the file in document ids and failures.
         max_bytes: Characters of the longest row that is read.
 
@@ -109,8 +121,8 @@ def convert_csv(
 ) -> Iterator[Document | Failure]:
     """Yield ``convert(columns, row, place)`` for each non-blank row of a CSV file, where ``place`` is ``name:row``.
 
-    A row that is too long, or for which ``convert`` raises ReadError, is a failure. A row with an unpaired quote is a
-    failure and the last row, since its end is unknown. For arguments and errors see :func:`read_csv`.
+    A row that is too long, or for which ``convert`` raises ReadError, is a failure, and so is a line with a quote that
+    is not closed. A stray quote within a line is text. For arguments and errors see :func:`read_csv`.
     """
     csv.field_size_limit(max(csv.field_size_limit(), max_bytes))
     with _open_text(file, newline="") as stream:
@@ -119,29 +131,48 @@ def convert_csv(
         number = 0
         while not lines.is_at_end:
             try:
-                for row in csv.reader(lines, delimiter=lines.delimiter, strict=True):
-                    lines.begin_record()
+                for row in _parse_rows(lines):
                     number += 1
                     place = f"{name}:{number}"
-                    if number == 1:
+                    if number == lines.header:
                         columns = _read_column_names(row)
-                    elif any(value.strip() for value in row):
+                    elif number > lines.header and any(value.strip() for value in row):
                         try:
                             yield convert(columns, row, place)
                         except ReadError as error:
                             yield Failure(place, str(error))
             except csv.Error as error:
-                reason = f"not CSV, and nothing from line {lines.record} on was read: {error}"
-                yield Failure(f"{name}:{number + 1}", reason)
-                return
+                number += 1
+                yield Failure(f"{name}:{number}", f"line {lines.record} is not CSV: {error}")
+                lines.keep_first_line()
             except _TooLongError:
                 number, line = number + 1, lines.record
                 failure = _build_length_failure(f"{name}:{number}", max_bytes)
                 has_end = lines.skip_record()
-                if number == 1 or not has_end:  # the column names are too long, or a quote is not closed
+                if number <= lines.header or not has_end:  # the column names are too long, or a quote is not closed
                     yield Failure(failure.id, f"{failure.reason}; nothing from line {line} on was read")
                     return
                 yield failure
+
+
+def _parse_rows(lines: _RowLines) -> Iterator[list[str]]:
+    """Yield the rows of a CSV file; in a line with a stray quotation mark, a quote ends only before a delimiter.
+
+    Raises:
+        csv.Error: A quote is not closed.
+    """
+    while not lines.is_at_end:
+        try:
+            for row in csv.reader(lines, delimiter=lines.delimiter, strict=True):
+                lines.begin_record()
+                yield row
+        except csv.Error:
+            if lines.is_at_end:
+                raise
+            line = lines.keep_first_line()
+            mark = re.escape(lines.delimiter)
+            values = re.finditer(rf'(?:^|{mark})(?:"(.*?)"(?={mark}|$)|([^{mark}]*))', line.rstrip(_LINE_END))
+            yield [(value[2] if value[1] is None else value[1]).replace('""', '"') for value in values]
 
 
 def _read_column_names(row: Sequence[str]) -> list[str]:
@@ -164,7 +195,8 @@ class _RowLines:
     """An iterator over the lines of a CSV file that raises an error if a row exceeds the length limit.
 
     Attributes:
-        delimiter: The most frequent delimiter of the first line.
+        delimiter: The separator of values.
+        header: Number of the row with the column names, from 1; the rows before it are titles.
         record: Number of the first line of the current row.
         is_at_end: Whether the whole table was read.
     """
@@ -172,20 +204,26 @@ class _RowLines:
     def __init__(self, stream: TextIO, limit: int) -> None:
         self._stream = stream
         self._limit = limit
-        self._line = 0
         self._row_pieces: list[str] = []  # pieces of the current row
         self._size = 0
         self._step = limit + len(_LINE_END)
-        self._first = stream.readline(self._step)
-        self.delimiter = max(_DELIMITERS, key=self._first.count)
-        self.record = 1
+        first = stream.readline(self._step)
+        declaration = _DECLARED_DELIMITER.fullmatch(first)
+        self._line = 1 if declaration else 0
+        self.record = self._line + 1
+        self._next_lines = deque([] if declaration or not first else [first])
+        while len(self._next_lines) < _TITLE_LINES and sum(map(len, self._next_lines)) < _SAMPLE_BYTES:
+            if not (line := stream.readline(self._step)):
+                break
+            self._next_lines.append(line)
+        self.delimiter, self.header = _find_header(self._next_lines, declaration[1] if declaration else _DELIMITERS)
         self.is_at_end = False
 
     def __iter__(self) -> Iterator[str]:
         return self
 
     def __next__(self) -> str:
-        line, self._first = self._first or self._stream.readline(self._step), ""
+        line = self._read_line()
         if not line:
             self.is_at_end = True
             raise StopIteration
@@ -196,6 +234,17 @@ class _RowLines:
         self._size += len(line)
         return line
 
+    def _read_line(self) -> str:
+        return self._next_lines.popleft() if self._next_lines else self._stream.readline(self._step)
+
+    def keep_first_line(self) -> str:
+        """Return the first line of the current CSV row, which becomes a row; its other lines are read again."""
+        first, *others = self._row_pieces
+        self._next_lines.extendleft(reversed(others))
+        self._line, self.is_at_end = self.record, False
+        self.begin_record()
+        return first
+
     def begin_record(self) -> None:
         """Reset the length limit of a CSV row, and note that the next row starts at the next line."""
         self._row_pieces, self._size = [], 0
@@ -204,13 +253,30 @@ class _RowLines:
     def skip_record(self) -> bool:
         """Skip the rest of a CSV row that is too long. Return False if the file ends inside quotation marks."""
         is_quoted, last_character = False, self.delimiter
-        for piece in itertools.chain(self._row_pieces, iter(lambda: self._stream.readline(self._step), "")):
+        for piece in itertools.chain(self._row_pieces, iter(self._read_line, "")):
             is_quoted = _is_quoted_at_end(piece, is_quoted, last_character, self.delimiter)
             last_character = piece[-1]
             if not is_quoted and last_character in _LINE_END:
                 break
         self.begin_record()
         return not is_quoted
+
+
+def _find_header(lines: Sequence[str], delimiters: str) -> tuple[str, int]:
+    """Return the delimiter of a CSV file, and the number of the row with its column names, from the first lines.
+
+    Rows with one value before a row with several are titles, if the next row is as long.
+    """
+    by_frequency = sorted(delimiters, key=lambda mark: -lines[0].count(mark) if lines else 0)
+    for delimiter in by_frequency:
+        rows = list(csv.reader(lines, delimiter=delimiter))
+        counts = [sum(map(bool, map(str.strip, row))) for row in rows]
+        place = next((place for place, count in enumerate(counts) if count > 1), 0)
+        following = next((len(row) for row in rows[place + 1 :] if any(map(str.strip, row))), 0)
+        has_titles = place > 0 and _COLUMNS.isdisjoint(map(str.lower, rows[0]))
+        if rows and following == len(rows[place]) > 1 and (has_titles or not place):
+            return delimiter, place + 1
+    return by_frequency[0], 1
 
 
 def _is_quoted_at_end(piece: str, is_quoted: bool, previous_character: str, delimiter: str) -> bool:
