@@ -86,8 +86,8 @@ def test_a_settings_file_names_no_files_to_write_or_to_send_outside_its_folder(t
     values = {each[:2]: each[2] for each in settings(tmp_path, f'{header}{key} = "x"\n').values()}
     assert values[section, key] == str(tmp_path / "x")
     variable = {f"POLYAD_{name.replace('.', '_').upper()}": "/elsewhere/x"}
-    own = merge_settings({}, variable, tmp_path / "none.toml")
-    assert {each[:2]: each[2] for each in own.values()}[section, key] == "/elsewhere/x"
+    configuration = merge_settings({}, variable, tmp_path / "none.toml")
+    assert {each[:2]: each[2] for each in configuration.values()}[section, key] == "/elsewhere/x"
 
 
 @pytest.mark.parametrize(
@@ -106,8 +106,8 @@ def test_a_settings_file_does_not_expose_files_or_indexes(
     toml = f"[{section}]\n{key} = {json.dumps(value)}\n"
     with pytest.raises(ConfigurationError, match=f"{key} in .* set POLYAD_{section.upper()}_{key.upper()}"):
         settings(tmp_path, toml)
-    own = merge_settings({}, {}, tmp_path / "none.toml", user_file=tmp_path / "polyad.toml")
-    assert {each[:2]: each[2] for each in own.values()}[section, key] == value
+    configuration = merge_settings({}, {}, tmp_path / "none.toml", user_file=tmp_path / "polyad.toml")
+    assert {each[:2]: each[2] for each in configuration.values()}[section, key] == value
 
 
 def test_a_language_model_is_set_by_its_name(tmp_path: Path) -> None:
