@@ -1,4 +1,4 @@
-"""Finds the signs that replace inline markup in plain text: exponents, formulas, form fields and furigana."""
+"""Finds the signs that replace inline markup in plain text: exponents, formulas, form fields, pictures, furigana."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def get_opening_sign(tag: str, node: ElementNode) -> str:
     """
     if tag == "sup":
         return _get_exponent_signs(node)[0]
-    if tag == "input":
-        return _format_field(node)
+    if tag in ("img", "input"):
+        return node.getattr("alt") or "" if tag == "img" else _format_field(node)
     if tag in ("option", "textarea"):
         return " "
     if tag == "rt":

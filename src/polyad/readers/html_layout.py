@@ -109,8 +109,6 @@ class _Page:
                 self._flow.end_line(min(2, self._flow.gap + 1))
         elif tag == "thead":
             self._head_depth += 1
-        elif tag == "img":
-            self._flow.write_words(node.getattr("alt") or "")
         elif tag in _BLOCKS:
             self._enter_block(tag, node)
         elif sign := get_opening_sign(tag, node):
