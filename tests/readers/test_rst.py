@@ -51,6 +51,15 @@ def test_rules_tables_and_code_are_no_headings(text: str) -> None:
             "See pump.start, the seal, RFC 822 and us.",
         ),
         ("A ``literal`` `name`_ x", "A ``literal`` name x"),
+        (".. |ver| replace:: 4.2\n\nVersion |Ver| or |ver|_ | x |", "\nVersion 4.2 or 4.2 | x |".lstrip("\n")),
+        (".. |c| unicode:: 0xA9 .. sign\n.. |long| replace:: The\n   long name\n\n|c| |long|", "\xa9 The long name"),
+        (".. code-block:: c\n   :linenos:\n   :caption: Start\n\n   x = 1", "\n   Start\n\n   x = 1"),
+        (".. only:: html\n\n   For the web.", "\n\n   For the web."),
+        (".. image:: x.png\n   :alt: The seal\n   :width: 3\n\nOne.", "   The seal\nOne."),
+        (
+            '.. csv-table:: Stock\n   :header: "Part", "Stock"\n\n   "Bolt, long", 3\n   Nut, 4\n',
+            "Stock\n\nPart: Bolt, long\tStock: 3\nPart: Nut\tStock: 4\n\n",
+        ),
     ],
 )
 def test_marks_for_programs_are_left_out(text: str, remaining: str) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import takewhile
 
 from polyad.readers.headings import MAX_HEADING, Heading, build_sections
 from polyad.readers.metadata import build_metadata
@@ -30,8 +31,20 @@ autoclass automodule contents currentmodule default-role highlight image include
 only-if raw role sectionauthor sectnum setting tabularcolumns testsetup toctree
 """
 _HIDDEN = frozenset(_HIDDEN_NAMES.split())
-_DISPLAY_DIRECTIVES = frozenset({"code", "code-block", "figure", "math", "parsed-literal", "sourcecode"})
+_DISPLAY_NAMES = """
+class code code-block container figure ifconfig math only parsed-literal rst-class sourcecode
+"""
+_DISPLAY_DIRECTIVES = frozenset(_DISPLAY_NAMES.split())
 """Directives whose argument is an option for displaying their content."""
+
+_OPTION = re.compile(r"[ \t]+:([\w-]+):(?:[ \t]+(.*)|$)")
+_SHOWN_OPTIONS = ("alt", "caption")
+
+_SUBSTITUTION = re.compile(r"\.\.[ \t]+\|([^|\n]+)\|[ \t]+(replace|unicode)::[ \t]*(.*)$")
+_NAME = re.compile(r"\|([^|\s][^|\n]*)\|(?:__?\b)?")
+_CODE_POINT = re.compile(r"(?:0x|x|\\x|U\+|u|\\u)([0-9a-fA-F]{2,5})\b")
+_MAX_DEFINITION = 20
+"""Lines of the longest text that replaces a name."""
 
 _ROLE = re.compile(r":([A-Za-z][\w+.:-]{0,40}):`([^`\n]+)`")
 _LINK = re.compile(r"`([^`<\n]+?)[ \t]*<[^>`\n]*>`__?")
@@ -48,7 +61,7 @@ def read_rst(data: bytes) -> Content:
     Raises:
         ReadError: The file is not text.
     """
-    lines = list(_clean_lines(list(format_tables(decode(data).split("\n")))))
+    lines = list(_clean_lines(_replace_names(list(format_tables(decode(data).split("\n"))))))
     fields, lines = _split_fields(lines)
     text = "\n".join(lines)
     headings = list(_find_headings(lines))
@@ -77,11 +90,33 @@ def _belongs_to_title(lines: Sequence[str], line_index: int) -> bool:
     return len(lines[line_index]) <= MAX_HEADING and any(_ADORNMENT.match(line) for line in near)
 
 
-def _clean_lines(lines: Sequence[str]) -> Iterator[str]:
+def _replace_names(lines: Sequence[str]) -> Iterator[str]:
+    """Yield the lines with the texts that the file defines for ``|names|``, and without these definitions."""
+    texts: dict[str, str] = {}
+    for place, line in enumerate(lines):
+        if len(line) <= _MAX_LINE and (definition := _SUBSTITUTION.match(line)):
+            more = takewhile(lambda line: line[:1].isspace() and line.strip(), lines[place + 1 :][:_MAX_DEFINITION])
+            text = " ".join([definition[3], *map(str.strip, more)])
+            if definition[2] == "unicode":
+                text = _CODE_POINT.sub(lambda code: chr(int(code[1], 16)), text.partition(" .. ")[0])
+            texts[definition[1].casefold()] = text
+    for line in lines:
+        is_text = texts and len(line) <= _MAX_LINE and not _SUBSTITUTION.match(line)
+        yield _NAME.sub(lambda name: texts.get(name[1].casefold(), name[0]), line) if is_text else line
+
+
+def _clean_lines(lines: Iterable[str]) -> Iterator[str]:
     """Yield the lines of a reStructuredText file without comments and markup."""
     hidden_indent: int | None = None  # indent of the directive or comment whose block is skipped
+    has_options = False
     for line in lines:
         indent = len(line) - len(line.lstrip(" \t"))
+        option = _OPTION.match(line) if has_options and len(line) <= _MAX_LINE else None
+        has_options = option is not None
+        if option:
+            if option[1] in _SHOWN_OPTIONS and option[2]:
+                yield " " * indent + _remove_roles(option[2])
+            continue
         if hidden_indent is not None and (not line.strip() or indent > hidden_indent):
             continue
         hidden_indent = None
@@ -89,7 +124,8 @@ def _clean_lines(lines: Sequence[str]) -> Iterator[str]:
             yield line
         elif directive := _DIRECTIVE.match(line):
             name = directive[2].rpartition(":")[2].lower()
-            if name in _HIDDEN:
+            has_options = True
+            if name in _HIDDEN or _SUBSTITUTION.match(line):
                 hidden_indent = indent
             else:
                 yield _format_directive(directive[1], name, directive[3] or "")

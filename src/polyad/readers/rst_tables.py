@@ -1,14 +1,15 @@
 """Replaces the tables of a reStructuredText file by a line for each row, with the names of its columns.
 
-A grid table is drawn with ``+``, ``-`` and ``|``, a simple table has borders of ``=``, and the directive ``list-table``
-contains a list of lists.
+A grid table is drawn with ``+``, ``-`` and ``|``, a simple table has borders of ``=``, the directive ``list-table``
+contains a list of lists, and ``csv-table`` comma-separated values.
 """
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from polyad.readers.tables import Cell, format_table
 
@@ -16,7 +17,7 @@ _GRID_BORDER = re.compile(r"([ \t]*)\+(?:-+\+)+[ \t]*$")
 _GRID_EDGE = re.compile(r"\+(?=[-=]+\+)|(?<=[-=])\+")
 _SIMPLE_BORDER = re.compile(r"([ \t]*)=+(?:[ \t]+=+)+[ \t]*$")
 _UNDERLINES = re.compile(r"[ \t]*--+(?:[ \t]+--+)*[ \t]*$")
-_LIST_TABLE = re.compile(r"([ \t]*)\.\.[ \t]+list-table::(.*)")
+_TABLE_DIRECTIVE = re.compile(r"([ \t]*)\.\.[ \t]+(list|csv)-table::(.*)")
 _OPTION = re.compile(r"[ \t]*:([\w-]+):[ \t]*(.*)")
 _ITEM = re.compile(r"[ \t]*(\*[ \t]+)?-(?:[ \t]+|$)")
 _LITERAL = re.compile(r"[ \t]*\.\.[ \t]+(?:code|code-block|sourcecode|parsed-literal|math|raw)::|(?![ \t]*\.\. ).*::$")
@@ -31,10 +32,11 @@ def format_tables(lines: Sequence[str]) -> Iterator[str]:
         if _LITERAL.match(line):
             end = _find_block_end(lines, place)
             yield from lines[place:end]
-        elif directive := _LIST_TABLE.match(line):
+        elif directive := _TABLE_DIRECTIVE.match(line):
             end = _find_block_end(lines, place)
-            yield from (directive[1] + directive[2].strip(), "")
-            yield from _format(_read_list_table(lines[place + 1 : end]), directive[1])
+            yield from (directive[1] + directive[3].strip(), "")
+            read_table = _read_list_table if directive[2] == "list" else _read_csv_table
+            yield from _format(read_table(lines[place + 1 : end]), directive[1])
         elif border := _GRID_BORDER.match(line):
             end = next((row for row in range(end, len(lines)) if lines[row].strip()[:1] not in ("+", "|")), len(lines))
             yield from _format(_read_grid_table(lines[place:end]), border[1])
@@ -148,6 +150,20 @@ def _read_list_table(lines: Sequence[str]) -> list[list[Cell]]:
             rows[-1].append([line[item.end() :].strip()])
         elif rows:
             rows[-1][-1].append(line.strip())
-        elif (option := _OPTION.match(line)) and option[1] == "header-rows" and option[2].isdecimal():
-            header_rows = int(option[2])
+        elif (option := _OPTION.match(line)) and option[1] == "header-rows":
+            header_rows = _parse_count(option[2])
     return _build_cells(rows, header_rows)
+
+
+def _parse_count(value: str) -> int:
+    return int(value) if value.isdecimal() and len(value) < 4 else 0
+
+
+def _read_csv_table(lines: Sequence[str]) -> list[list[Cell]]:
+    """Return the rows of the directive ``csv-table`` after the row in its option ``header``."""
+    options = {option[1]: option[2] for option in filter(None, takewhile(bool, map(_OPTION.match, lines)))}
+    mark = options.get("delim", ",")
+    texts = [options.get("header", ""), *map(str.strip, lines[len(options) :])]
+    rows = csv.reader(filter(None, texts), delimiter=mark if len(mark) == 1 else ",", skipinitialspace=True)
+    header_rows = 1 if "header" in options else _parse_count(options.get("header-rows", ""))
+    return _build_cells([[cell.split() for cell in row] for row in rows], header_rows)
