@@ -26,6 +26,13 @@ from polyad.replies.thoughts import ThoughtFilter, remove_leading_thoughts, remo
         ("<|channel>thought\nno<channel|>yes", "yes"),
         ("<|channel|>analysis<|message|>no<|end|><|start|>assistant<|channel|>final<|message|>yes", "yes"),
         ("<|channel|>final <|constrain|>JSON<|message|>yes", "yes"),
+        (
+            "The tag <think> opens a thought and </think> closes it.",
+            "The tag <think> opens a thought and </think> closes it.",
+        ),
+        ("It writes `<think>`, then \u201c</think>\u201d.", "It writes `<think>`, then \u201c</think>\u201d."),
+        ("<think> Is </think> a tag?</think>The tag <think> is.", "The tag <think> is."),
+        ("Yes.\n<think>no</think>\nNo.", "Yes.\n\nNo."),
         ("  yes\n", "yes"),
         ("", ""),
     ],
@@ -34,7 +41,7 @@ def test_only_what_is_not_thought_is_shown(reply: str, output: str) -> None:
     assert remove_thoughts(reply) == output
 
 
-PIECES = ["<think>", "</think>", "<thinking>", "<", "th", "a ", "\n", ">", "b", "[THINK]", "[/th", "ink]", "["]
+PIECES = ["<think>", "</think>", "<thinking>", "<", "th", "a ", "\n", ">", "b", "[THINK]", "[/th", "ink]", "[", "`"]
 PIECES += ["<|channel|>", "<|channel>", "<channel|>", "analysis", "final", "<|message|>"]
 
 

@@ -6,8 +6,8 @@ numbers, in the order of their first use.
 
 A citation is a bracket of numbers: ``[1]``, ``[1, 2]``, ``[1-3]``, or several brackets in a row. A number from 1000 to
 2999 is no citation: ``[1999]`` is a year. Other forms that models write are replaced by such a bracket:
-``【1†source】`` (OpenAI), ``[citation:1]`` (DeepSeek), ``[^1]`` and ``[Passage 1]``. Brackets with unknown numbers only
-are removed.
+``【1†source】`` (OpenAI), ``[citation:1]`` (DeepSeek), ``[^1]``, ``[Passage 1]``, digits of any script. Brackets with
+unknown numbers only are removed.
 """
 
 from __future__ import annotations
@@ -46,6 +46,8 @@ _NOT_PLAIN = rf"[\[\u3010\uff3b]{_LABELLED_ITEM}(?:[,;] ?{_LABELLED_ITEM}){{0,3}
 _LONGEST = 128
 """Characters of a bracket that is not plain."""
 
+_ANY_DIGITS = re.compile(r"[\[\u3010\uff3b][\d \t\n,;\u060c\u061b\u3001\uff0c\u2013-]+[\]\u3011\uff3d]")
+_ASCII_COMMAS = str.maketrans("\u060c\u061b\u3001\uff0c", ",;,,")
 _BRACKET = re.compile(rf"((?:(?<![^\S\n])[^\S\n]+)?)({_PLAIN}|{_NOT_PLAIN})", re.IGNORECASE)
 _IS_PLAIN = re.compile(_PLAIN)
 _UNFINISHED = re.compile(rf"[\[\u3010\uff3b]{_NO_BRACKET}{{0,{_LONGEST}}}")
@@ -153,7 +155,7 @@ class CitationFilter:
         return self._take(len(self._held.rstrip()))
 
     def _take(self, length: int) -> str:
-        piece, self._held = self._held[:length], self._held[length:]
+        piece, self._held = _ANY_DIGITS.sub(_write_in_ascii, self._held[:length]), self._held[length:]
         before = len(self.text)
         position = 0
         for match in _BRACKET.finditer(piece):
@@ -218,6 +220,11 @@ def _measure_settled_text(text: str) -> int:
     )
     end = opening if is_open else len(text)
     return len(text[:end].rstrip())
+
+
+def _write_in_ascii(bracket: re.Match[str]) -> str:
+    """Return a bracket of numbers in ASCII; models write the digits of the language of the answer."""
+    return re.sub(r"\d", lambda digit: str(int(digit[0])), bracket[0].translate(_ASCII_COMMAS))
 
 
 def _parse_numbers(bracket: str) -> list[int]:

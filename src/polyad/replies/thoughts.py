@@ -8,6 +8,7 @@ chat templates open them in the prompt, so that only the closing tag is visible.
 
 Text for people must never contain a thought: :class:`ThoughtFilter`, :func:`remove_thoughts`. Data may mention such
 tags itself, in a fact about reasoning models, and must not lose the text before them: :func:`remove_leading_thoughts`.
+A tag within a sentence, between spaces or quotation marks ("the tag `<think>` opens it"), is a mention and no thought.
 """
 
 from __future__ import annotations
@@ -47,6 +48,9 @@ _TAG_BEFORE_DATA = re.compile(
 )
 """A closing tag before data, perhaps with a few words between."""
 
+_BEFORE_MENTION = frozenset(" \t\"'`(\u201c\u2018\xab")
+_AFTER_MENTION = frozenset(" \t\"'`).,;:!?\u201d\u2019\xbb")
+
 _MAX_DRAFTS = 20
 """Most drafts at the beginning of a reply; a model that repeats itself does not stop by itself."""
 
@@ -60,29 +64,43 @@ class ThoughtFilter:
 
     def __init__(self) -> None:
         self._held = ""
+        self._before = ""  # the character before the held text
         self._thinking = False
         self._started = False
 
     def feed(self, piece: str) -> str:
         """Add the next piece of a streamed reply, and return the new text outside thoughts, without parts of tags."""
         self._held += piece
-        output: list[str] = []
-        position = 0
-        while tag := (_CLOSING if self._thinking else _OPENING).search(self._held, position):
-            output.append("" if self._thinking else self._held[position : tag.start()])
-            position = tag.end()
-            self._thinking = not self._thinking
-        certain = len(self._held) - count_unfinished(self._held[position:], _TAGS)
-        if not self._thinking:
-            output.append(self._held[position:certain])
-        self._held = self._held[certain:]
-        return self._strip_start("".join(output))
+        return self._take(is_end=False)
 
     def finish(self) -> str:
         """Return the last characters outside thoughts after the last piece of the reply."""
-        rest = "" if self._thinking else self._held
-        self._held = ""
-        return self._strip_start(rest)
+        return self._take(is_end=True)
+
+    def _take(self, *, is_end: bool) -> str:
+        """Return the text outside thoughts; a part of a tag is held, a tag until the next character."""
+        output: list[str] = []
+        held, position, start = self._held, 0, 0
+        end = len(held) if is_end else len(held) - count_unfinished(held, _TAGS)
+        while tag := (_CLOSING if self._thinking else _OPENING).search(held, start):
+            start = tag.end()
+            if not self._thinking:
+                if start == len(held) and not is_end:
+                    end = tag.start()
+                    break
+                text = held[position : tag.start()]
+                before = held[tag.start() - 1] if tag.start() else self._before
+                is_first = not self._started and not "".join((*output, text)).strip()
+                if not is_first and _is_mention(before, held[start : start + 1]):
+                    continue
+                output.append(text)
+            self._thinking, position = not self._thinking, start
+        end = max(end, position)
+        if not self._thinking:
+            output.append(held[position:end])
+        self._before = held[end - 1] if end else self._before
+        self._held = held[end:]
+        return self._strip_start("".join(output))
 
     def _strip_start(self, text: str) -> str:
         if self._started:
@@ -145,9 +163,14 @@ def _split_reply(reply: str, pattern: re.Pattern[str]) -> tuple[str, str]:
         reply: The reply.
         pattern: Matches a tag; or the beginning of data, which ends the thoughts.
     """
-    text, position, drafts = "", 0, 0
+    text, position, start, drafts = "", 0, 0, 0
     thoughts: list[str] = []
-    while tag := pattern.search(reply, position):
+    while tag := pattern.search(reply, max(start, position)):
+        start = tag.end()
+        before, after = reply[max(0, tag.start() - 1) : tag.start()], reply[start : start + 1]
+        is_tag = tag["opening"] or tag["closing"]
+        if is_tag and _is_mention(before, after) and (text + reply[position : tag.start()]).strip():
+            continue
         if tag["opening"]:
             end = _CLOSING.search(reply, tag.end())
             text += reply[position : tag.start()]
@@ -161,6 +184,11 @@ def _split_reply(reply: str, pattern: re.Pattern[str]) -> tuple[str, str]:
         thoughts.append(text + reply[position : closing.start()])
         text, position = "", closing.end()
     return (text + reply[position:]).strip(), "\n\n".join(filter(None, map(str.strip, thoughts)))
+
+
+def _is_mention(before: str, after: str) -> bool:
+    """Return whether the characters around a tag are those of a sentence that mentions the tag."""
+    return before in _BEFORE_MENTION and after in _AFTER_MENTION
 
 
 def _find_end_of_draft(reply: str, start: int) -> re.Match[str] | None:
