@@ -283,6 +283,23 @@ def test_over_stdio(tmp_path: Path) -> None:
     run(test)
 
 
+def test_null_is_the_default_of_an_optional_argument_and_an_error_names_the_argument(tmp_path: Path) -> None:
+    index = build_index(tmp_path / "kb")
+
+    async def test() -> None:
+        async with connect(index) as client:
+            question = "Who built the Corven Tower?"
+            optional = dict.fromkeys(("k", "where", "as_of", "cursor"))
+            same = await call(client, "find_evidence", question=question)
+            assert await call(client, "find_evidence", question=question, **optional) == same
+            assert await fail(client, "find_evidence", question=None) == "question: Field required"
+            reason = await fail(client, "find_evidence", question=question, k="many")
+            assert reason.startswith("k: ")
+            assert "pydantic" not in reason
+
+    run(test)
+
+
 def test_standard_output_carries_only_the_protocol(tmp_path: Path) -> None:
     index = build_index(tmp_path / "kb")
     version = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}

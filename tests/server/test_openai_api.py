@@ -255,6 +255,24 @@ def test_a_workspace_is_a_vector_store(server: RunningServer) -> None:
         client.vector_stores.search("kb", query="bell", filters=mixed)
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("POST", "/v1/responses", 404),
+        ("POST", "/v1/rerank", 404),
+        ("DELETE", "/v1/models", 405),
+        ("HEAD", "/v1/models", 200),
+        ("HEAD", "/v1/models/kb", 200),
+        ("GET", "/v1/models/", 422),
+    ],
+)
+def test_a_route_that_does_not_exist_differs_from_one_with_other_methods(
+    server: RunningServer, method: str, path: str, status: int
+) -> None:
+    assert server.client.request(method, path).status_code == status
+    assert server.client.post("/mcp/").status_code == server.client.post("/mcp").status_code != 404
+
+
 def test_errors_have_the_format_of_openai(server: RunningServer) -> None:
     client = connect(server)
     with pytest.raises(openai.NotFoundError) as caught:

@@ -97,7 +97,7 @@ def create_app(
     reading_app = build_mcp_app(mcp_reader, names, origins, is_stateful=settings.mcp_sessions)
     writing_app = build_mcp_app(mcp_writer, names, origins, is_stateful=settings.mcp_sessions)
     authorized = AuthorizedMcp(reading_app, writing_app, app.state.gatekeeper, app.state.server)
-    app.router.routes.append(Route("/mcp", authorized))
+    app.router.routes += [Route("/mcp", authorized), Route("/mcp/", authorized)]
     add_page(app)
     add_problem_handlers(app)
     _add_middleware(app, settings, names, origins, metrics)

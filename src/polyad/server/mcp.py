@@ -11,8 +11,8 @@ from mcp.server.auth.provider import AccessToken
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.transport_security import TransportSecuritySettings
-from mcp_types import ToolAnnotations
-from pydantic import Field
+from mcp_types import CallToolResult, InputRequiredResult, ToolAnnotations
+from pydantic import Field, ValidationError
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -26,7 +26,7 @@ from polyad.server.keys import Scope as KeyScope
 from polyad.server.links import get_base_url
 from polyad.server.mcp_tools import ToolInputError, ToolTarget
 from polyad.server.models import SearchBody
-from polyad.server.problems import RequestError, describe_error, respond
+from polyad.server.problems import RequestError, describe_error, describe_invalid_value, respond
 from polyad.server.state import ServerState
 
 P = ParamSpec("P")
@@ -56,6 +56,25 @@ Where = Annotated[
 Cursor = Annotated[str, Field(max_length=20, description="next_cursor of the result before; empty for the first.")]
 
 
+class _Server(MCPServer[Any]):
+    """An MCP server that takes null for an optional argument, as clients with strict schemas send it."""
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
+    ) -> CallToolResult | InputRequiredResult:
+        """Call a tool without arguments that are null.
+
+        Raises:
+            ToolError: The call failed; the message names each invalid argument.
+        """
+        try:
+            return await super().call_tool(name, {k: v for k, v in arguments.items() if v is not None}, context)
+        except ToolError as error:
+            if isinstance(error.__cause__, ValidationError):
+                raise ToolError("; ".join(map(describe_invalid_value, error.__cause__.errors()))) from error
+            raise
+
+
 def build_mcp_server(get_target: GetTarget, *, allow_writes: bool = False) -> MCPServer[Any]:
     """Return an MCP server (tools for AI agents) whose tools search an index.
 
@@ -63,7 +82,7 @@ def build_mcp_server(get_target: GetTarget, *, allow_writes: bool = False) -> MC
         get_target: Returns the index of a call.
         allow_writes: Whether to offer the tools ``index`` and ``retract``.
     """
-    server: MCPServer[Any] = MCPServer(
+    server = _Server(
         "polyad",
         title="polyad",
         instructions=INSTRUCTIONS,
@@ -246,7 +265,7 @@ class AuthorizedMcp:
             token = AccessToken(token="", client_id=key.id, scopes=[key.scope])
             scope["user"] = AuthenticatedUser(token)
         app = self._writing_app if access.principal.scope >= KeyScope.WRITE else self._reading_app
-        await app(scope, receive, send)
+        await app({**scope, "path": "/mcp"}, receive, send)
 
 
 def build_mcp_app(server: MCPServer[Any], hosts: list[str], origins: list[str], *, is_stateful: bool) -> ASGIApp:

@@ -33,7 +33,7 @@ from polyad.server.workspaces import Workspace
 
 router = APIRouter(tags=["OpenAI-compatible"], route_class=AuthenticatedRoute)
 
-ModelName = Annotated[str, Path(max_length=300)]
+ModelName = Annotated[str, Path(min_length=1, max_length=300)]
 
 T = TypeVar("T")
 
@@ -64,6 +64,7 @@ def _map_workspaces(request: Request, function: Callable[[Workspace], T]) -> lis
 # Models
 
 
+@router.head("/v1/models", include_in_schema=False)
 @router.get("/v1/models")
 def list_models(request: Request) -> JSONResponse:
     """List the models that an API key may use: each workspace (index), and each workspace with each retriever."""
@@ -71,6 +72,7 @@ def list_models(request: Request) -> JSONResponse:
     return JSONResponse({"object": "list", "data": [_format_model(name) for name in names]})
 
 
+@router.head("/v1/models/{model:path}", include_in_schema=False)
 @router.get("/v1/models/{model:path}")
 def read_model(request: Request, model: ModelName) -> JSONResponse:
     """Return one entry of OpenAI's list of models; each workspace (index) is a model, such as ``kb`` or ``kb@bm25``."""

@@ -11,6 +11,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 
 from polyad.errors import (
     ConfigurationError,
@@ -113,13 +114,16 @@ def add_problem_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     def _(request: Request, error: RequestValidationError) -> JSONResponse:
-        details = "; ".join(_describe_invalid_value(each) for each in error.errors())
+        details = "; ".join(describe_invalid_value(each) for each in error.errors())
         return respond(request, 422, "invalid_request", details)
 
     @app.exception_handler(HTTPException)
     def _(request: Request, error: HTTPException) -> JSONResponse:
-        kind = {404: "no_such_route", 405: "method_not_allowed"}.get(error.status_code, "http_error")
-        response = respond(request, error.status_code, kind, str(error.detail))
+        status, detail = error.status_code, str(error.detail)
+        if status == 405 and not any(route.matches(request.scope)[0] is Match.PARTIAL for route in app.routes):
+            status, detail = 404, "Not Found"  # the web page rejects the methods of all unknown routes
+        kind = {404: "no_such_route", 405: "method_not_allowed"}.get(status, "http_error")
+        response = respond(request, status, kind, detail)
         response.headers.update(error.headers or {})
         return response
 
@@ -128,7 +132,8 @@ def add_problem_handlers(app: FastAPI) -> None:
         return respond(request, 500, "internal", "the server failed; its log contains the cause")
 
 
-def _describe_invalid_value(error: Mapping[str, Any]) -> str:
+def describe_invalid_value(error: Mapping[str, Any]) -> str:
+    """Return the place and the reason of an error that pydantic found in a request."""
     if error["type"] == "json_invalid":
         return f"the body is not JSON at character {error['loc'][-1]}; expected an object"
     place = ".".join(str(part) for part in error["loc"] if part != "body")
