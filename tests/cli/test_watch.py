@@ -7,8 +7,9 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from typer.testing import CliRunner
 
 from polyad import Engine
 from polyad.cli import app
+from polyad.cli.watching import watch_changes
 
 pytest.importorskip("watchfiles")
 SECONDS = 60.0
@@ -36,6 +38,32 @@ def test_without_watchfiles_no_index_is_created(tmp_path: Path, monkeypatch: pyt
     assert result.exit_code == 2
     assert "polyad[watch]" in result.stderr
     assert not (tmp_path / "kb").exists()
+
+
+def count_changes(changes: Iterator[int]) -> list[int]:
+    counts: list[int] = []
+    threading.Thread(target=lambda: counts.extend(changes), daemon=True).start()
+    return counts
+
+
+def test_changes_during_the_first_run_are_reported(tmp_path: Path) -> None:
+    changes = watch_changes([tmp_path], None)
+    (tmp_path / "a.md").write_text("The bell of Tarn.", encoding="utf-8")
+    time.sleep(1)  # as long as the first run takes, which reads the files
+    counts = count_changes(changes)
+    wait_until(lambda: counts == [1])
+
+
+def test_a_file_that_is_replaced_again_and_again_is_followed(tmp_path: Path) -> None:
+    file = tmp_path / "a.md"
+    file.write_text("The bell of Tarn.", encoding="utf-8")
+    counts = count_changes(watch_changes([file], None))
+    for edition in range(3):
+        before = len(counts)
+        (tmp_path / "new").write_text(f"Edition {edition}.", encoding="utf-8")
+        (tmp_path / "new").replace(file)
+        wait_until(lambda before=before: len(counts) > before)  # type: ignore[misc]
+        time.sleep(1.5)  # the system may report the change later
 
 
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from polyad.curation.curator import Curator, HistoryRecorder
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import NEED_LANGUAGE_MODEL, RETRIEVERS, Engine
 from polyad.engine.settings import Settings
@@ -174,3 +175,43 @@ def test_a_process_that_is_forked_while_threads_search_is_refused_and_does_not_w
         for thread in threads:
             thread.result()
     assert engine.search(QUESTION).passages
+
+
+def test_pruning_keeps_a_file_that_another_process_added_and_indexed_meanwhile(tmp_path: Path) -> None:
+    docs, embedder = tmp_path / "docs", HashingEmbedder(32)
+    docs.mkdir()
+    for name in ("a.md", "b.md"):
+        (docs / name).write_text(f"Anna Keller met Bob Stone in {name}.", encoding="utf-8")
+    with Engine.open(tmp_path / "kb", embedder=embedder) as first, Engine.open(tmp_path / "kb") as second:
+        first.index([docs])
+        (docs / "b.md").unlink()
+
+        def add_file(done: int, total: int | None, message: str) -> None:
+            if done and not (docs / "0.md").exists():
+                (docs / "0.md").write_text("Ines Moreau was born in Aldby.", encoding="utf-8")
+                second.index([docs / "0.md"])
+
+        report = first.index([docs], prune=True, progress=add_file)
+        assert report.missing == (f"{docs}/b.md",)
+        assert set(first.catalogue.sources()) == {f"{docs}/0.md", f"{docs}/a.md"}
+
+
+def test_two_processes_may_prune_the_same_documents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    for name in ("a.md", "b.md", "c.md"):
+        (docs / name).write_text(f"Anna Keller met Bob Stone in {name}.", encoding="utf-8")
+    with Engine.open(tmp_path / "kb", embedder=HashingEmbedder(32)) as first, Engine.open(tmp_path / "kb") as second:
+        first.index([docs])
+        for name in ("b.md", "c.md"):
+            (docs / name).unlink()
+        remove = Curator.remove
+
+        def remove_after_another(curator: Curator, ids: list[str], recorder: HistoryRecorder) -> None:
+            monkeypatch.undo()
+            second.remove(f"{docs}/b.md")
+            remove(curator, ids, recorder)
+
+        monkeypatch.setattr(Curator, "remove", remove_after_another)
+        first.index([docs], prune=True)
+        assert set(first.catalogue.sources()) == {f"{docs}/a.md"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
 from functools import partial
@@ -19,7 +19,7 @@ from polyad.cli.context import SETTINGS, SETTINGS_FILE, TRUSTS_ENDPOINT
 from polyad.cli.progress import progress_bar
 from polyad.cli.settings import Configuration
 from polyad.cli.streams import say, say_result
-from polyad.cli.watching import require_watchfiles, wait_for_changes, warn_of_error
+from polyad.cli.watching import require_watchfiles, warn_of_error, watch_changes
 from polyad.engine import Engine, loaders
 from polyad.engine.loaders import Loader, parse_place
 from polyad.errors import ConfigurationError, NoLanguageModelError
@@ -124,11 +124,12 @@ def index(
             from polyad.engine.workers import WorkerRun  # imports psycopg
 
             run = partial(WorkerRun(engine, partial(_start_worker, settings), workers).index, paths, settings.method)
+        changes = watch_changes(paths, engine.directory) if watch else None  # before the files are read
         with progress_bar(flags.quiet or flags.json) as progress:
             report = run(prune=prune or watch, progress=progress)
         _show_report(report, paths, flags.json)
-        if watch:
-            _index_on_changes(partial(run, prune=True), paths, engine.directory, flags.json)
+        if changes:
+            _index_on_changes(partial(run, prune=True), changes, paths, flags.json)
             return
     if not report.is_complete or (strict and report.skipped):
         raise typer.Exit(1)
@@ -191,11 +192,11 @@ def _get_component_loader(ray_address: str) -> AbstractContextManager[Loader]:
     return RayCluster(ray_address)
 
 
-def _index_on_changes(run: Callable[[], IndexReport], paths: list[Path], store: Path | None, json: bool) -> None:
-    """Call ``run``, which indexes ``paths``, whenever a file in ``paths`` changes, until Ctrl-C (``--watch``)."""
+def _index_on_changes(run: Callable[[], IndexReport], changes: Iterator[int], paths: list[Path], json: bool) -> None:
+    """Call ``run``, which indexes ``paths``, at each of the ``changes`` of files, until Ctrl-C (``--watch``)."""
     if not json:
         say("watching for changes; Ctrl-C ends")
-    for _ in wait_for_changes(paths, store):
+    for _ in changes:
         try:
             report = run()
         except ConfigurationError as error:

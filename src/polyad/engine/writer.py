@@ -18,7 +18,7 @@ from polyad.engine.file_runs import FileRuns, FileSelection, MethodRun
 from polyad.engine.registry import DEFAULT_METHOD, METHOD_BY_KIND, Limits, MethodAssignment, make_builder, methods
 from polyad.engine.search import Searcher
 from polyad.engine.transfer import Importer, ImportReport
-from polyad.errors import ConfigurationError, NoMoreRepliesError
+from polyad.errors import ConfigurationError, NoMoreRepliesError, NotFoundError
 from polyad.indexing.indexer import Indexer
 from polyad.indexing.run import IndexCounts, IndexReport, RebuildCheckpoint
 from polyad.indexing.split import SentenceSplitter
@@ -137,15 +137,17 @@ class Writer:
         self, files: FileRuns, report: IndexReport, now: datetime, *, prune: bool
     ) -> IndexReport:
         """Return ``report`` with the documents whose files are deleted; with ``prune``, remove the documents."""
-        missing = MissingDocuments()
-        if not report.counts.stop_reason:
-            sources = get_sources(self._store, get_source_roots(files.selection.paths))
-            paths = files.selection.paths
-            missing = find_missing_documents(sources, paths, files.read_ids, report.failures, files.skipped)
-        removed = set(missing.ids) - set(missing.protected) if prune else ()
-        if removed:
-            Curator(self._store).remove(sorted(removed), HistoryRecorder("prune", now))
-            self._searcher.min_version = get_version(self._store)
+        missing = MissingDocuments() if report.counts.stop_reason else self._find_missing_documents(files, report)
+        while removed := set(missing.ids) - set(missing.protected) if prune else ():
+            try:
+                Curator(self._store).remove(sorted(removed), HistoryRecorder("prune", now))
+            except NotFoundError:  # another process removed one of them
+                before, missing = missing, self._find_missing_documents(files, report)
+                if missing == before:
+                    raise
+            else:
+                self._searcher.min_version = get_version(self._store)
+                break
         moved = set(missing.ids)  # a file under a new name is no duplicate of the missing file
         duplicates = tuple((id, earlier) for id, earlier in report.counts.duplicates if earlier not in moved)
         return replace(
@@ -156,6 +158,11 @@ class Writer:
             protected=missing.protected,
             is_pruned=prune,
         )
+
+    def _find_missing_documents(self, files: FileRuns, report: IndexReport) -> MissingDocuments:
+        paths = files.selection.paths
+        sources = get_sources(self._store, get_source_roots(paths))
+        return find_missing_documents(sources, paths, files.read_ids, report.failures, files.skipped)
 
     def _get_assignment(self) -> MethodAssignment:
         """Return the construction method of each document of the index and the default method of new documents."""

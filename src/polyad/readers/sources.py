@@ -59,7 +59,7 @@ def find_missing_documents(
 ) -> MissingDocuments:
     """Return the indexed documents in or below ``paths`` whose file or record no longer exists.
 
-    A document of a file that was not read completely is not missing.
+    A document of a file that was not read completely is not missing, nor is one of a file that appeared meanwhile.
 
     Args:
         sources: Source of each indexed document below the paths, by document id.
@@ -70,13 +70,15 @@ def find_missing_documents(
     """
     roots = _format_roots(paths)
     unread = {get_source_file(failure.id) for failure in failures} | set(skipped)
-    existing_files = {get_source_file(source) for id, source in sources.items() if id in read_ids} | unread
+    read_files = {get_source_file(source) for id, source in sources.items() if id in read_ids}
+    existing_files = read_files | unread
     nonempty_paths = [root for root in roots if any(_is_below(file, root) for file in existing_files)]
     missing = {
         id: file
         for id, file in ((id, get_source_file(source)) for id, source in sources.items() if id not in read_ids)
         if any(_is_below(file, root) for root in roots)
         and unread.isdisjoint([file, *map(str, PurePosixPath(file).parents)])
+        and (file in read_files or not Path(file).is_file())
     }
     protected = (id for id, file in missing.items() if not any(_is_below(file, root) for root in nonempty_paths))
     return MissingDocuments(tuple(missing), tuple(protected))
