@@ -4,7 +4,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -169,3 +169,19 @@ def wait_until(is_true: Callable[[], bool]) -> None:
             return
         time.sleep(0.1)
     raise AssertionError("the condition did not become true")
+
+
+@pytest.mark.parametrize("hours", [0, 1])
+def test_jobs_run_in_the_order_of_their_requests_if_the_clock_is_set_back(tmp_path: Path, hours: int) -> None:
+    with Engine.open(build_index(tmp_path / "kb")) as engine:
+        runner, now = JobRunner(engine), datetime.now(UTC)
+        texts = [f"Edition {number} of the bell of Tarn." for number in range(6)]
+        jobs = [
+            runner.submit([UploadedFile("bell.md", text.encode())], now=now - number * timedelta(hours=hours))
+            for number, text in enumerate(texts)
+        ]
+        assert [job.id for job in runner.list_all()] == [job.id for job in reversed(jobs)]
+        runner.start()
+        follow(runner, jobs[-1].id)
+        runner.stop()
+        assert engine.catalogue.document("bell.md").text == texts[-1]

@@ -11,7 +11,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
 import anyio
@@ -151,7 +151,7 @@ class JobRunner:
             uploads = {_upload_key(id, number): file.content for number, file in enumerate(files)}
             self._values.put_values(UPLOADS, dict(uploads))
             names = [file.name for file in files]
-            job = Job(id, names, method, digest, now.isoformat(timespec="milliseconds"), metadata or {})
+            job = Job(id, names, method, digest, self._choose_time(now), metadata or {})
             self._put(job)
             self._delete_old_jobs()
         self._wake.set()
@@ -291,6 +291,11 @@ class JobRunner:
     def _delete_uploads(self, job: Job) -> None:
         self._values.put_values(UPLOADS, {_upload_key(job.id, number): None for number in range(len(job.files))})
         self._values.put_values(CANCELLATIONS, {job.id: None})
+
+    def _choose_time(self, now: datetime) -> str:
+        """Return the time ``now``, or a time after all jobs: jobs run in this order, also if the clock was set back."""
+        times = (datetime.fromisoformat(job.created) + timedelta(milliseconds=1) for job in self.list_all())
+        return max([now, *times]).isoformat(timespec="milliseconds")
 
     def _delete_old_jobs(self) -> None:
         ended = [job for job in self.list_all() if job.is_over]
