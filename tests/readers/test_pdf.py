@@ -156,6 +156,55 @@ def test_the_head_of_a_chapter_of_one_page_is_left_out_where_all_other_pages_hav
     assert "Seals" not in read_pdf(drawn(draw)).text
 
 
+def headed_pages(heads: Sequence[str], *, size: float = 11, font: str = "Helvetica") -> Content:
+    """Pages of prose, each different, with a line at the top."""
+
+    def draw(canvas: Canvas) -> None:
+        for number, head in enumerate(heads):
+            canvas.setFont(font, size)
+            canvas.drawString(72, 790, head)
+            write_lines(canvas, [f"In year {number} {word} were mended." for word in WORDS.split()])
+            canvas.showPage()
+
+    return read_pdf(drawn(draw))
+
+
+@pytest.mark.parametrize(
+    ("head", "size"),
+    [
+        ("Invoice {0}4711", 11),
+        ("Patient no. {0}7", 9),
+        ("Certificate 88{0} for Rope R-10{0}", 11),
+        ("Day {0}", 16),
+        ("Step {0} of 4", 18),
+        ("202{0}", 18),
+        ("Lesson {0}", 11),
+    ],
+)
+def test_lines_with_numbers_that_tell_pages_apart_stay(head: str, size: float) -> None:
+    heads = [head.format(number) for number in range(1, 5)]
+    content = headed_pages(heads, size=size)
+    assert [text for text in heads if text in content.text] == heads
+    assert content.title not in heads
+
+
+@pytest.mark.parametrize("head", ["Act {}", "Day {}"])
+def test_bold_headings_with_numbers_stay(head: str) -> None:
+    heads = [head.format(number) for number in range(1, 6)]
+    assert all(text in headed_pages(heads, font="Helvetica-Bold").text for text in heads)
+
+
+def test_page_numbers_that_begin_anew_in_each_chapter_are_left_out() -> None:
+    assert "2-3" not in headed_pages([f"{page // 4 + 1}-{page % 4 + 1}" for page in range(12)]).text
+
+
+def test_page_numbers_of_an_extract_on_alternating_sides_are_left_out() -> None:
+    heads = [f"{page} Smith and Lee" if page % 2 else f"Annals of Pumps {page}" for page in range(211, 219)]
+    content = headed_pages(heads)
+    assert not any(head in content.text for head in heads)
+    assert "Annals of Pumps, S. 2" not in headed_pages([f"Annals of Pumps, S. {page}" for page in range(1, 5)]).text
+
+
 def test_a_heading_that_begins_many_pages_with_different_numbers_stays() -> None:
     releases = [[f"{number} Release 0.{minor}.1", "", WORDS] for number, minor in enumerate([1, 3, 4, 8, 9], 7)]
     content = read_pages(releases[::-1])
@@ -224,6 +273,60 @@ def test_a_table_of_numbers_is_no_table_of_contents() -> None:
     text = read_pages([rows, years, [WORDS]]).text
     assert text.count("moved litres") == 8
     assert text.count("Pumps sold") == 11
+
+
+HARBOURS = ("Aldby", "Corven", "Ferrand", "Heron", "Lodewell", "Moreau", "Ottermere", "Saltby", "Tarn", "Varde")
+
+
+def list_harbours(numbers: Sequence[int], leader: str = " ") -> list[str]:
+    return [f"{harbour}{leader}{number}" for harbour, number in zip(HARBOURS, numbers, strict=True)]
+
+
+@pytest.mark.parametrize("leader", [" ", " . . . . . . . . "])
+@pytest.mark.parametrize("numbers", [(2, 3, 4, 5, 7, 8, 9, 11, 13, 15), (9, 3, 14, 2, 8, 3, 1, 7, 4, 5)])
+@pytest.mark.parametrize("page", [0, 3, 17])
+def test_statistics_and_prices_whose_numbers_could_be_pages_stay(
+    page: int, numbers: Sequence[int], leader: str
+) -> None:
+    rows = ["Boats lost", *list_harbours(numbers, leader)]
+    pages = [rows if number == page else [f"Part {number}", WORDS] for number in range(20)]
+    assert all(row in read_pages(pages).text for row in rows)
+
+
+def test_prices_on_the_page_after_a_table_of_contents_stay() -> None:
+    contents = ["Contents", *list_harbours(range(6, 16), " . . . . . . ")]
+    prices = [f"{boat} . . . . . . {fee}" for boat, fee in (("Canoe", 2), ("Barge", 4), ("Ferry", 5), ("Tug", 9))]
+    text = read_pages([contents, ["Fees in euros", *prices], *[["Part.", WORDS]] * 16]).text
+    assert "Heron" not in text
+    assert all(price in text for price in prices)
+
+
+def test_prose_and_prices_below_a_table_of_contents_stay() -> None:
+    contents = ["Contents", *list_harbours(range(6, 16), " . . . . . . ")]
+    prices = [f"{boat} . . . . . . {fee}" for boat, fee in (("Canoe", 2), ("Barge", 4), ("Ferry", 5), ("Tug", 9))]
+    text = read_pages([[*contents, *[WORDS[:60]] * 6, *prices], *[["Part.", WORDS]] * 16]).text
+    assert "Heron" not in text
+    assert all(price in text for price in prices)
+
+
+@pytest.mark.parametrize("title", ["Inhaltsverzeichnis", "Table des matières", "Índice general", "2 Contents"])
+def test_tables_of_contents_with_titles_in_other_languages_are_left_out(title: str) -> None:
+    content = read_pages([[title, *list_harbours(range(2, 12))], *[["Part.", WORDS]] * 16])
+    assert title not in content.text
+    assert "Heron" not in content.text
+
+
+def test_a_table_of_contents_without_a_title_is_left_out_if_its_entries_are_headings() -> None:
+    pages = [list_harbours(range(2, 12)), *[[f"{harbour}", WORDS] for harbour in HARBOURS]]
+    assert read_pages(pages).text.startswith("Aldby\nThe pumps")
+
+
+def test_an_index_of_two_pages_is_left_out() -> None:
+    index = list_harbours([9, 3, 14, 2, 8, 3, 1, 7, 4, 5], ", ")
+    more = [f"wharf {letter}, {page}" for letter, page in zip("abcdefgh", [2, 1, 6, 5, 9, 9, 3, 4], strict=True)]
+    text = read_pages([*[["Part.", WORDS]] * 14, ["Sachregister", "A", *index], ["W", *more]]).text
+    assert "Heron" not in text
+    assert "wharf" not in text
 
 
 # Lines and paragraphs

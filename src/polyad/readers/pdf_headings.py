@@ -42,6 +42,7 @@ _FIRST_PAGES = 3
 
 _HEADING = re.compile(r"[^\W_].*[^\W\d_]{2}")
 _NOTE_MARK = re.compile(r"[*\u2020\u2021\u2217]+(?=\s|$)")
+_ORDINAL = re.compile(r"\d+|\b(?:[IVXLC]{1,6}|[A-Z])\b")
 _END_PUNCTUATION = re.compile(r"[.,;:!?…]$")
 _GENERIC = re.compile(
     r"(?:table of )?contents|(?:title|cover)(?: page)?|front matter|preface|foreword|introduction|abstract|overview|"
@@ -221,7 +222,10 @@ def _are_plausible(headings: Sequence[Heading], text_length: int) -> bool:
 
 
 def find_largest_lines(pages: Sequence[Sequence[Line]]) -> str:
-    """Return the largest text on the first page if it can be the title; otherwise an empty string."""
+    """Return the largest text on the first page if it can be the title; otherwise an empty string.
+
+    A text that other pages repeat with another number, such as "Day 1", is the heading of a part.
+    """
     page = next((page for page in pages[:_FIRST_PAGES] if page), [])
     lettered = [line for line in page if sum(map(str.isalpha, line.text)) > 1 and line.turn == 0]
     largest = max((line.size for line in lettered), default=0.0)
@@ -235,7 +239,11 @@ def find_largest_lines(pages: Sequence[Sequence[Line]]) -> str:
             break
     title = to_single_line(_NOTE_MARK.sub("", " ".join(title_lines)))
     is_part = title[:1].islower() or not title[:1].isalnum()  # the initial is a picture, or it is a list item
-    return "" if is_part or len(title) > MAX_HEADING or _GENERIC.fullmatch(title) else title
+    words = _ORDINAL.sub("\0", title)
+    is_numbered = words != title and any(
+        line.text != title and _ORDINAL.sub("\0", line.text) == words for page in pages for line in page
+    )
+    return "" if is_part or is_numbered or len(title) > MAX_HEADING or _GENERIC.fullmatch(title) else title
 
 
 def find_root_entry(entries: Sequence[OutlineEntry]) -> str:

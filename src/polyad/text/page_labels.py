@@ -72,6 +72,11 @@ def add_to_label(label: str, page_count: int) -> str:
     return prefix + (following.upper() if number.isupper() else following)
 
 
+def parse_page_number(number: str) -> int:
+    """Return the value of a decimal or Roman number."""
+    return int(number) if number.isdigit() else parse_roman(number.lower())
+
+
 def parse_roman(numeral: str) -> int:
     """Return the integer value of a lower-case Roman numeral, such as 4 for "iv"."""
     values = [_VALUES[letter] for letter in numeral]
