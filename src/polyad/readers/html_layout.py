@@ -100,15 +100,13 @@ class _Page:
             self._heading_start = self._flow.length, len(self._flow.pieces)
         elif tag in ("li", "dt", "dd"):
             self._enter_item(tag, node)
-        elif tag in ("table", "tr", "td", "th"):
+        elif tag in ("table", "thead", "tr", "td", "th"):
             self._enter_table(tag)
         elif tag == "br":
             if self._verbatim_depth:
                 self._flow.write_verbatim("\n")
             else:
                 self._flow.end_line(min(2, self._flow.gap + 1))
-        elif tag == "thead":
-            self._head_depth += 1
         elif tag in _BLOCKS:
             self._enter_block(tag, node)
         elif sign := get_opening_sign(tag, node):
@@ -148,6 +146,9 @@ class _Page:
             self._flow.end_line(2)
 
     def _enter_table(self, tag: str) -> None:
+        if tag == "thead":
+            self._head_depth += 1
+            return
         if tag == "table":
             if len(self._tables) >= _MAX_DEPTH or self._flattened_tables:
                 self._flattened_tables += 1
