@@ -166,9 +166,9 @@ def check_count(row_name: str, expected: int, actual: int) -> None:
 
 def get_only_row(rows: Iterable[tuple[Any, ...]]) -> tuple[Any, ...]:
     """Return the only row of a query result; raise DamageError if there is none, or another one."""
-    found = list(rows)
-    check_count("rows", 1, len(found))
-    return found[0]
+    all_rows = list(rows)
+    check_count("rows", 1, len(all_rows))
+    return all_rows[0]
 
 
 @report_unparsable
