@@ -31,6 +31,8 @@ from polyad.replies.thoughts import ThoughtFilter, remove_leading_thoughts, remo
             "The tag <think> opens a thought and </think> closes it.",
         ),
         ("It writes `<think>`, then \u201c</think>\u201d.", "It writes `<think>`, then \u201c</think>\u201d."),
+        ("A thought ends with `</think>`.", "A thought ends with `</think>`."),
+        ("Who? </think> Odoacer.", "Odoacer."),
         ("<think> Is </think> a tag?</think>The tag <think> is.", "The tag <think> is."),
         ("Yes.\n<think>no</think>\nNo.", "Yes.\n\nNo."),
         ("  yes\n", "yes"),

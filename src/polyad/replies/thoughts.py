@@ -168,7 +168,7 @@ def _split_reply(reply: str, pattern: re.Pattern[str]) -> tuple[str, str]:
     while tag := pattern.search(reply, max(start, position)):
         start = tag.end()
         before, after = reply[max(0, tag.start() - 1) : tag.start()], reply[start : start + 1]
-        is_tag = tag["opening"] or tag["closing"]
+        is_tag = tag["opening"] or (tag["closing"] and not before.isspace())  # after a space it may end a thought
         if is_tag and _is_mention(before, after) and (text + reply[position : tag.start()]).strip():
             continue
         if tag["opening"]:
