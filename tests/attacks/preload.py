@@ -51,6 +51,35 @@ time_t time(time_t *result) {
 """Adds the seconds in the file CLOCK_OFFSET_FILE to the wall clock; the monotonic clock goes on."""
 
 
+LOCKS = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdlib.h>
+static int count;
+static int call(const char *name, int file, int command, void *argument) {
+    int (*real)(int, int, ...) = dlsym(RTLD_NEXT, name);
+    if (command == F_SETLK || command == F_SETLKW) {
+        struct flock *lock = argument;
+        if (lock->l_type != F_UNLCK && ++count % atoi(getenv("LOCK_EVERY")) == 0) {
+            errno = atoi(getenv("LOCK_ERROR"));
+            return -1;
+        }
+    }
+    return real(file, command, argument);
+}
+#define FORWARD(name) int name(int file, int command, ...) { \
+    va_list arguments; va_start(arguments, command); void *argument = va_arg(arguments, void *); va_end(arguments); \
+    return call(#name, file, command, argument); }
+FORWARD(fcntl)
+FORWARD(fcntl64)
+int flock(int file, int operation) { errno = atoi(getenv("LOCK_ERROR")); return -1; }
+"""
+"""Lets each LOCK_EVERY-th lock of a file fail with the error number LOCK_ERROR."""
+
+
 def run_with(
     source: str, script: str, folder: Path, environment: Mapping[str, str], timeout: float = 60
 ) -> subprocess.CompletedProcess[str]:

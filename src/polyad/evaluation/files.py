@@ -201,9 +201,13 @@ def _lock(file: FileIO, path: Path) -> None:
         return
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
+    except BlockingIOError as error:
         raise ConfigurationError(
             f"another process is writing into {str(path.parent)!r}; wait for it, or give another --out"
+        ) from error
+    except OSError as error:
+        raise ConfigurationError(
+            f"the file system of {str(path.parent)!r} cannot lock files ({error.strerror}); give another --out"
         ) from error
 
 

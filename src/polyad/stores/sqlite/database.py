@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
+import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -29,6 +32,15 @@ _MAX_PATH_BYTES = 504
 """SQLite's limit of 512 bytes, minus the suffix of its log files."""
 
 _SHARED_MEMORY_ERRORS = frozenset({sqlite3.SQLITE_IOERR_SHMOPEN, sqlite3.SQLITE_IOERR_SHMMAP})
+_LOCK_ERRORS = frozenset(
+    {
+        sqlite3.SQLITE_IOERR_CHECKRESERVEDLOCK,
+        sqlite3.SQLITE_IOERR_LOCK,
+        sqlite3.SQLITE_IOERR_RDLOCK,
+        sqlite3.SQLITE_IOERR_SHMLOCK,
+        sqlite3.SQLITE_IOERR_UNLOCK,
+    }
+)
 _SPACE_ERRORS = frozenset(
     {
         sqlite3.SQLITE_FULL,
@@ -395,16 +407,18 @@ def _translate_errors(path: Path, remedy: str) -> Iterator[None]:
     except FileNotFoundError as error:
         raise StoreError(f"{str(path)!r} no longer exists; index again, or restore it") from error
     except sqlite3.OperationalError as error:
+        code = getattr(error, "sqlite_errorcode", 0)
+        if code in _LOCK_ERRORS | _SHARED_MEMORY_ERRORS or (_is_busy(error) and not _can_lock(path.parent)):
+            ability = "map files into memory" if code in _SHARED_MEMORY_ERRORS else "lock files"
+            raise StoreUnavailableError(
+                f"the file system of {str(path)!r} cannot {ability}, which SQLite needs to coordinate processes; keep "
+                "the index on a local disk"
+            ) from error
         if _is_busy(error):
             raise BusyError(
                 f"another process has been writing to {str(path)!r} for {BUSY_SECONDS:.0f} s; wait for it"
             ) from error
-        if getattr(error, "sqlite_errorcode", 0) in _SHARED_MEMORY_ERRORS:
-            raise StoreUnavailableError(
-                f"the file system of {str(path)!r} cannot map files into memory, which SQLite needs to coordinate "
-                "processes; keep the index on a local disk"
-            ) from error
-        if getattr(error, "sqlite_errorcode", 0) in _SPACE_ERRORS:
+        if code in _SPACE_ERRORS:
             raise StoreUnavailableError(f"no space is left to write {str(path)!r}; free some and try again") from error
         if _get_error_code(error) == sqlite3.SQLITE_CANTOPEN:
             raise StoreUnavailableError(f"cannot use {str(path)!r}: {error}") from error
@@ -417,6 +431,24 @@ def _translate_errors(path: Path, remedy: str) -> Iterator[None]:
         UnicodeDecodeError,
     ) as error:  # a message may quote invalid UTF-8 of a damaged file
         raise _build_damage_error(path, error, remedy) from error
+
+
+def _can_lock(folder: Path) -> bool:
+    """Return whether the file system of a folder has locks.
+
+    If it has none, as a file system of a network may, SQLite reports that another process has the lock.
+    """
+    if sys.platform == "win32":
+        return True
+    import fcntl
+
+    try:
+        # Not the file of the index, since closing a file releases the locks that the process has on it.
+        with tempfile.TemporaryFile(dir=folder) as file:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        return error.errno != errno.ENOLCK
+    return True
 
 
 def _build_damage_error(path: Path, error: Exception, remedy: str) -> StoreError:
