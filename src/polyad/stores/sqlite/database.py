@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sqlite3
+import stat
 import sys
 import tempfile
 import threading
@@ -292,7 +293,10 @@ def check_path(path: Path, option: str) -> None:
     A path may be too long. The file, and its journals, may be pipes or devices.
     """
     for file in (path.with_name(f"{path.name}{suffix}") for suffix in ("", "-journal", "-shm", "-wal")):
-        if file.exists() and not file.is_file() and not file.is_dir():
+        mode = stat.S_IFREG
+        with suppress(OSError, ValueError):  # missing; SQLite deletes journals at any time
+            mode = file.stat().st_mode
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
             raise StoreError(f"{str(file)!r} is a pipe or a device; expected a file that SQLite wrote, or none")
     length = len(os.fsencode(resolve_path(path)))
     if length > _MAX_PATH_BYTES:
