@@ -164,6 +164,23 @@ def test_a_passage_does_not_end_with_a_heading_for_the_sake_of_a_paragraph() -> 
     assert passages == ["One pump here. Two pumps.", "The big pumps\n\nSix pumps here. Ten pumps here."]
 
 
+@pytest.mark.parametrize("gap", ["\n", "\n    ", "\n\n    "])
+def test_no_passage_ends_between_a_term_and_its_definition(gap: str) -> None:
+    options = [f"--option{number}=<value>{gap}Sets option {number} to a value. It is off.\n\n" for number in range(60)]
+    text = "OPTIONS\n\n" + "".join(options)
+    for limit in range(20, 60):
+        settings = SplitSettings(passage_tokens=limit, overlap_tokens=limit // 4)
+        passages = [span.of(text) for span in SentenceSplitter(settings).passages(text)]
+        assert len(passages) > 20
+        assert not any(passage.endswith(">") or passage.startswith("Sets") for passage in passages)
+
+
+def test_a_list_of_short_lines_is_divided_where_a_passage_is_full() -> None:
+    text = "\n\n".join(f"item {number}" for number in range(100))
+    passages = SentenceSplitter(SplitSettings(passage_tokens=20, overlap_tokens=0)).passages(text)
+    assert [span.of(text).count("item") for span in passages] == [10] * 10
+
+
 def test_a_text_longer_than_a_window_is_split_where_a_short_one_is() -> None:
     sentences = [f"Dr. Adams (b. {year}) moved to the U.S. in {year + 20}." for year in range(1000, 2000)]
     text = " ".join(sentences)

@@ -175,3 +175,10 @@ def test_a_cut_passage_keeps_its_lines(tmp_path: Path, embedder: SentenceTransfo
     assert len(lines) == 2
     assert lines[0].endswith("inches. …")
     assert lines[1].removeprefix("- ") == "The step is short."
+
+
+def test_a_term_and_its_definition_are_displayed_together(engine: Engine) -> None:
+    text = "Nobody marches here today.\n\n--quick\nThe step is shorter. Nobody sings.\n\n--slow\nThe parade is over."
+    for question in ("quick", "shorter step"):
+        (selected,) = selector(engine, question).select([ExcerptSource(text, "", (), 0.5)], 9)
+        assert selected.best.of(text) == "--quick\nThe step is shorter."

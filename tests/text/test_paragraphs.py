@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyad.text.sentences import find_paragraphs
+from polyad.text.sentences import find_labels, find_paragraphs, split_sentences
 
 LINES = st.sampled_from(
     ["", " ", "> ", ">", "• a", "- b", "1. c", "(1) d", "A line.", "a\tb", "  indented.", "# H", "\u3000"]
@@ -53,3 +53,43 @@ def test_a_line_that_its_writer_ended_ends_a_paragraph(items: list[str]) -> None
 
 def test_a_bare_quotation_sign_is_a_blank_line() -> None:
     assert find_paragraphs("> One\n>\n> Two") == [0, 8]
+
+
+def test_a_long_line_that_was_joined_at_hyphens_does_not_make_the_others_short() -> None:
+    joined = "This option applies to the shell environment and each subshell environment, and may cause them to exit."
+    text = (
+        WRAPPED.replace("flood", "great flood of May")
+        + "He let them know of it, as\nIsmail Bey know by the letter that he gave to the miller in\nMarch, and "
+        + joined * 2
+    )
+    assert split(text) == [text.strip()]
+
+
+def test_a_line_break_inside_a_bracket_ends_no_paragraph() -> None:
+    text = (
+        "See the list (see 3.2\n[Lists], page 10).\nThe exit status is that of the last command, unless it is inverted."
+    )
+    assert split(text)[0].startswith("See the list (see 3.2\n[Lists], page 10).")
+
+
+def find_label_lines(text: str) -> list[str]:
+    sentences = split_sentences(text, "en")
+    return [span.of(text) for span, is_label in zip(sentences, find_labels(text, sentences), strict=True) if is_label]
+
+
+@pytest.mark.parametrize(
+    ("text", "labels"),
+    [
+        ("--prune=<date>\nDelete objects. Keep others.\n\n--quiet\nReport nothing.", ["--prune=<date>", "--quiet"]),
+        ("-a\n--all\nInclude hidden files.", ["-a", "--all"]),
+        ("add FILE ...\n    Add the files.", ["add FILE ..."]),
+        ("Voltage\n230 V\n\nCurrent\n2 A", ["Voltage", "Current"]),
+        ("  --keep\n\n      Keep the pack.\n", ["--keep"]),
+        ("The pump is old.\nThe valve is new.", []),
+        ("apples\npears\nplums\n\nThe fruit is ripe.", []),
+        ("• apples\n• pears\nThe fruit is ripe.", []),
+        ("Part\tCost\nPump\t3 EUR", []),
+    ],
+)
+def test_a_label_is_a_short_line_above_a_text_of_its_own(text: str, labels: list[str]) -> None:
+    assert find_label_lines(text) == labels

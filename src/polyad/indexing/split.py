@@ -12,11 +12,14 @@ from typing import NamedTuple
 
 from polyad.config import SHORT_PASSAGES, SplitSettings
 from polyad.model import Span
-from polyad.text.sentences import find_paragraphs, split_sentences, trim_span
+from polyad.text.sentences import find_labels, find_paragraphs, split_sentences, trim_span
 from polyad.text.words import TOKEN, count_tokens
 
 _FULL_ENOUGH = 0.6
 """Smallest share of ``passage_tokens`` in a passage that ends early, at the end of a paragraph."""
+
+_MAX_LABELS = 3
+"""Most consecutive terms, headings and introductions that are moved to the passage of the text below them."""
 
 
 class _Unit(NamedTuple):
@@ -28,6 +31,7 @@ class _Unit(NamedTuple):
         tokens: Length in tokens.
         whole: Whether the unit is a whole sentence.
         opens: Whether a paragraph begins with the unit, and the text before the paragraph is not a heading.
+        introduces: Whether the unit is a term, heading or introduction that belongs to the next unit.
     """
 
     start: int
@@ -35,6 +39,7 @@ class _Unit(NamedTuple):
     tokens: int
     whole: bool
     opens: bool = False
+    introduces: bool = False
 
 
 class SentenceSplitter:
@@ -52,7 +57,7 @@ class SentenceSplitter:
         settings = settings or SplitSettings()
         self._limit, self._max_overlap = _get_sizes(settings, default_sizes)
         self._min_section, self._language = settings.section_tokens, settings.language
-        self.name = f"sentences-2 {(self._limit, self._max_overlap, self._min_section, self._language)}"
+        self.name = f"sentences-3 {(self._limit, self._max_overlap, self._min_section, self._language)}"
 
     def passages(self, text: str, breaks: Sequence[int] = ()) -> list[Span]:
         """Return the spans of the passages in ``text``, in order; ``breaks`` are offsets at which sections begin.
@@ -106,14 +111,17 @@ class SentenceSplitter:
     def _split_units(self, text: str) -> Iterator[_Unit]:
         limit = self._limit
         starts = find_paragraphs(text)
-        paragraph = end = 0
-        for sentence in self.sentences(text):
-            previous, paragraph = paragraph, bisect_right(starts, sentence.start)
-            opens = paragraph > previous and not _is_introduction(text[end - 1 : end])
-            end = sentence.end
+        sentences = self.sentences(text)
+        labels = find_labels(text, sentences)
+        paragraphs = [bisect_right(starts, sentence.start) for sentence in sentences]
+        is_introduced = True
+        for place, sentence in enumerate(sentences):
+            opens = not is_introduced and paragraphs[place] > paragraphs[place - 1]
+            is_last = paragraphs[place] < paragraphs[min(place + 1, len(sentences) - 1)]  # of its paragraph
+            is_introduced = labels[place] or (is_last and _is_introduction(text[sentence.end - 1]))
             tokens = self.count_tokens(sentence.of(text))
             if tokens <= limit:
-                yield _Unit(sentence.start, sentence.end, tokens, whole=True, opens=opens)
+                yield _Unit(sentence.start, sentence.end, tokens, True, opens, is_introduced)
             else:
                 yield from _cut_sentence(text, sentence, limit)
 
@@ -155,7 +163,19 @@ class SentenceSplitter:
             size -= 1
             used -= units[size].tokens
             remaining += units[size].tokens
-        return len(units) - 1
+        return self._exclude_labels(units, repeated_count)
+
+    def _exclude_labels(self, units: Sequence[_Unit], repeated_count: int) -> int:
+        """Return the number of all ``units`` but the last and the terms, headings and introductions before the last.
+
+        More than :data:`_MAX_LABELS` of them are a list, which may be divided anywhere.
+        """
+        size = len(units) - 1
+        while size > repeated_count and units[size - 1].introduces:
+            size -= 1
+        count = len(units) - 1 - size
+        fits = sum(unit.tokens for unit in units[size:]) <= self._limit
+        return size if size > repeated_count and count <= _MAX_LABELS and fits else len(units) - 1
 
     def _find_overlap(self, passage: list[_Unit], following: Sequence[_Unit]) -> list[_Unit]:
         """Return the last sentences of ``passage`` that the next passage repeats before ``following``.
@@ -170,6 +190,8 @@ class SentenceSplitter:
         while first > 0 and passage[first - 1].tokens <= room:
             first -= 1
             room -= passage[first].tokens
+        while 0 < first < len(passage) and passage[first - 1].introduces:  # a definition is repeated with its term
+            first += 1
         return passage[first:]
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from polyad.model import Evidence, Pagination, ScoredPassage, Span
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.hits import PART_SEPARATOR, ScoredSpan
-from polyad.text.sentences import find_code_blocks
+from polyad.text.sentences import find_code_blocks, find_labels
 from polyad.text.words import count_words, extract_search_terms, extract_terms_and_codes
 
 WORDS_PER_HIT = 105
@@ -162,7 +162,7 @@ class ExcerptSelector:
         """
         sentences = _join_code(hit.text, [_trim_ellipsis(hit.text, span) for span in self._split_sentences(hit.text)])
         spans = [span for span in sentences if span.of(hit.text).strip(_HEADING_MARKS) not in hit.head]
-        spans = spans or list(sentences) or [Span(0, len(hit.text))]
+        spans = _join_labels(hit.text, spans or sentences) or [Span(0, len(hit.text))]
         values = np.array([self._value_sentence(hit, span) for span in spans])
         scores: list[float] = np.convolve(values, [_FOLLOWING_WEIGHT, 1, _PRECEDING_WEIGHT])[1:-1].tolist()
         for place, span in enumerate(spans):
@@ -196,6 +196,18 @@ def _join_code(text: str, sentences: Sequence[Span]) -> list[Span]:
         span for span in sentences if not any(block.start < span.end and span.start < block.end for block in blocks)
     ]
     return sorted([*outside, *blocks], key=lambda span: span.start)
+
+
+def _join_labels(text: str, sentences: Sequence[Span]) -> list[Span]:
+    """Return the spans of sentences of a text, where each label, such as a term, forms one span with its definition."""
+    joined: list[Span] = []
+    start: int | None = None
+    for sentence, is_label in zip(sentences, find_labels(text, sentences), strict=True):
+        start = sentence.start if start is None else start
+        if not is_label:
+            joined.append(Span(start, sentence.end))
+            start = None
+    return joined
 
 
 def _find_list_items(text: str, sentences: Sequence[Span]) -> Iterator[int]:

@@ -54,9 +54,29 @@ OPENING = re.compile(
 )
 """A list mark or clause number: it begins a paragraph unless a sentence continues with it on a new line."""
 
+_STARTS_ITEM = re.compile(rf"[{BULLETS}]|{OPENING.pattern}")
 _SENTENCE_END = re.compile(r"(?:[.!?:;…。！？：；][\"'”’»)\]」』）]*|\b(?:and|or)|[-–—])$")
 _ROW = re.compile(r"\t|    | \| |\.\.\.\.| \. \. \.|\|$")
 """Text that only occurs in a line with columns."""
+
+_MAX_LABEL = 80
+"""Characters of the longest label, such as the term before a definition."""
+
+_CLAUSE_END = re.compile(r"(?:(?<!\.)\.|[!?;,。！？；，、])[\"'”’»)\]」』）]*$")
+"""The end of a sentence or clause that is no label. An ellipsis ends a label too, as in "add FILE ..."."""
+
+_PROSE_WIDTH = 50
+"""Median length of lines, in columns, from which lines are wrapped prose rather than a list."""
+
+_OVERLONG, _MAX_OVERLONG_SHARE = 1.5, 1 / 3
+"""Multiple of the median above which a line of wrapped prose was joined from several, and most such lines."""
+
+_BRACKETED = r"[^()\[\]]|\([^()]*\)|\[[^\[\]]*\]"
+_OPENED, _CLOSES = re.compile(rf"[(\[](?:{_BRACKETED})*+$"), re.compile(rf"(?:{_BRACKETED})*+[)\]]")
+"""The end of a line inside a bracket, and the beginning of the next line up to the end of this bracket."""
+
+_MAX_REMARK = 200
+"""Characters of a line in which a bracket that continues on the next line is looked for."""
 
 
 class _Line(NamedTuple):
@@ -179,7 +199,7 @@ def _find_paragraph_starts(lines: Sequence[_Line], joins_clauses: bool) -> Itera
     """
     if not lines:
         return
-    width = max(_MIN_WIDTH, *(line.indent + len(line.text) for line in lines))
+    width = _measure_width(lines)
     base = min(line.indent for line in lines)
     yield lines[0].start
     sign = lines[0].text[:2]  # the bullet or number, if the paragraph is an item of a list
@@ -192,6 +212,19 @@ def _find_paragraph_starts(lines: Sequence[_Line], joins_clauses: bool) -> Itera
         ):
             yield line.start
             sign = line.text[:2]
+
+
+def _measure_width(lines: Sequence[_Line]) -> int:
+    """Return the width, in columns, to which a run of lines is wrapped: the length of its longest line.
+
+    A few much longer lines of prose do not count: a reader joined them where a word was hyphenated.
+    """
+    lengths = sorted(line.indent + len(line.text) for line in lines)
+    typical = lengths[(len(lengths) - 1) // 2]
+    regular = bisect_right(lengths, _OVERLONG * typical)
+    if typical < _PROSE_WIDTH or len(lengths) - regular > _MAX_OVERLONG_SHARE * len(lengths):
+        regular = len(lengths)
+    return max(_MIN_WIDTH, lengths[regular - 1])
 
 
 def _ends_sentence(line: str) -> bool:
@@ -209,10 +242,60 @@ def _is_deliberate_break(line: _Line, next_line: _Line, width: int, min_indent: 
     """Return whether the break between two lines ends a paragraph, rather than being a wrap at ``width`` columns."""
     if line.depth != next_line.depth or line.row or _HEADING.match(line.text):
         return True
+    if _OPENED.search(line.text[-_MAX_REMARK:]) and _CLOSES.match(next_line.text[:_MAX_REMARK]):
+        return False
     if next_line.indent > min_indent and line.indent != next_line.indent and _ends_sentence(line.text):
         return True
     goes_on = joins_clauses and next_line.text[0].islower() and line.indent == next_line.indent
     return not goes_on and (next_line.row or (not line.text.endswith(",") and _is_short(line, next_line, width)))
+
+
+def find_labels(text: str, sentences: Sequence[Span]) -> list[bool]:
+    r"""Return for each sentence of ``text`` whether it is a label of the next sentence, such as a term.
+
+    A label is a short line without a full stop. The next line is indented further, or no blank line separates them and
+    the next line is a sentence, a label too, or the only other line of its paragraph.
+
+    >>> text = "--quiet\nReport no progress.\n\n--prune\n  Delete old objects.\n\nSee also git-repack."
+    >>> find_labels(text, split_sentences(text, "en"))
+    [True, False, True, False, False]
+    """
+    labels = [False] * len(sentences)
+    for place in range(len(sentences) - 2, -1, -1):
+        label, following = sentences[place], sentences[place + 1]
+        gap = text[label.end : following.start]
+        if not gap.strip() and "\n" in gap and _is_label_line(text, label):
+            is_term = gap.count("\n") == 1 and not _STARTS_ITEM.match(text, label.start)
+            labels[place] = _measure_indent(text, following) > _measure_indent(text, label) or (
+                is_term
+                and (labels[place + 1] or not _is_label_line(text, following) or _is_pair(text, label, following))
+            )
+    return labels
+
+
+def _is_label_line(text: str, sentence: Span) -> bool:
+    """Return whether a sentence has the form of a label: short lines without columns and without a full stop."""
+    label = sentence.of(text)
+    begins_line = not text[text.rfind("\n", 0, sentence.start) + 1 : sentence.start].strip()
+    return (
+        len(label) <= _MAX_LABEL and begins_line and not any(mark.search(label) for mark in (_CLAUSE_END, _ROW, _FENCE))
+    )
+
+
+def _is_pair(text: str, line: Span, next_line: Span) -> bool:
+    """Return whether two consecutive lines are a paragraph of their own, between blank lines."""
+    start = text.rfind("\n", 0, line.start) + 1
+    rest = text[next_line.end : next_line.end + _MAX_BLANK]
+    is_line = "\n" not in line.of(text)
+    return (
+        is_line
+        and begins_paragraph(text, start)
+        and (rest.count("\n", 0, len(rest) - len(rest.lstrip())) > 1 or not rest.strip())
+    )
+
+
+def _measure_indent(text: str, sentence: Span) -> int:
+    return len(text[text.rfind("\n", 0, sentence.start) + 1 : sentence.start].expandtabs())
 
 
 HEADING_SEPARATOR = " / "
