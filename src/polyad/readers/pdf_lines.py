@@ -7,11 +7,12 @@ import math
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from polyad.errors import MissingExtraError
+from polyad.readers.pdf_right_to_left import RIGHT_TO_LEFT, Glyph, order_letters
 from polyad.readers.plain_text import clean
 
 try:
@@ -28,12 +29,17 @@ _FIXED_FLAG = 1
 _LONGEST_NAME = 128
 """Bytes of a font's name that are looked at."""
 
-_LIGATURE = re.compile("[\ufb00-\ufb06]")
+_LIGATURE = re.compile("[\ufb00-\ufb06\ufb1d-\ufdff\ufe70-\ufefc]")
+"""A Latin ligature or a Hebrew or Arabic letter in the form that it has in a word (presentation form)."""
+
 _LOOSE_ACCENT = re.compile("([\xa8\xaf\xb4\xb8\u02c6\u02c7\u02d8-\u02dd])([^\\W\\d_])")
 """An accent that was set as a sign of its own before its letter, as TeX does it with older fonts."""
 
 _COMBINING = {"\u02c6": "\u0302", "\u02c7": "\u030c"}
 """The combining forms of accents that Unicode does not decompose."""
+
+_LEVEL = 0.3
+"""Largest difference of two baselines in one row, as a multiple of the type size."""
 
 _DOTLESS = {"\u0131": "i", "\u0237": "j"}
 
@@ -88,15 +94,55 @@ def extract_lines(text_page: Any) -> Iterator[Line]:
     """
     text = text_page.get_text_range()
     offset = end = 0  # ``offset`` counts UTF-16 code units, as PDFium does
+    row: list[tuple[Line, range]] = []  # pieces of a row with right-to-left letters
     for match in _PIECE.finditer(text):
         offset += _count_utf16_units(text[end : match.start()])
         end = match.end()
         piece = match[0]
         if words := _normalize_text(piece).strip():
-            blank = len(piece) - len(piece.lstrip())
-            inner = piece.strip()
-            yield _build_line(text_page, words, offset + blank, offset + blank + _count_utf16_units(inner) - 1)
+            start = offset + len(piece) - len(piece.lstrip())
+            characters = _find_characters(text_page, start, start + _count_utf16_units(piece.strip()))
+            line = _build_line(text_page, words, characters)
+            if row and not _is_level(row[-1][0], line):
+                yield _join_row(text_page, row)
+                row = []
+            if line.turn == 0 and (row or RIGHT_TO_LEFT.search(words)):
+                row.append((line, characters))
+            else:
+                yield line
         offset += _count_utf16_units(piece)
+    if row:
+        yield _join_row(text_page, row)
+
+
+def _find_characters(text_page: Any, start: int, end: int) -> range:
+    """Return the indices of PDFium's characters from ``start`` to ``end``, offsets in PDFium's text in code units."""
+    first, last = (max(0, int(raw.FPDFText_GetCharIndexFromTextIndex(text_page, place))) for place in (start, end - 1))
+    return range(first, max(first, last) + 1)
+
+
+def _is_level(line: Line, other: Line) -> bool:
+    return line.turn == other.turn and abs(line.baseline - other.baseline) < _LEVEL * max(line.size, other.size)
+
+
+def _join_row(text_page: Any, row: Sequence[tuple[Line, range]]) -> Line:
+    """Return one line of the pieces of a row with right-to-left letters, ordered by their positions."""
+    lines = [line for line, _ in row]
+    glyphs = [glyph for _, characters in row for glyph in _read_glyphs(text_page, characters)]
+    text = order_letters(glyphs, max(line.size for line in lines)) or " ".join(line.text for line in lines)
+    ends = [end for line in lines for end in (line.left, line.right)]
+    return max(lines, key=lambda line: len(line.text))._replace(text=text, left=min(ends), right=max(ends))
+
+
+def _read_glyphs(text_page: Any, characters: range) -> Iterator[Glyph]:
+    """Yield the characters of a PDF page with their positions, and with their usual forms."""
+    x, y = ctypes.c_double(), ctypes.c_double()
+    box = raw.FS_RECTF()
+    for index in characters:
+        raw.FPDFText_GetCharOrigin(text_page, index, x, y)
+        raw.FPDFText_GetLooseCharBox(text_page, index, box)
+        text = _normalize_text(chr(raw.FPDFText_GetUnicode(text_page, index)))
+        yield Glyph(text, x.value, box.left, box.right)
 
 
 def get_body_style(pages: Iterable[Iterable[Line]]) -> Style:
@@ -120,7 +166,7 @@ def _normalize_text(piece: str) -> str:
     piece = clean(piece)
     if piece.isascii():
         return piece
-    piece = _LIGATURE.sub(lambda match: unicodedata.normalize("NFKC", match[0]), piece)
+    piece = _LIGATURE.sub(lambda match: unicodedata.normalize("NFKC", match[0]).lstrip(), piece)
     return _LOOSE_ACCENT.sub(_combine_accent, piece)
 
 
@@ -131,17 +177,12 @@ def _combine_accent(match: re.Match[str]) -> str:
     return letter if len(letter) == 1 else match[0]
 
 
-def _build_line(text_page: Any, text: str, first_character: int, last_character: int) -> Line:
+def _build_line(text_page: Any, text: str, characters: range) -> Line:
     """Return a line of a PDF page, with position and style measured at its first, middle and last character.
 
-    ``first`` and ``last`` are positions of characters in PDFium's text of the page.
+    ``characters`` are indices of PDFium's characters.
     """
-    places = sorted(
-        {
-            max(0, int(raw.FPDFText_GetCharIndexFromTextIndex(text_page, place)))
-            for place in (first_character, (first_character + last_character) // 2, last_character)
-        }
-    )
+    places = sorted({characters[0], characters[len(characters) // 2], characters[-1]})
     samples = [_sample_character(text_page, place) for place in places]
     middle = samples[len(samples) // 2]
     cosine, sine = math.cos(middle.angle), math.sin(middle.angle)
