@@ -72,13 +72,21 @@ def test_a_chapter_without_headings_is_named_by_the_table_of_contents() -> None:
 def test_the_table_of_contents_is_no_chapter_and_names_others() -> None:
     nav = page('<nav><a href="b.xhtml">The second well</a></nav>')
     content = read(
-        {"b.xhtml": page("<p>Deep.</p>"), "toc.xhtml": page("<p>Contents of all</p>")},
+        {"b.xhtml": page("<p>Deep.</p>"), "toc.xhtml": page('<p>Contents <a href="b.xhtml">of everything</a></p>')},
         items='<item id="nav" href="nav.xhtml" properties="nav"/>',
         guide='<guide><reference type="toc" href="toc.xhtml"/></guide>',
         parts={"book/nav.xhtml": nav},
     )
     assert content.text == "Deep."
     assert [part.name for part in content.sections] == ["The second well"]
+
+
+def test_a_page_with_the_table_of_contents_and_chapters_is_read() -> None:
+    content = read(
+        {"a.xhtml": page('<h1>Preface</h1><p>First words.</p><p id="toc"><a href="b.xhtml">Deep</a></p>')},
+        guide='<guide><reference type="toc" href="a.xhtml#toc"/></guide>',
+    )
+    assert "First words." in content.text
 
 
 def test_elements_that_close_themselves_hide_nothing() -> None:

@@ -13,6 +13,8 @@ from urllib.parse import unquote, urlsplit
 from xml.etree.ElementTree import Element, ParseError
 from zipfile import ZipFile
 
+from resiliparse.parse.html import HTMLTree
+
 from polyad.errors import ReadError
 from polyad.model import MetadataValue, Section
 from polyad.readers.archives import DUBLIN_CORE, open_archive, parse_xml
@@ -74,10 +76,15 @@ def read_epub(data: bytes) -> Content:
         _reject_encrypted(archive, chapter_items)
         names = _read_chapter_names(archive, items, files)
         contents_pages = _find_contents_pages(package, package_path, files)
-        chapters = [
-            _read_chapter(_SELF_CLOSING.sub(rb"<\1\2></\1>", archive.read(item.path)), names.get(item.path, {}))
+        pages = {
+            item.path: _SELF_CLOSING.sub(rb"<\1\2></\1>", archive.read(item.path))
             for item in chapter_items
-            if "nav" not in item.properties.split() and item.path not in contents_pages
+            if "nav" not in item.properties.split()
+        }
+        chapters = [
+            _read_chapter(page, names.get(path, {}))
+            for path, page in pages.items()
+            if not (path in contents_pages and _is_list_of_links(page))
         ]
         title, metadata = _read_properties(package)
     content = join_contents([chapter for chapter in chapters if chapter.text.strip()])
@@ -153,11 +160,25 @@ def _list_chapters(package: Element, items: Mapping[str, _Item]) -> Iterator[_It
 
 
 def _find_contents_pages(package: Element, package_path: str, files: Mapping[str, str]) -> set[str]:
-    """Return the archive paths of the pages that an EPUB 2 book declares as its table of contents."""
+    """Return the archive paths of the pages on which an EPUB 2 book declares its table of contents.
+
+    Books of Project Gutenberg have it on the same page as the preface and the first chapters.
+    """
     guide = package.iter(f"{_PACKAGE}reference")
     return {
         _resolve_reference(package_path, page.get("href", ""), files) for page in guide if page.get("type") == "toc"
     }
+
+
+def _is_list_of_links(markup: bytes) -> bool:
+    """Return whether more than half of a page's text are links, as in a table of contents."""
+    body = HTMLTree.parse_from_bytes(markup, "utf-8").body
+    if body is None:
+        return False
+    letters, linked = (
+        "".join("".join(node.text or "" for node in nodes).split()) for nodes in ([body], body.query_selector_all("a"))
+    )
+    return 2 * len(linked) > len(letters)
 
 
 def _reject_encrypted(archive: ZipFile, chapters: list[_Item]) -> None:
