@@ -1,0 +1,360 @@
+"""Word recall of the readers on a folder of files, against the words that independent converters find.
+
+    python benchmarks/reading.py FOLDER [--out FILE] [--cache DIR] [--only EXTENSIONS]
+
+The converters are poppler's pdftotext for PDF, LibreOffice for office formats, and the `innerText` of Chromium for HTML
+and EPUB (Debian: poppler-utils, libreoffice-writer, -calc and -impress, chromium). The formats of a missing converter
+are skipped. Neither side is the truth: a converter omits notes and comments, and repeats each page's header.
+
+Recall is the share of a converter's words that the reader returns. A word counts as returned if it occurs as often in
+the text, or if its letters stand there with those of both neighbours, so that spaces and hyphens at the end of lines do
+not matter. Order is the share of adjacent pairs of words that are adjacent in the text too. Surplus is the share of the
+reader's words that the converter does not have. Equal files are measured once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import multiprocessing
+import os
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import unicodedata
+import zipfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+from urllib.parse import unquote
+
+from measured_rows import write_rows
+
+from polyad.config import ReadSettings
+from polyad.model import Document
+from polyad.readers.files import FileReader
+
+BATCH, SECONDS = 20, 30
+"""Files in one run of a converter, and seconds for each of them. A file that fails in a batch is tried alone."""
+
+CALC_TEXT = "csv:Text - txt - csv (StarCalc):9,34,76,1,,0,false,true,false,false,false,-1"
+"""LibreOffice's export of each sheet to a text file, with tabs, UTF-8 and cells as displayed."""
+
+FRAMES = """<!DOCTYPE html><meta charset="utf-8"><body>{frames}<script>addEventListener("load", () => {{
+const texts = [...document.querySelectorAll("iframe")].map(frame => {{ const page = frame.contentDocument;
+page?.querySelectorAll("{navigation}").forEach(element => element.remove());
+return page ? page.body ? page.body.innerText : page.documentElement.textContent : null }});
+document.body.textContent = encodeURIComponent(JSON.stringify(texts)) }})</script></body>"""
+NAVIGATION = "nav,footer,[role=navigation],[role=contentinfo],[role=search],option:not(:checked)"
+"""Elements that say of themselves that they are no content, or no value: readers leave them out, and so do we."""
+
+FRAME = '<iframe sandbox="allow-same-origin" width="1200" height="900" src="{address}"></iframe>'
+
+_WORD = re.compile(
+    r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u312f\u31a0-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]"
+    r"|[^\W_]+"
+)
+"""A word, or a letter of a script without spaces between words. Hangul is among them: PDFs often lack its spaces."""
+
+_LISTED = 30
+"""Missing words that are listed for a file."""
+
+Texts = dict[Path, str]
+
+
+class Reading(NamedTuple):
+    """The text or failure of each file of a format, and the processor seconds and memory of reading all of them."""
+
+    texts: Mapping[Path, str]
+    failures: Mapping[Path, str]
+    seconds: float
+    peak_mb: float
+
+
+class FileRow(NamedTuple):
+    """The measured values of a file; see the top of this script."""
+
+    file: str
+    format: str
+    words: int
+    recall: float
+    order: float
+    surplus: float
+    failure: str
+    missing: Sequence[str]
+
+
+def main() -> None:
+    """Convert and read the files below the folder, print a table and the files below 99 %, and save the rows."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("folder", type=Path, metavar="FOLDER")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="save the rows here, as JSON")
+    parser.add_argument("--cache", type=Path, metavar="DIR", help="keep the texts of the converters here")
+    parser.add_argument("--only", default=",".join(CONVERTERS), help="extensions, such as .pdf,.docx")
+    arguments = parser.parse_args()
+    files: list[FileRow] = []
+    formats: list[dict[str, object]] = []
+    with tempfile.TemporaryDirectory() as temporary:
+        for extension in arguments.only.split(","):
+            paths = list_distinct_files(arguments.folder, extension)
+            if not paths or (converted := convert(paths, extension, arguments.cache or Path(temporary))) is None:
+                continue
+            reading = read_in_new_process(paths)
+            rows = [
+                measure(path.relative_to(arguments.folder), converted[path], reading.texts.get(path, ""), failure)
+                for path in paths
+                if find_words(converted[path])
+                for failure in [reading.failures.get(path, "")]
+            ]
+            files += rows
+            formats.append(summarise(extension, rows, reading))
+            print(format_row(formats[-1]), flush=True)
+    for row in sorted(files, key=lambda row: (row.format, row.recall)):
+        if row.recall < 0.99:
+            print(f"{row.recall:7.1%}  {row.file}: {row.failure or ' '.join(row.missing)}")
+    if arguments.out:
+        write_rows(arguments.out, [*formats, *(row._asdict() for row in files)])
+
+
+def list_distinct_files(folder: Path, extension: str) -> list[Path]:
+    """Return the files with the extension below the folder, sorted; of files with equal bytes the first one."""
+    paths = sorted(path for path in folder.rglob("*") if path.suffix.lower() == extension and path.is_file())
+    return sorted({hash_file(path): path for path in reversed(paths)}.values())
+
+
+def hash_file(path: Path) -> str:
+    """Return the SHA-256 of the bytes of a file, as hexadecimal digits."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+# Converters
+
+
+def convert(paths: Sequence[Path], extension: str, cache: Path) -> Texts | None:
+    """Return the text of each file by the converter of its format, empty where it fails; None if it is missing.
+
+    Args:
+        paths: Files of one format.
+        extension: Extension of the files, in lower case.
+        cache: Folder of texts from earlier runs, by the hash of the file; new texts are added.
+    """
+    program, function = CONVERTERS[extension]
+    if shutil.which(program) is None:
+        print(f"{extension}: skipped, because {program} is not installed", file=sys.stderr)
+        return None
+    cache.mkdir(parents=True, exist_ok=True)
+    stored = {path: cache / f"{hash_file(path)}{extension}.txt" for path in paths}
+    for size in (BATCH, 1):
+        left = [path for path in paths if not stored[path].exists()]
+        for start in range(0, len(left), size):
+            with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+                copies = {path: Path(folder) / f"{k}{extension}" for k, path in enumerate(left[start : start + size])}
+                for path, copy in copies.items():
+                    shutil.copyfile(path, copy)
+                for copy, text in function(list(copies.values())).items():
+                    path = next(path for path in copies if copies[path] == copy)
+                    stored[path].write_text(text, encoding="utf-8", errors="replace")
+    return {path: file.read_text(encoding="utf-8") if file.exists() else "" for path, file in stored.items()}
+
+
+def run_program(arguments: Sequence[str | Path], count: int) -> str:
+    """Return the standard output of a converter for some files; empty if it exceeds its time.
+
+    The converter has a process group of its own, because LibreOffice's processes outlive the one that was started.
+    """
+    with subprocess.Popen(
+        arguments, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True
+    ) as process:
+        try:
+            return process.communicate(timeout=SECONDS * count)[0].decode("utf-8", "replace")
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            return ""
+
+
+def convert_pdfs(paths: Sequence[Path]) -> Texts:
+    """Return the text of PDF files by pdftotext."""
+    return {path: run_program(("pdftotext", "-enc", "UTF-8", path, "-"), 1) for path in paths}
+
+
+def convert_by_office(target: str, paths: Sequence[Path]) -> Texts:
+    """Return the text of office files by LibreOffice, which ``target`` tells the format to convert to.
+
+    A workbook has a file for each sheet. A presentation can only be converted to PDF, whose text pdftotext finds.
+    """
+    folder = paths[0].parent
+    profile = f"-env:UserInstallation={(folder / 'profile').as_uri()}"
+    flags = (profile, "--headless", "--convert-to", target)
+    run_program(("soffice", *flags, "--outdir", folder / "out", *paths), len(paths))
+    results = {path: sorted((folder / "out").glob(f"{path.stem}[.-]*")) for path in paths}
+    if target == "pdf":
+        return {path: convert_pdfs(files)[files[0]] for path, files in results.items() if files}
+    return {
+        path: "\n".join(file.read_text(encoding="utf-8", errors="replace") for file in files)
+        for path, files in results.items()
+        if files
+    }
+
+
+def convert_by_browser(paths: Sequence[Path]) -> Texts:
+    """Return what Chromium displays of HTML files, without running their scripts."""
+    page = paths[0].parent / "frames.html"
+    frames = "".join(FRAME.format(address=path.as_uri()) for path in paths)
+    page.write_text(FRAMES.format(frames=frames, navigation=NAVIGATION), encoding="utf-8")
+    flags = (
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-dev-shm-usage",
+        "--host-resolver-rules=MAP * ~NOTFOUND",
+    )
+    access = ("--allow-file-access-from-files", f"--user-data-dir={page.parent / 'profile'}")
+    output = run_program(("chromium", *flags, *access, "--dump-dom", page.as_uri()), len(paths))
+    match = re.search(r"<body>(%5B.*?)</body>", output, re.DOTALL)
+    texts: list[str | None] = json.loads(unquote(match[1])) if match else []
+    return {path: text for path, text in zip(paths, texts, strict=False) if text is not None}
+
+
+def convert_epubs(paths: Sequence[Path]) -> Texts:
+    """Return what Chromium displays of the HTML files in EPUB files, in the order of their names."""
+    return {path: text for path in paths if (text := _convert_epub(path)) is not None}
+
+
+def _convert_epub(path: Path) -> str | None:
+    folder = path.with_suffix("")
+    try:
+        with zipfile.ZipFile(path) as archive:
+            archive.extractall(folder)
+    except (OSError, ValueError, RuntimeError, zipfile.BadZipFile):
+        return None
+    pages = sorted(page for page in folder.rglob("*") if page.suffix.lower() in (".xhtml", ".html", ".htm"))
+    texts = convert_by_browser([path, *pages])
+    return "\n".join(text for page, text in texts.items() if page != path) if texts else None
+
+
+def _office(target: str) -> Callable[[Sequence[Path]], Texts]:
+    return partial(convert_by_office, target)
+
+
+CONVERTERS: Mapping[str, tuple[str, Callable[[Sequence[Path]], Texts]]] = {
+    ".pdf": ("pdftotext", convert_pdfs),
+    ".docx": ("soffice", _office("txt:Text (encoded):UTF8")),
+    ".odt": ("soffice", _office("txt:Text (encoded):UTF8")),
+    ".xlsx": ("soffice", _office(CALC_TEXT)),
+    ".pptx": ("soffice", _office("pdf")),
+    ".html": ("chromium", convert_by_browser),
+    ".htm": ("chromium", convert_by_browser),
+    ".xhtml": ("chromium", convert_by_browser),
+    ".epub": ("chromium", convert_epubs),
+}
+"""Program and function that convert a format, by extension."""
+
+
+# polyad
+
+
+def read_in_new_process(paths: Sequence[Path]) -> Reading:
+    """Return what polyad reads in files of one format, in a process of its own, whose children's memory is measured."""
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, mp_context=context) as executor:
+        return executor.submit(read, paths).result()
+
+
+def read(paths: Sequence[Path]) -> Reading:
+    """Return titles and texts of the files, with the processor seconds and the peak memory of the worker processes."""
+    texts: dict[Path, list[str]] = {}
+    failures: dict[Path, str] = {}
+    by_name = {str(path): path for path in paths}
+    for result in FileReader(ReadSettings(workers=1)).read(paths):
+        if isinstance(result, Document):
+            texts.setdefault(by_name[result.id], []).append(f"{result.title}\n{result.text}")
+        else:
+            failures[by_name[result.id]] = result.reason
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    joined = {path: "\n".join(parts) for path, parts in texts.items()}
+    return Reading(joined, failures, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
+
+
+# Measures
+
+
+def find_words(text: str) -> list[str]:
+    """Return the words of a text in compatibility form, without case and without soft hyphens."""
+    return _WORD.findall(unicodedata.normalize("NFKC", text.replace("\xad", "")).casefold())
+
+
+def measure(file: Path, converted: str, text: str, failure: str) -> FileRow:
+    """Return the measures of a file from the text of the converter and the text of the reader."""
+    reference, words = find_words(converted), find_words(text)
+    letters = "".join(words)
+    missing = list(find_missing(reference, words, letters))
+    pairs, known = Counter(pairwise(reference)), set(pairwise(words))
+    adjacent = sum(
+        count
+        for (first, second), count in pairs.items()
+        if (first, second) in known or (len(first + second) > 7 and first + second in letters)
+    )
+    surplus = (Counter(words) - Counter(reference)).total()
+    return FileRow(
+        str(file),
+        file.suffix.lower(),
+        len(reference),
+        round(1 - len(missing) / len(reference), 5),
+        round(adjacent / pairs.total(), 5) if pairs else 1.0,
+        round(surplus / len(words), 5) if words else 0.0,
+        failure,
+        missing[:_LISTED],
+    )
+
+
+def find_missing(reference: Sequence[str], words: Iterable[str], letters: str) -> Iterator[str]:
+    """Yield each word of the reference that is missing: with too few occurrences, and not between its neighbours.
+
+    Args:
+        reference: Words of the converter.
+        words: Words of the reader.
+        letters: All words of the reader, joined.
+    """
+    missing_counts = Counter(reference) - Counter(words)
+    contexts: dict[str, bool] = {}
+    for k, word in enumerate(reference):
+        if missing_counts[word]:
+            context = "".join(reference[max(0, k - 1) : k + 2])
+            if not contexts.setdefault(context, context in letters):
+                missing_counts[word] -= 1
+                yield word
+
+
+def summarise(extension: str, rows: Sequence[FileRow], reading: Reading) -> dict[str, object]:
+    """Return the row of a format."""
+    recalls = [row.recall for row in rows]
+    return {
+        "format": extension,
+        "files": len(reading.texts) + len(reading.failures),
+        "with words": len(rows),
+        "median recall": median(recalls) if rows else None,
+        "share from 99 %": round(sum(recall >= 0.99 for recall in recalls) / len(rows), 4) if rows else None,
+        "below 95 %": sum(recall < 0.95 for recall in recalls),
+        "median order": median(row.order for row in rows) if rows else None,
+        "seconds": round(reading.seconds, 2),
+        "peak MB": round(reading.peak_mb),
+    }
+
+
+def format_row(row: Mapping[str, object]) -> str:
+    """Format the row of a format."""
+    return "  ".join(f"{name} {value}" for name, value in row.items())
+
+
+if __name__ == "__main__":
+    main()
