@@ -44,10 +44,10 @@ from polyad.config import ReadSettings
 from polyad.model import Document
 from polyad.readers.files import FileReader
 
-BATCH, SECONDS = 20, 30
-"""Files in one run of a converter, and seconds for each of them. A file that fails in a batch is tried alone."""
+BATCH, SECONDS, MORE_SECONDS = 20, 40, 5
+"""Files in one run of a converter, its seconds, and more for each file. What fails in a batch is tried alone."""
 
-CALC_TEXT = "csv:Text - txt - csv (StarCalc):9,34,76,1,,0,false,true,false,false,false,-1"
+CALC_TEXT = "csv:Text - txt - csv (StarCalc):9,34,76,1,,0,false,true,true,false,false,-1"
 """LibreOffice's export of each sheet to a text file, with tabs, UTF-8 and cells as displayed."""
 
 FRAMES = """<!DOCTYPE html><meta charset="utf-8"><body>{frames}<script>addEventListener("load", () => {{
@@ -62,9 +62,9 @@ FRAME = '<iframe sandbox="allow-same-origin" width="1200" height="900" src="{add
 
 _WORD = re.compile(
     r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u312f\u31a0-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]"
-    r"|[^\W_]+"
+    r"|\d+|[^\W\d_]+"
 )
-"""A word, or a letter of a script without spaces between words. Hangul is among them: PDFs often lack its spaces."""
+"""A number, a word, or a letter of a script without spaces; Hangul is among them, as PDFs often lack its spaces."""
 
 _LISTED = 30
 """Missing words that are listed for a file."""
@@ -164,7 +164,10 @@ def convert(paths: Sequence[Path], extension: str, cache: Path) -> Texts | None:
                 for copy, text in function(list(copies.values())).items():
                     path = next(path for path in copies if copies[path] == copy)
                     stored[path].write_text(text, encoding="utf-8", errors="replace")
-    return {path: file.read_text(encoding="utf-8") if file.exists() else "" for path, file in stored.items()}
+        if size == 1:
+            for path in left:
+                stored[path].touch()
+    return {path: file.read_text(encoding="utf-8") for path, file in stored.items()}
 
 
 def run_program(arguments: Sequence[str | Path], count: int) -> str:
@@ -176,7 +179,7 @@ def run_program(arguments: Sequence[str | Path], count: int) -> str:
         arguments, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True
     ) as process:
         try:
-            return process.communicate(timeout=SECONDS * count)[0].decode("utf-8", "replace")
+            return process.communicate(timeout=SECONDS + MORE_SECONDS * count)[0].decode("utf-8", "replace")
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             return ""
