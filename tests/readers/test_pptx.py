@@ -1,6 +1,7 @@
 import io
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from copy import deepcopy
 from typing import Any
 from xml.etree.ElementTree import fromstring
 
@@ -8,15 +9,17 @@ import pptx
 import pytest
 from pptx.chart.data import CategoryChartData, XyChartData
 from pptx.enum.chart import XL_CHART_TYPE
+from pptx.enum.shapes import PP_PLACEHOLDER
 from pptx.util import Inches
 
 from polyad.indexing.documents import build_title, find_headings, find_sections
 from polyad.model import Document, Span
-from polyad.readers.drawings import read_diagram
+from polyad.readers.drawings import list_paragraphs, read_diagram
 from polyad.readers.plain_text import Content
 from polyad.readers.pptx import read_pptx
 
 TITLE, BULLETS, TITLE_ONLY, BLANK = 0, 1, 5, 6
+FOOTER = PP_PLACEHOLDER.FOOTER
 
 
 def read(build: Callable[[Any], object], title: str = "") -> Content:
@@ -179,3 +182,32 @@ def test_the_texts_of_a_diagram_are_in_the_order_of_its_hierarchy() -> None:
     spaces = 'xmlns:dgm="http://x/diagram" xmlns:a="http://x/main"'
     model = f"<dgm:dataModel {spaces}><dgm:ptLst>{points}</dgm:ptLst><dgm:cxnLst>{links}</dgm:cxnLst></dgm:dataModel>"
     assert read_diagram(fromstring(model)) == "First\nDetail\nSecond"
+
+
+@pytest.mark.parametrize(
+    ("styles", "text"),
+    [
+        (['type="arabicPeriod"'] * 3, "1. a\n2. b\n3. c"),
+        (['type="alphaLcParenBoth" startAt="3"'] * 3, "(c) a\n(d) b\n(e) c"),
+        (['type="romanUcParenR"', None, 'type="romanUcParenR"'], "I) a\nb\nI) c"),
+        (['type="arabicPlain"', ('type="alphaUcPeriod"', 1), 'type="arabicPlain"'], "1 a\nA. b\n2 c"),
+    ],
+)
+def test_paragraphs_have_the_numbers_that_powerpoint_displays(styles: Sequence[Any], text: str) -> None:
+    paragraphs = ""
+    for letter, style in zip("abc", styles, strict=True):
+        kind, level = style if isinstance(style, tuple) else (style, 0)
+        number = f"<a:buAutoNum {kind}/>" if kind else ""
+        paragraphs += f'<a:p><a:pPr lvl="{level}">{number}</a:pPr><a:r><a:t>{letter}</a:t></a:r></a:p>'
+    assert "\n".join(list_paragraphs(fromstring(f'<a:txBody xmlns:a="a">{paragraphs}</a:txBody>'))) == text
+
+
+def test_a_footer_is_read_once() -> None:
+    def build(presentation: Any) -> None:
+        for text in ("Strictly confidential", "Strictly confidential", "Draft 7"):
+            made = slide(presentation, BLANK)
+            footer = next(one for one in made.slide_layout.placeholders if one.placeholder_format.type == FOOTER)
+            made.shapes._spTree.append(deepcopy(footer._element))
+            made.shapes[-1].text_frame.text = text
+
+    assert read(build).text.split() == ["Strictly", "confidential", "Draft", "7"]

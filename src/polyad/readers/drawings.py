@@ -7,7 +7,12 @@ from contextlib import suppress
 from xml.etree.ElementTree import Element
 
 from polyad.readers.number_formats import format_number
+from polyad.readers.numbering import format_number as format_list_number
 from polyad.readers.plain_text import clean, to_single_line
+
+_LIST_FORMATS = {"alphaLc": "lowerLetter", "alphaUc": "upperLetter", "romanLc": "lowerRoman", "romanUc": "upperRoman"}
+_LIST_SIGNS = {"ParenBoth": ("(", ")"), "ParenR": ("", ")"), "Plain": ("", ""), "Minus": ("-", "-")}
+"""Format of a number, and the signs before and after, by the beginning and the end of a name such as alphaLcParenR."""
 
 
 def read_chart(chart: Element) -> str:
@@ -80,8 +85,34 @@ def read_diagram(diagram: Element) -> str:
 
 
 def list_paragraphs(element: Element) -> list[str]:
-    """Return the text of each paragraph in an element of DrawingML, with its line breaks."""
-    return [clean("".join(_iterate_texts(paragraph))).strip() for paragraph in element.iterfind(".//{*}p")]
+    """Return the text of each paragraph in an element of DrawingML, with its automatic number and its line breaks."""
+    lines = []
+    numbers: dict[int, int] = {}
+    for paragraph in element.iterfind(".//{*}p"):
+        text = clean("".join(_iterate_texts(paragraph))).strip()
+        lines.append(f"{_count_item(paragraph, numbers)} {text}".lstrip() if text else "")
+    return lines
+
+
+def _count_item(paragraph: Element, numbers: dict[int, int]) -> str:
+    """Return the label of a paragraph, such as "2." or "(b)"; an empty string if it has no automatic number.
+
+    Args:
+        paragraph: A paragraph with text.
+        numbers: The last number of each level of the list; the paragraph's number is added.
+    """
+    properties = paragraph.find("{*}pPr")
+    level = 0 if properties is None else int(properties.get("lvl", 0))
+    style = None if properties is None else properties.find("{*}buAutoNum")
+    for ended in [one for one in numbers if one > level or (one == level and style is None)]:
+        del numbers[ended]
+    if style is None:
+        return ""
+    numbers[level] = numbers.get(level, int(style.get("startAt", 1)) - 1) + 1
+    name = style.get("type", "")
+    number_format = next((_LIST_FORMATS[start] for start in _LIST_FORMATS if name.startswith(start)), "decimal")
+    before, after = next((_LIST_SIGNS[end] for end in _LIST_SIGNS if name.endswith(end)), ("", "."))
+    return f"{before}{format_list_number(numbers[level], number_format)}{after}"
 
 
 def _iterate_texts(paragraph: Element) -> Iterator[str]:

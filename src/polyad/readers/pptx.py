@@ -19,8 +19,11 @@ _MAX_EXPANDED = 128 * 1024 * 1024
 """Bytes of XML a presentation may unpack to; a thousand slides are 10 MB."""
 
 _TITLES = ("title", "ctrTitle")
-_FURNITURE = ("dt", "ftr", "sldNum", "hdr")
-"""Placeholders that repeat on every slide: date, footer, number of the slide and header."""
+_FURNITURE = ("dt", "sldNum")
+"""Placeholders of the date and of the number of the slide."""
+
+_FOOTERS = ("ftr", "hdr")
+"""Placeholders whose text most slides repeat; the first slide with the text keeps it."""
 
 _SHAPES = ("sp", "graphicFrame", "grpSp", "AlternateContent")
 _FORM_COLUMNS = 2
@@ -77,6 +80,7 @@ class _Presentation:
         relations = read_relations(archive, part)
         slides = root.iterfind("{*}sldIdLst/{*}sldId")
         self._slides = [relations.get(_get_relation(slide, "id"), ("", ""))[1] for slide in slides]
+        self._footers: set[str] = set()
         self._boxes: dict[str, dict[tuple[str, str], _Box]] = {}  # by part: those of the placeholders of a layout
 
     def read_slides(self) -> Iterator[tuple[str, str]]:
@@ -113,8 +117,14 @@ class _Presentation:
 
     def _read_shape(self, shape: Element, relations: dict[str, tuple[str, str]]) -> str:
         """Return the text of a shape, the rows of its table, or the text of its chart or diagram."""
-        if _get_placeholder(shape)[0] in _FURNITURE:
+        kind, _ = _get_placeholder(shape)
+        if kind in _FURNITURE:
             return ""
+        if kind in _FOOTERS:
+            footer = "\n".join(_list_lines(shape))
+            is_repeated = footer in self._footers
+            self._footers.add(footer)
+            return "" if is_repeated else footer
         if (table := shape.find("{*}graphic/{*}graphicData/{*}tbl")) is not None:
             return _read_table(table)
         for kind, attribute, read in (("chart", "id", read_chart), ("relIds", "dm", read_diagram)):
