@@ -211,3 +211,17 @@ def test_a_footer_is_read_once() -> None:
             made.shapes[-1].text_frame.text = text
 
     assert read(build).text.split() == ["Strictly", "confidential", "Draft", "7"]
+
+
+def test_text_of_layouts_and_masters_outside_of_placeholders_is_read_once() -> None:
+    def build(presentation: Any) -> None:
+        for background, text in (
+            (presentation.slide_master, "ACME"),
+            (presentation.slide_layouts[BLANK], "Secret \u2039#\u203a"),
+        ):
+            source = slide(presentation, BLANK)
+            source.shapes.add_textbox(0, 0, Inches(1), Inches(1)).text_frame.text = text
+            background.shapes._spTree.append(source.shapes[-1]._element)
+        slide(presentation, BLANK)
+
+    assert read(build).text.split() == ["Secret", "ACME"]

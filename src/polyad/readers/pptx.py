@@ -23,7 +23,7 @@ _FURNITURE = ("dt", "sldNum")
 """Placeholders of the date and of the number of the slide."""
 
 _FOOTERS = ("ftr", "hdr")
-"""Placeholders whose text most slides repeat; the first slide with the text keeps it."""
+"""Placeholders whose text most slides repeat, like text of a layout; the first slide with the text keeps it."""
 
 _SHAPES = ("sp", "graphicFrame", "grpSp", "AlternateContent")
 _FORM_COLUMNS = 2
@@ -80,7 +80,8 @@ class _Presentation:
         relations = read_relations(archive, part)
         slides = root.iterfind("{*}sldIdLst/{*}sldId")
         self._slides = [relations.get(_get_relation(slide, "id"), ("", ""))[1] for slide in slides]
-        self._footers: set[str] = set()
+        self._repeated_texts: set[str] = set()
+        self._backgrounds: set[str] = set()  # parts of layouts and masters that were read
         self._boxes: dict[str, dict[tuple[str, str], _Box]] = {}  # by part: those of the placeholders of a layout
 
     def read_slides(self) -> Iterator[tuple[str, str]]:
@@ -89,15 +90,39 @@ class _Presentation:
             relations = read_relations(self._archive, part)
             layouts = [path for kind, path in relations.values() if kind == "slideLayout"]
             inherited = self._read_boxes(layouts[0]) if layouts else {}
-            shapes = list(_iterate_shapes(self._parse(part), inherited))
+            slide = self._parse(part)
+            shapes = list(_iterate_shapes(slide, inherited))
             heading = next((shape for shape in shapes if _get_placeholder(shape)[0] in _TITLES), None)
             title = to_single_line(" ".join(_list_lines(heading))) if heading is not None else ""
             blocks = [title, *(self._read_shape(shape, relations) for shape in shapes if shape is not heading)]
+            blocks += self._read_background(slide, layouts[:1])
             for kind, path in relations.values():
                 if kind == "notesSlide":
                     notes = _iterate_shapes(self._parse(path), {})
                     blocks += ["\n".join(_list_lines(shape)) for shape in notes if _get_placeholder(shape)[0] == "body"]
             yield title, "\n\n".join(filter(None, map(str.strip, blocks)))
+
+    def _read_background(self, slide: Element, layouts: list[str]) -> Iterator[str]:
+        """Yield the texts of a layout and its master that are no placeholders, unless an earlier slide has them."""
+        if slide.get("showMasterSp") in ("0", "false"):
+            return
+        for part in layouts:
+            if part not in self._backgrounds:
+                self._backgrounds.add(part)
+                layout, relations = self._parse(part), read_relations(self._archive, part)
+                for shape in _iterate_shapes(layout, {}):
+                    if _get_placeholder(shape) == ("", ""):
+                        yield self._omit_repetition(self._read_shape(shape, relations))
+                yield from self._read_background(
+                    layout, [path for kind, path in relations.values() if kind == "slideMaster"]
+                )
+
+    def _omit_repetition(self, text: str) -> str:
+        """Return a text of the background or of a footer; an empty string if an earlier slide has it."""
+        text = text.replace("\u2039#\u203a", "")  # placeholder of the number of the slide
+        is_repeated = text in self._repeated_texts
+        self._repeated_texts.add(text)
+        return "" if is_repeated else text
 
     def _parse(self, part: str) -> Element:
         return fromstring(self._archive.read(part)) if part in self._names else Element("missing")
@@ -121,10 +146,7 @@ class _Presentation:
         if kind in _FURNITURE:
             return ""
         if kind in _FOOTERS:
-            footer = "\n".join(_list_lines(shape))
-            is_repeated = footer in self._footers
-            self._footers.add(footer)
-            return "" if is_repeated else footer
+            return self._omit_repetition("\n".join(_list_lines(shape)))
         if (table := shape.find("{*}graphic/{*}graphicData/{*}tbl")) is not None:
             return _read_table(table)
         for kind, attribute, read in (("chart", "id", read_chart), ("relIds", "dm", read_diagram)):
