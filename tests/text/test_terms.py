@@ -54,6 +54,14 @@ def test_a_text_without_blanks_takes_no_more_time_than_its_length_says(read: obj
         ("cafe\u0301", "cafe"),
         ("\u212bngstr\u00f6m", "angstrom"),
         ("\uff21\uff22\uff23", "abc"),
+        ("Hafenstra\u00dfe", "Hafenstrasse"),
+        ("STRA\u1e9eE", "strasse"),
+        ("\u0141\u00f3d\u017a", "Lodz"),
+        ("\u00d8resund", "oresund"),
+        ("\u0110\u1eb7ng", "dang"),
+        ("\u01fdon", "aeon"),
+        ("\u0153uvre", "oeuvre"),
+        ("D\u0131yarbak\u0131r", "Diyarbakir"),
     ],
 )
 def test_forms_of_a_word_are_one(one: str, other: str) -> None:
@@ -119,3 +127,32 @@ def test_threads_share_no_stemmer() -> None:
     with ThreadPoolExecutor(4) as pool:
         for text, results in zip(texts, pool.map(read, texts), strict=True):
             assert results == [[text[:4]] * 3] * 300
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        (
+            "\u0e04\u0e38\u0e13\u0e2a\u0e21\u0e0a\u0e32\u0e22\u0e40\u0e1b\u0e47\u0e19\u0e04\u0e23\u0e39",
+            "\u0e2a\u0e21\u0e0a\u0e32\u0e22",
+        ),  # Thai
+        ("\u0e02\u0e49\u0e2d\u0e22\u0e22\u0e39\u0e48\u0e1a\u0e49\u0e32\u0e19", "\u0e1a\u0e49\u0e32\u0e19"),
+        (
+            "\u0e82\u0ec9\u0ead\u0e8d\u0ea2\u0eb9\u0ec8\u0ec0\u0eae\u0eb7\u0ead\u0e99",
+            "\u0ec0\u0eae\u0eb7\u0ead\u0e99",
+        ),  # Lao
+        (
+            "\u1000\u103b\u103d\u1014\u103a\u1010\u1031\u102c\u103a\u1019\u103c\u1014\u103a\u1019\u102c",
+            "\u1019\u103c\u1014\u103a\u1019\u102c",
+        ),  # Burmese
+        ("\u1781\u17d2\u1789\u17bb\u17c6\u1793\u17c5\u1795\u17d2\u1791\u17c7", "\u1795\u17d2\u1791\u17c7"),  # Khmer
+    ],
+)
+def test_a_word_of_a_script_without_spaces_is_found_in_a_sentence(text: str, word: str) -> None:
+    assert len(extract_terms(word)) > 0
+    assert set(extract_terms(word)) <= set(extract_terms(text))
+    assert len(set(extract_terms(text))) > len(set(extract_terms(word)))
+
+
+def test_vowel_signs_belong_to_words() -> None:
+    assert len(extract_terms("\u0939\u093f\u0928\u094d\u0926\u0940 \u092d\u093e\u0937\u093e\u0964")) == 2

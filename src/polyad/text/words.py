@@ -1,8 +1,9 @@
 """Cleans, counts and stems the words of a text, by rules that are the same on every machine and for every store.
 
 White space and punctuation separate words. Chinese, Japanese and Korean text has no spaces: each character counts as a
-word, and overlapping pairs of characters are search terms, as is usual. The parts of a number or code are also one term
-together: ``P-17`` is more than a P and a 17.
+word, and overlapping pairs of characters are search terms, as is usual. Thai, Lao, Burmese and Khmer words have several
+letters, so pairs and groups of four letters are search terms. The parts of a number or code are also one term together:
+``P-17`` is more than a P and a 17.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import re
 import threading
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, TypeVar
 
@@ -200,7 +201,13 @@ def format_count(number: int, noun: str) -> str:
 
 
 _IDEOGRAPHS = re.compile("[\\u3040-\\u30ff\\u3400-\\u4dbf\\u4e00-\\u9fff\\uf900-\\ufaff\\uac00-\\ud7af]+")
-_TERM_WORD = re.compile(r"[^\W_]+")
+_SOUTH_EAST_ASIAN = re.compile(
+    "[\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ebd\u0ec0-\u0ece\u0edc-\u0edf\u1000-\u103f\u1050-\u109d\u1780-\u17d3]+"
+)
+"""Thai, Lao, Burmese or Khmer text without digits and punctuation."""
+
+_VOWEL_CODES = range(0x900, 0x1800)
+"""Characters among which are the vowel signs of India and South-East Asia, which Python's ``\\w`` does not match."""
 _DIGIT = re.compile(r"\d")
 _RUN = re.compile(r"(?<!\S)[^\s\d]*+\d\S*+")  # with a digit; nothing is tried twice
 _JOINED = re.compile(r"(?<!\w)\w++(?:[-./:]\w++)+")  # nothing is tried twice: questions may be long
@@ -209,6 +216,12 @@ _VOICING = (0x3099, 0x309A)
 
 _MARK_CODES = range(0x300, 0x20000)
 """Characters among which all combining marks of Unicode are."""
+
+_LETTERS = {
+    **dict(zip("ßæœþ", ("ss", "ae", "oe", "th"), strict=True)),
+    **dict(zip("øłđðħŧıŋɓɗƙƴɛɔə", "olddhtinbdkyeoe", strict=True)),
+}
+"""Replacements of letters that Unicode does not decompose into a basic letter and an accent."""
 
 _MAX_STEMMED = 64
 """Most characters of a word that is stemmed; a longer word belongs to no language."""
@@ -248,7 +261,7 @@ def extract_codes(text: str) -> list[str]:
 
 def extract_query_terms(question: str) -> list[str]:
     """Return the distinct word stems of a question without stop words; with stop words if there are no others."""
-    words = dict.fromkeys(_TERM_WORD.findall(_fold(question)))
+    words = dict.fromkeys(_find_term_words(_fold(question)))
     telling = [word for word in words if word not in _STOP_WORDS] or list(words)
     return list(dict.fromkeys(map(stem_word, telling)))
 
@@ -259,15 +272,33 @@ def extract_search_terms(question: str) -> list[str]:
 
 
 def split_ideographs(text: str) -> str:
-    """Split Chinese, Japanese and Korean text into overlapping pairs of characters (bigrams).
+    """Split text of scripts without spaces between words into overlapping groups of characters (n-grams).
 
-    For example, ``东京塔`` becomes ``东京 京塔``.
+    Chinese, Japanese and Korean text is split into pairs: ``东京塔`` becomes ``东京 京塔``. Thai, Lao, Burmese and
+    Khmer text is split into pairs and groups of four.
     """
-    return _IDEOGRAPHS.sub(lambda run: f" {' '.join(map(str.__add__, run[0], run[0][1:])) or run[0]} ", text)
+    text = _IDEOGRAPHS.sub(lambda run: _join_n_grams(run[0], (2,)), text)
+    return _SOUTH_EAST_ASIAN.sub(lambda run: _join_n_grams(run[0], (2, 4)), text)
+
+
+def _join_n_grams(run: str, sizes: Sequence[int]) -> str:
+    n_grams = [run[start : start + size] for size in sizes for start in range(len(run) - size + 1)]
+    return f" {' '.join(n_grams) or run} "
+
+
+def _find_term_words(folded: str) -> list[str]:
+    return _compile_term_word().findall(folded)
+
+
+@cache
+def _compile_term_word() -> re.Pattern[str]:
+    """Return a regex for a word of a folded text: letters, digits and vowel signs."""
+    signs = "".join(filter(lambda sign: unicodedata.category(sign)[0] == "M", map(chr, _VOWEL_CODES)))
+    return re.compile(rf"[{signs}]*+[^\W_]+(?:[{signs}]+[^\W_]*)*")
 
 
 def _stem_words(folded: str) -> list[str]:
-    return [stem_word(word) for word in _TERM_WORD.findall(folded)]
+    return [stem_word(word) for word in _find_term_words(folded)]
 
 
 def _join_codes(folded: str) -> list[str]:
@@ -276,7 +307,7 @@ def _join_codes(folded: str) -> list[str]:
     for run in _RUN.findall(folded):
         last_digit = max(match.start() for match in _DIGIT.finditer(run))
         matches = (match for match in _JOINED.finditer(run) if match.start() <= last_digit)
-        codes += [" ".join(_TERM_WORD.findall(match[0])) for match in matches]
+        codes += [" ".join(_find_term_words(match[0])) for match in matches]
     return codes
 
 
@@ -290,9 +321,10 @@ def _fold(text: str) -> str:
 
 
 @cache
-def _build_accent_table() -> dict[int, None]:
-    """Return a table for ``str.translate`` that deletes the Unicode accents that search terms ignore."""
-    return {code: None for code in _MARK_CODES if unicodedata.combining(chr(code)) and code not in _VOICING}
+def _build_accent_table() -> dict[int, str | None]:
+    """Return a table for ``str.translate`` that deletes accents and replaces letters, as search terms ignore them."""
+    accents = (code for code in _MARK_CODES if unicodedata.combining(chr(code)) and code not in _VOICING)
+    return {**dict.fromkeys(accents), **{ord(letter): plain for letter, plain in _LETTERS.items()}}
 
 
 _local = threading.local()
