@@ -455,7 +455,7 @@ class ServerSettings:
         citation_footer: Whether answers of the OpenAI-compatible API end with a list of their sources.
         log_questions: Whether logs and traces contain questions.
         mcp_sessions: Whether the MCP server keeps sessions. Without them, a client continues after a restart.
-        drain_seconds: Time that answers get to end when the server is stopped.
+        drain_seconds: Time that answers and jobs get to end when the server is stopped.
     """
 
     base_url: str = ""

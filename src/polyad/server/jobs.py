@@ -184,6 +184,11 @@ class JobRunner:
             self._wake.set()
         return job
 
+    def cancel_all(self) -> None:
+        """Cancel all jobs that have not ended."""
+        for job in self._list_unfinished():
+            self.cancel(job.id)
+
     async def follow(self, id: str, after: int = 0) -> AsyncIterator[Job]:
         """Yield the states of a job, from number ``after`` + 1 on, until the job ends.
 
@@ -213,11 +218,20 @@ class JobRunner:
         self._is_stopping = True
         self._wake.set()
 
-    def stop(self) -> None:
-        """Stop the running job after its current document, and wait; the job continues at the next server start."""
+    def stop(self, seconds: float | None = None) -> bool:
+        """Stop the running job after its current document; the job continues at the next server start.
+
+        Args:
+            seconds: Time to wait for the job, which may wait for a model; None for no limit.
+
+        Returns:
+            Whether the job has stopped.
+        """
         self.request_stop()
-        if self._thread is not None:
-            self._thread.join()
+        if self._thread is None:
+            return True
+        self._thread.join(seconds)
+        return not self._thread.is_alive()
 
     def _run(self) -> None:
         while not self._is_stopping:

@@ -106,7 +106,12 @@ def open_app(
         ConfigurationError: A key is missing, or an index cannot be opened.
     """
     workspaces = Workspaces(
-        options.open_index, options.stores, options.root, runs_jobs=runs_jobs, load_embedder=load_embedder
+        options.open_index,
+        options.stores,
+        options.root,
+        runs_jobs=runs_jobs,
+        load_embedder=load_embedder,
+        drain_seconds=options.settings.drain_seconds,
     )
     with options.open_root_keys() as root_keys, closing(workspaces):
         for place in options.stores:

@@ -97,7 +97,9 @@ def _run_jobs(options: ServerOptions, listeners: list[socket.socket]) -> None:
     for listener in listeners:
         listener.close()
     stop_signal = _StopSignal()
-    with closing(Workspaces(options.open_index, options.stores, options.root)) as workspaces:
+    drain_seconds = options.settings.drain_seconds
+    workspaces = Workspaces(options.open_index, options.stores, options.root, drain_seconds=drain_seconds)
+    with closing(workspaces):
         while not stop_signal.is_received:
             workspaces.list_all()
             time.sleep(_POLL_SECONDS)

@@ -7,17 +7,22 @@ import os
 import re
 import shutil
 import threading
+import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 from polyad.engine import Engine
 from polyad.engine.loaders import Place, get_place_name
-from polyad.errors import ConfigurationError, NotFoundError
+from polyad.errors import ConfigurationError, NotFoundError, PolyadError
 from polyad.protocols.store import ValueStore
 from polyad.server.encoding import LoadEmbedder, SharedEmbedders
 from polyad.server.jobs import JobRunner
+from polyad.server.keys import LEDGER
+from polyad.snapshot.files import SnapshotFiles
+from polyad.stores.sqlite import REPLIES_FILE_NAME
 from polyad.text.files import make_folder, resolve_path, sync_folder
 
 OpenIndex = Callable[[Place, bool], Engine]
@@ -27,6 +32,7 @@ T = TypeVar("T")
 
 _LOG = logging.getLogger(__name__)
 _FILE = "index.sqlite"
+_STOP_SECONDS = 1.0
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
@@ -54,8 +60,11 @@ class Workspace:
         return self.engine.values
 
     def close(self) -> None:
-        """Stop the workspace's jobs after their current document, and close its index."""
-        self.jobs.stop()
+        """Give the running job a second to stop, and close the index.
+
+        A job that still waits for a model fails at its next use of the index.
+        """
+        self.jobs.stop(_STOP_SECONDS)
         self.engine.close()
 
 
@@ -69,6 +78,7 @@ class Workspaces:
             none.
         runs_jobs: Whether this process runs the jobs of the workspaces.
         load_embedder: Loads an embedder by its name; by default one that all workspaces share.
+        drain_seconds: Time that jobs get to end when the server is stopped.
 
     Raises:
         ConfigurationError: Two folders have the same name.
@@ -82,6 +92,7 @@ class Workspaces:
         *,
         runs_jobs: bool = True,
         load_embedder: LoadEmbedder | None = None,
+        drain_seconds: float = 30.0,
     ) -> None:
         self._open_index = open_index
         self._root = root
@@ -90,6 +101,9 @@ class Workspaces:
         self._lock = threading.RLock()
         self._open: dict[str, Workspace] = {}
         self._failures: dict[str, str] = {}
+        self._deleting: set[str] = set()
+        self._drain_seconds = drain_seconds
+        self._deadline = float("inf")
         self._places: dict[str, Place] = {}
         for store in stores:
             name, place = get_place_name(store), resolve_path(store) if isinstance(store, Path) else store
@@ -102,7 +116,7 @@ class Workspaces:
     def list_names(self) -> list[str]:
         """Return the sorted names of all workspaces (indexes)."""
         below_root = () if self._root is None else _list_indexes(self._root)
-        return sorted({*self._places, *below_root})
+        return sorted({*self._places, *below_root} - self._deleting)
 
     def list_all(self) -> list[Workspace]:
         """Return all workspaces (indexes) that can be opened, opening any that are closed; log the others."""
@@ -137,7 +151,8 @@ class Workspaces:
         """
         with self._lock:
             if name in self._open and _get_file_identity(self._open[name].place) != self._open[name].identity:
-                self._open.pop(name).close()  # another process deleted or replaced the index
+                # another process deleted or replaced the index
+                threading.Thread(target=self._open.pop(name).close, daemon=True).start()
             if name not in self._open:
                 place = self.find_place(name)
                 if place is None:
@@ -147,7 +162,7 @@ class Workspaces:
 
     def find_place(self, name: str) -> Place | None:
         """Return the folder or address of the workspace with this name, or None."""
-        if name not in self._places and self._root is not None and name in _list_indexes(self._root):
+        if name not in self._places and self._root is not None and name in self.list_names():
             return self._root / name
         return self._places.get(name)
 
@@ -180,29 +195,42 @@ class Workspaces:
             return self._open[name]
 
     def delete(self, name: str) -> None:
-        """Delete a workspace and its index from the server's root folder.
+        """Delete a workspace from the server's root folder: cancel its jobs, and delete the files of its index.
+
+        Other files in its folder stay. Of a folder that is a symbolic link, only the link is deleted.
 
         Raises:
             NotFoundError: There is no such workspace below the root.
         """
         with self._lock:
-            if self._root is None or name in self._places or name not in _list_indexes(self._root):
+            place = self.find_place(name)
+            if self._root is None or place is None or name in self._places:
                 raise NotFoundError(f"there is no workspace {name!r} that can be deleted")
-            if workspace := self._open.pop(name, None):
+            self._deleting.add(name)
+            workspace = self._open.pop(name, None)
+        try:
+            if workspace is not None:
+                with suppress(PolyadError):  # it may be damaged
+                    workspace.jobs.cancel_all()
                 workspace.close()
-            shutil.rmtree(self._root / name)
+            _delete_index(self._root / name)
             sync_folder(self._root)
+        finally:
+            self._deleting.discard(name)
 
     def request_stop(self) -> None:
         """Ask the jobs of all workspaces to stop after their current document; return at once."""
+        self._deadline = min(self._deadline, time.monotonic() + self._drain_seconds)
         for workspace in tuple(self._open.values()):
             workspace.jobs.request_stop()
 
     def close(self) -> None:
-        """Close all workspaces (indexes)."""
+        """Close all workspaces (indexes), except those with a job that does not stop in time: it continues later."""
+        self.request_stop()
         with self._lock:
             for workspace in self._open.values():
-                workspace.close()
+                if workspace.jobs.stop(max(0.0, self._deadline - time.monotonic())):
+                    workspace.engine.close()
             self._open.clear()
 
     def _start(self, name: str, place: Place, *, is_new: bool) -> Workspace:
@@ -224,6 +252,19 @@ def _get_file_identity(place: Place) -> tuple[int, int]:
     except OSError:
         return 0, 0
     return status.st_dev, status.st_ino
+
+
+def _delete_index(folder: Path) -> None:
+    """Delete the files of an index, and its folder if that is empty then; or a symbolic link to the folder."""
+    if folder.is_symlink():
+        folder.unlink()
+        return
+    for name in (_FILE, REPLIES_FILE_NAME, "jobs.lock", "submission.lock", LEDGER):
+        for suffix in ("", "-wal", "-shm", "-journal"):
+            (folder / f"{name}{suffix}").unlink(missing_ok=True)
+    SnapshotFiles(folder).delete()
+    with suppress(OSError):  # the folder has other files
+        folder.rmdir()
 
 
 def _list_indexes(root: Path) -> Iterable[str]:
