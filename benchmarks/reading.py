@@ -301,11 +301,11 @@ def measure(file: Path, converted: str, text: str, failure: str) -> FileRow:
     reference, words = find_words(converted), find_words(text)
     letters = "".join(words)
     missing = list(find_missing(reference, words, letters))
-    pairs, known = Counter(pairwise(reference)), set(pairwise(words))
+    pairs, reader_pairs = Counter(pairwise(reference)), set(pairwise(words))
     adjacent = sum(
         count
         for (first, second), count in pairs.items()
-        if (first, second) in known or (len(first + second) > 7 and first + second in letters)
+        if (first, second) in reader_pairs or (len(first + second) > 7 and first + second in letters)
     )
     surplus = (Counter(words) - Counter(reference)).total()
     return FileRow(

@@ -511,6 +511,22 @@ def test_show_prints_what_a_document_says_of_itself_as_it_stands_there(run: Run,
     assert ["kept", "True"] in outputs
 
 
+def test_what_a_document_leaves_out_is_counted_and_listed(run: Run, tmp_path: Path) -> None:
+    page = "<body><nav>Home and search</nav><main><h1>Pumps</h1><p>The pumps run.</p><img src='a.png'></main></body>"
+    (tmp_path / "a.html").write_text(page, encoding="utf-8")
+    (tmp_path / "b.html").write_text(page.replace("run", "stop"), encoding="utf-8")
+    notes = {"removed texts of site navigation": 2, "pictures without text": 2}
+    assert result_of(run("index", "a.html", "b.html", "--store", "kb", "--json"))["notes"] == notes
+    shape = result_of(run("show", "document", "a.html", "--show-removed", "--store", "kb", "--json"))
+    assert shape["removed"] == {"removed_navigation": ["Home and search"], "pictures_without_text": ["a.png"]}
+    assert (shape["metadata"]["removed_navigation"], shape["metadata"]["pictures_without_text"]) == (1, 1)
+    assert "  - Home and search\n" in run("show", "document", "a.html", "--show-removed", "--store", "kb").stdout
+    assert "Home and search" not in run("show", "document", "a.html", "--store", "kb").stdout
+    assert "document" in error_of(run("show", "entity", "pumps", "--show-removed", "--store", "kb"))
+    (tmp_path / "a.html").unlink()
+    assert "a.html" in error_of(run("show", "document", "a.html", "--show-removed", "--store", "kb"))
+
+
 def test_list_names_documents_and_entities(run: Run, small_index_dir: Path) -> None:
     documents = result_of(run("list", "documents", "--store", small_index_dir, "--json"))["documents"]
     assert [item["id"] for item in documents] == sorted(item["id"] for item in documents)

@@ -9,6 +9,9 @@ import pytest
 
 from polyad.readers.docx import read_docx
 from polyad.readers.plain_text import Content
+from polyad.text.removals import CONTENTS, PICTURES
+
+DRAWING = "http://schemas.openxmlformats.org/drawingml/2006/"
 
 
 def read(build: Callable[[Any], object]) -> Content:
@@ -297,7 +300,21 @@ def test_generated_tables_of_contents_are_left_out() -> None:
     by_control = f"<w:sdt>{gallery}<w:sdtContent>{paragraph('Pumps 2')}</w:sdtContent></w:sdt>"
     begin, end = field('TOC \\o "1-3"', "|").split("|")
     by_field = f"<w:p>{begin}{run('Pumps 2')}</w:p>{paragraph('Seals 3')}<w:p>{end}</w:p>"
-    assert text_of(by_style + by_control + by_field + paragraph("Text.")) == "Text."
+    content = read_docx(write_word(by_style + by_control + by_field + paragraph("Text.")))
+    assert content.text == "Text."
+    assert content.removals == {CONTENTS: ("1 Pumps 2", "Pumps 2", "Pumps 2", "Seals 3")}
+
+
+def test_pictures_without_a_description_are_counted() -> None:
+    pictures = "".join(
+        f'<w:p><w:r><w:drawing><wp:inline xmlns:wp="{DRAWING}wordprocessingDrawing">'
+        f'<wp:docPr id="1" name="Picture {number}"'
+        f' descr="{description}"/><a:blip xmlns:a="{DRAWING}main"/></wp:inline></w:drawing></w:r></w:p>'
+        for number, description in enumerate(["A pump", ""])
+    )
+    content = read_docx(write_word(pictures + paragraph("Text.")))
+    assert content.text == "A pump\n\nText."
+    assert content.removals == {PICTURES: ("Picture 1",)}
 
 
 def test_a_table_of_contents_whose_field_does_not_end_takes_no_text_with_it() -> None:

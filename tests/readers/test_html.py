@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from polyad.errors import ReadError
 from polyad.readers.html import parse_markup, read_html
+from polyad.text.removals import NAVIGATION, PICTURES
 
 
 def text(markup: str) -> str:
@@ -365,3 +366,13 @@ def test_the_first_of_several_sections_is_not_the_title() -> None:
     sections = "<h1>Supply</h1><p>By May.</p><h1>Liability</h1><p>None.</p>"
     assert parse_markup(sections).title == ""
     assert parse_markup(f"<h1>Contract</h1>{sections}").title == "Contract"
+
+
+def test_navigation_and_pictures_without_text_are_listed() -> None:
+    page = (
+        "<body><nav><a>Home</a> <a>Docs</a><script>run()</script></nav><div>Search here</div><main><h1>Pumps</h1>"
+        "<p>The pumps run.<a href='#a'>¶</a></p><img src='a.png'><img src='b.png' alt=''></main></body>"
+    )
+    removals = parse_markup(page).removals
+    assert removals[PICTURES] == ("a.png",)
+    assert [text.split()[0] for text in removals[NAVIGATION]] == ["Home", "Search"]

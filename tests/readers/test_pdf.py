@@ -3,6 +3,7 @@ import zlib
 from collections.abc import Callable, Iterable, Sequence
 
 import pytest
+from PIL import Image
 from reportlab.pdfbase.pdfdoc import (  # type: ignore[import-untyped, unused-ignore]  # typed only with its stubs
     PDFPageLabel,
     PDFPageLabels,
@@ -13,6 +14,7 @@ from polyad.errors import ReadError
 from polyad.readers.pdf import read_pdf
 from polyad.readers.plain_text import Content
 from polyad.text.page_labels import find_page_label
+from polyad.text.removals import CONTENTS, HEADERS, PICTURES
 
 WORDS = "The pumps of the old station were mended in the spring and have run without a fault ever since that day"
 
@@ -327,6 +329,25 @@ def test_an_index_of_two_pages_is_left_out() -> None:
     text = read_pages([*[["Part.", WORDS]] * 14, ["Sachregister", "A", *index], ["W", *more]]).text
     assert "Heron" not in text
     assert "wharf" not in text
+
+
+def test_lines_that_are_left_out_can_be_listed() -> None:
+    pages = [["Contents", "Pumps . . . . . 2", "Seals . . . . . 3", "Valves . . . . . 4", "Wells . . . . . 5"]]
+    pages += [[f"In year {year} the pumps ran.", "", "", f"{year} of 6"] for year in range(2, 7)]
+    removals = read_pages(pages).removals
+    assert removals[CONTENTS] == tuple(f"p. 1: {line}" for line in pages[0])
+    assert removals[HEADERS] == tuple(f"p. {page}: {page} of 6" for page in range(2, 7))
+
+
+def test_pages_that_are_pictures_are_counted() -> None:
+    def draw(canvas: Canvas) -> None:
+        write_lines(canvas, [WORDS])
+        canvas.showPage()
+        canvas.drawInlineImage(Image.new("RGB", (20, 20), "red"), 72, 600, 200, 100)
+        canvas.showPage()
+        canvas.showPage()
+
+    assert read_pdf(drawn(draw)).removals == {PICTURES: ("p. 2",)}
 
 
 # Lines and paragraphs

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -18,6 +19,7 @@ from polyad.errors import ConfigurationError
 from polyad.model import Condition
 from polyad.schemas import catalogue as schemas
 from polyad.schemas.filling import fill_schema
+from polyad.text.files import get_source_file
 from polyad.text.filters import Filter, to_filter
 from polyad.text.literals import convert_unit, parse_condition, parse_number
 from polyad.text.validity import Time
@@ -89,17 +91,34 @@ def show(
     summary: Annotated[
         bool, typer.Option("--summary", help="For an entity, also summarize its descriptions; long ones need --model.")
     ] = False,
+    show_removed: Annotated[
+        bool,
+        typer.Option(
+            "--show-removed", help="For a document, read its file again and list what its text leaves out, by kind."
+        ),
+    ] = False,
     model: Model = None,
     json: Json = False,
 ) -> None:
     """Print one document, passage, entity or hyperedge of an index in full.
 
+    The metadata of a document count what its text leaves out: lines of page headers and of tables of contents, texts of
+    site navigation, pictures without text, pages that cannot be read.
+
     Example: polyad show entity "Ada Lovelace" --store kb
     """
-    with open_engine(load_settings(store=store, model=model), bare=True) as engine:
+    if show_removed and kind is not schemas.Kind.DOCUMENT:
+        raise ConfigurationError(f"--show-removed is for a document; the kind is {kind.value}")
+    settings = load_settings(store=store, model=model)
+    with open_engine(settings, bare=True) as engine:
         shape = schemas.look_up(engine.catalogue, kind, id)
         if summary and kind is schemas.Kind.ENTITY:
             shape["summary"] = engine.catalogue.summary(str(shape["key"]))
+    if show_removed:
+        from polyad.engine.formats import build_file_reader  # takes 0.2 s
+
+        removals = build_file_reader(settings.stages.read).list_removals(Path(get_source_file(str(shape["source"]))))
+        shape["removed"] = {kind: list(texts) for kind, texts in removals.items()}
     if json:
         say_json(shape)
     else:

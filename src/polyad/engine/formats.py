@@ -10,7 +10,6 @@ from collections.abc import Callable
 
 from polyad.config import ReadSettings
 from polyad.engine.tables import Table
-from polyad.protocols.components import Reader
 from polyad.readers.files import MANY_DOCUMENTS, ONE_DOCUMENT, FileReader
 
 readers: Table[Callable[..., object]] = Table(
@@ -24,7 +23,7 @@ readers: Table[Callable[..., object]] = Table(
 documents of a file instead."""
 
 
-def build_file_reader(settings: ReadSettings) -> Reader:
+def build_file_reader(settings: ReadSettings) -> FileReader:
     """Return a reader of all file formats, including the formats that plug-ins add."""
     added = {name: plugin.reference for name, plugin in readers.plugins.items() if readers.is_usable(plugin)}
     return FileReader(settings, one_document={**ONE_DOCUMENT, **added})

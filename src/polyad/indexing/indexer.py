@@ -34,6 +34,7 @@ from polyad.protocols.components import (
 from polyad.protocols.lookups import find_duplicates, get_digests
 from polyad.protocols.store import PENDING_VECTORS, Store
 from polyad.text.files import get_source_file
+from polyad.text.removals import build_notes
 
 INCOMPLETE = ""
 """Digest of a document or passage without all of its hyperedges. No content has this digest, so it is built again."""
@@ -333,7 +334,8 @@ class Indexer:
             tuple(indexed_passages[passage.id] for passage in document_passages),
             self._recorder.time,
         )
-        return _AssembledDocument(document, change.is_update, sum((result.notes for result in results), Counter()))
+        notes = sum((result.notes for result in results), build_notes(change.document.metadata))
+        return _AssembledDocument(document, change.is_update, notes)
 
     def _store_documents(self, documents: Sequence[_AssembledDocument], run: _Run) -> IndexCounts:
         """Store embedded documents in one transaction, and return counts of documents and passages.

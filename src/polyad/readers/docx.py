@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from email import message_from_bytes, policy
 from xml.etree.ElementTree import Element
 from zipfile import BadZipFile, ZipFile
@@ -20,6 +20,7 @@ from polyad.readers.page_headers import add_headers
 from polyad.readers.plain_text import Content, decode
 from polyad.readers.text_builder import TextBuilder
 from polyad.readers.titles import choose_document_title, clean_stated_title
+from polyad.text.removals import merge_removals
 
 _MAX_EXPANDED = 64 * 1024 * 1024
 """Bytes of XML a document may unpack to; a thousand pages are 20 MB. Each byte takes some ten in memory."""
@@ -53,7 +54,8 @@ def _read_word(data: bytes, *, is_embedded: bool) -> Content:
     title = next(iter(document.titles), "") or clean_stated_title(stated) or choose_document_title(flow.headings)
     if stated and stated != title:
         metadata["title"] = stated
-    return Content(title, text, build_sections(flow.headings, text), metadata=metadata)
+    removals = merge_removals([document.removals])
+    return Content(title, text, build_sections(flow.headings, text), metadata=metadata, removals=removals)
 
 
 class _Document:
@@ -61,6 +63,7 @@ class _Document:
 
     def __init__(self, package: WordPackage, is_embedded: bool) -> None:
         self.titles: list[str] = []
+        self.removals: Mapping[str, Sequence[str]] = {}
         self._package = package
         self._is_embedded = is_embedded
         self._relations = package.list_relations(package.main_path)
@@ -80,6 +83,7 @@ class _Document:
         reader = self._create_reader()
         reader.read(body)
         self.titles = [title for title in reader.titles if title]
+        self.removals = reader.removals
         self._write_notes(reader)
         return add_headers(reader.flow, self._list_headers())
 

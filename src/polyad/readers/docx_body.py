@@ -22,6 +22,7 @@ from polyad.readers.page_headers import PAGE_MARK
 from polyad.readers.plain_text import to_single_line
 from polyad.readers.tables import Cell
 from polyad.readers.text_builder import TICKED, UNTICKED, TextBuilder
+from polyad.text.removals import CONTENTS, PICTURES
 
 _CHARACTERS = {"w-tab": " ", "w-ptab": " ", "w-br": "\n", "w-cr": "\n", "w-noBreakHyphen": "\u2011"}
 _SKIPPED = frozenset({"w-del", "w-moveFrom", "w-rt", "w-pPr", "w-rPr", "w-sdtPr"})
@@ -61,6 +62,7 @@ class BodyReader:
         self.flow = TextBuilder()
         self.titles: list[str] = []
         self.notes: dict[tuple[str, str], int] = {}
+        self.removals: dict[str, list[str]] = {CONTENTS: [], PICTURES: []}
         self._styles = styles
         self._numbering = numbering
         self._note_keys = note_keys
@@ -70,7 +72,7 @@ class BodyReader:
         self._generated_texts: set[int] = set()
         self._pieces: list[str] = []  # text of the current paragraph
         self._boxes: list[Element] = []  # text boxes of the current paragraph
-        self._font = ""
+        self._font = self._undescribed = ""  # the latter is the name of a picture
         self._table_depth = 0
         self._readers: dict[str, Callable[[Element], None]] = {
             "w-t": self._read_text,
@@ -84,6 +86,7 @@ class BodyReader:
             "w-txbxContent": self._boxes.append,
             "wp-docPr": self._read_picture,
             "v-imagedata": self._read_picture,
+            "blip": lambda _: self._count_picture(),
             "m-oMath": lambda math: self._pieces.append(format_math(math)),
             "m-oMathPara": lambda math: self._pieces.append(format_math(math)),
             "mc-AlternateContent": lambda element: self._read_inline(_choose_branch(element)),
@@ -106,13 +109,16 @@ class BodyReader:
                 self._read_blocks(_choose_branch(child))
             elif child.tag in ("m-oMath", "m-oMathPara"):
                 self.flow.write_paragraph(format_math(child))
-            elif child.tag not in _SKIPPED and not _is_contents(child):
+            elif _is_contents(child):
+                self.removals[CONTENTS] += filter(None, map(_join_texts, child.iter("w-p")))
+            elif child.tag not in _SKIPPED:
                 self._read_blocks(child)
         if self._pieces:  # the end of the last paragraph is deleted
             self._write_paragraph(Element("w-p"))
 
     def _read_paragraph(self, paragraph: Element) -> None:
         if self._styles.get_style(paragraph).is_contents:
+            self.removals[CONTENTS] += filter(None, [_join_texts(paragraph)])
             return
         self._read_inline(paragraph)
         if not _continues(paragraph):
@@ -145,6 +151,7 @@ class BodyReader:
     def _read_text(self, element: Element) -> None:
         if id(element) in self._generated_texts:
             self._pieces.append(PAGE_MARK if self._marks_pages else "")
+            self.removals[CONTENTS] += filter(None, [(element.text or "").strip()])
         else:
             self._pieces.append(decode_symbols(element.text or "", self._font))
 
@@ -187,6 +194,14 @@ class BodyReader:
     def _read_picture(self, picture: Element) -> None:
         if description := to_single_line(get_value(picture, "descr")) or to_single_line(get_value(picture, "title")):
             self._pieces.append(f" {description} ")
+        self._undescribed = "" if description else get_value(picture, "name") or "picture"
+        if picture.tag == "v-imagedata":
+            self._count_picture()
+
+    def _count_picture(self) -> None:
+        """Count the picture whose properties were read, if they have no description."""
+        self.removals[PICTURES] += filter(None, [self._undescribed])
+        self._undescribed = ""
 
     def _read_table(self, table: Element) -> None:
         self._table_depth += 1
@@ -233,6 +248,11 @@ def _is_contents(element: Element) -> bool:
     """Return whether an element is a content control with a generated table of contents."""
     gallery = element.find("w-sdtPr/w-docPartObj/w-docPartGallery") if element.tag == "w-sdt" else None
     return get_value(gallery).casefold() in ("table of contents", "bibliographies toc")
+
+
+def _join_texts(paragraph: Element) -> str:
+    """Return the text of a paragraph without its structure."""
+    return "".join(node.text or "" for node in paragraph.iter("w-t")).strip()
 
 
 def _choose_branch(element: Element) -> Element:

@@ -21,6 +21,7 @@ from polyad.readers.plain_text import Content, to_single_line
 from polyad.readers.sources import format_path
 from polyad.readers.titles import get_readable_file_name, is_generic_name
 from polyad.readers.workers import ReadJob, WorkerPool
+from polyad.text.removals import Removals, count_removals
 
 _SOURCE_CODE = (
     *(".bash", ".bat", ".c", ".cc", ".cfg", ".clj", ".cmake", ".conf", ".cpp", ".cs", ".cxx", ".dart", ".el", ".erl"),
@@ -103,8 +104,8 @@ class FileReader:
 
     The file name is the title of a document without a title; then ``title_from`` in the metadata is ``file name``. A
     record of a file with many documents has no such title. The metadata has ``path``, ``folder``, ``extension`` and
-    ``modified`` unless the document states other values for these keys, and ``undecodable`` if characters of the text
-    could not be decoded.
+    ``modified`` unless the document states other values for these keys, ``undecodable`` if characters of the text could
+    not be decoded, and counts of what the text leaves out (see :mod:`polyad.text.removals`).
 
     Worker processes read the documents, with limits on time and memory (see :mod:`polyad.readers.workers`). This
     process reads small plain text files, and records, which are streamed.
@@ -190,6 +191,18 @@ class FileReader:
                 skipped.append(format_path(path))
             else:
                 yield path
+
+    def list_removals(self, path: Path) -> Removals:
+        """Read a file again, and return what its text leaves out, by kind; nothing for a file of many documents.
+
+        Raises:
+            ConfigurationError: The file does not exist.
+            ReadError: The file cannot be read.
+        """
+        require_reachable(path)
+        with closing(self.open_pool(self._settings)) as workers:
+            file = self._queue_file(path, workers)
+            return file.job.wait(lambda _: None).removals if file.job else {}
 
     def _queue_files(self, start_paths: list[Path], workers: WorkerPool) -> Iterator[_QueuedFile | Failure]:
         """Yield a queue entry for each file to read; the processes of ``workers`` start to read large files."""
@@ -324,7 +337,8 @@ def _prefetch(items: Iterator[_QueuedFile | Failure], count: int) -> Iterator[_Q
 
 def _build_document(path: Path, name: str, content: Content) -> Document:
     """Return a document with the content of a file; the file name is the title if the content has no specific title."""
-    metadata = {**get_file_metadata(path), **count_undecodable(content.text), **content.metadata}
+    counts = {**count_undecodable(content.text), **count_removals(content.removals)}
+    metadata = {**get_file_metadata(path), **counts, **content.metadata}
     title = content.title
     if not title or is_generic_name(title):
         is_code = path.suffix.lower() in _SOURCE_CODE

@@ -12,6 +12,7 @@ from polyad.readers.headings import Heading, build_sections
 from polyad.readers.metadata import build_metadata
 from polyad.readers.plain_text import Content, require_text, to_single_line
 from polyad.readers.titles import choose_title, is_generic_name
+from polyad.text.removals import NAVIGATION, PICTURES, merge_removals
 
 try:
     from resiliparse.parse.html import HTMLParserException, HTMLTree
@@ -93,13 +94,19 @@ def parse_markup(markup: str) -> Content:
         tree = HTMLTree.parse(_STYLING.sub("", _OPENING_TAG.sub(r"\1", markup)))
     except HTMLParserException as error:
         raise MemoryError(str(error)) from error  # the parser accepts any page, so that only memory can be missing
-    text, headings = lay_out_page(tree)
+    text, headings, navigation = lay_out_page(tree)
     page_title = to_single_line(tree.title or "")
     title = _choose_page_title(page_title, headings)
     headings = _remove_site_headings(headings, page_title, title)
     url, pairs_in_head = _read_head(tree)
     pairs = [*pairs_in_head, *([("page_title", page_title)] if page_title and page_title != title else [])]
-    return Content(title, text, build_sections(headings, text), metadata=build_metadata(pairs), url=url)
+    pictures = (
+        [image.getattr("src") or "" for image in tree.body.query_selector_all("img:not([alt])")] if tree.body else []
+    )
+    removals = merge_removals([{NAVIGATION: navigation, PICTURES: pictures}])
+    return Content(
+        title, text, build_sections(headings, text), metadata=build_metadata(pairs), url=url, removals=removals
+    )
 
 
 def _choose_page_title(page_title: str, headings: list[Heading]) -> str:

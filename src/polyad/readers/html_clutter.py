@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from resiliparse.parse.html import DOMNode, ElementNode, HTMLTree
 
 from polyad.readers.html_inline import get_start, is_reading
+from polyad.readers.plain_text import to_single_line
 
 _TAGS = frozenset(
     [
@@ -15,6 +16,9 @@ _TAGS = frozenset(
         *("nav", "object", "progress", "rp", "script", "style", "svg", "template", "title", "video"),
     ]
 )
+_TEXTLESS_TAGS = frozenset({"head", "script", "style", "svg", "template", "title"})
+"""Tags without text that a browser shows."""
+
 _ROLES = frozenset(
     [
         *("alertdialog", "banner", "contentinfo", "dialog", "directory", "doc-toc", "menu", "menubar", "navigation"),
@@ -79,9 +83,13 @@ class ClutterDetector:
     """Detects the elements of an HTML page that are not content, such as navigation.
 
     An element that contains the main content, or the first heading of the highest rank, is never clutter by its class.
+
+    Attributes:
+        texts: Texts of the removed elements.
     """
 
     def __init__(self, tree: HTMLTree) -> None:
+        self.texts: list[str] = []
         self._content_nodes: set[DOMNode] = set()
         self._is_below_heading = False
         main_nodes = (
@@ -93,6 +101,15 @@ class ClutterDetector:
             while node is not None and node not in self._content_nodes:
                 self._content_nodes.add(node)
                 node = node.parent
+
+    def remove(self, node: ElementNode) -> bool:
+        """Return whether an HTML element is clutter, and add its visible text to ``texts``."""
+        if not self.is_clutter(node):
+            return False
+        text = to_single_line(node.text or "") if node.tag not in _TEXTLESS_TAGS else ""
+        if any(map(str.isalnum, text)):
+            self.texts.append(text)
+        return True
 
     def is_clutter(self, node: ElementNode) -> bool:
         """Return whether an HTML element, with its children, is not content but, for example, navigation or hidden.

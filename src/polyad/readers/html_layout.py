@@ -36,10 +36,11 @@ _FIRST_COLUMN, _OTHER_COLUMNS = "col-first", frozenset({"col-second", "col-const
 
 
 class Layout(NamedTuple):
-    """The plain text of an HTML page and its headings."""
+    """The plain text of an HTML page and its headings, and the removed texts of navigation."""
 
     text: str
     headings: list[Heading]
+    navigation: tuple[str, ...] = ()
 
 
 def lay_out_page(tree: HTMLTree) -> Layout:
@@ -50,9 +51,10 @@ def lay_out_page(tree: HTMLTree) -> Layout:
     """
     if tree.document is None:
         return Layout("", [])
-    layout = _Page().read(tree.document, ClutterDetector(tree).is_clutter)
+    detector = ClutterDetector(tree)
+    layout = _Page().read(tree.document, detector.remove)
     if layout.text:
-        return layout
+        return layout._replace(navigation=(*detector.texts, *layout.navigation))
     return _Page().read(tree.document, lambda node: node.tag in ("script", "style", "title", "template"))
 
 
@@ -270,14 +272,14 @@ class _Page:
         start, end = max(self._main_spans, key=lambda span: span[1] - span[0], default=(0, 0))
         if end - start < _MAIN_SHARE * len(text):
             start, end = 0, len(text)
-        content = text[start:end]
+        content, outside = text[start:end], (*text[:start].splitlines(), *text[end:].splitlines())
         start += len(content) - len(content.lstrip("\n"))
         headings = [
             heading._replace(start=heading.start - start, end=heading.end - start)
             for heading in flow.headings
             if start <= heading.start and heading.end <= end
         ]
-        return Layout(content.strip("\n"), headings)
+        return Layout(content.strip("\n"), headings, tuple(filter(str.strip, outside)))
 
 
 def _walk_nodes(root: DOMNode, is_clutter: Callable[[ElementNode], bool]) -> Iterator[tuple[DOMNode, bool]]:

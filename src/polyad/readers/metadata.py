@@ -13,6 +13,7 @@ from polyad.model import METADATA_KEYS, MetadataValue
 from polyad.readers.plain_text import to_single_line
 from polyad.readers.sources import format_path
 from polyad.text.json_types import is_metadata_number
+from polyad.text.removals import NOTES
 
 TITLE_FROM = "title_from"
 """Metadata key with the origin of a title that the document itself does not state: its file name, or a column.
@@ -32,7 +33,7 @@ NO_METADATA: Mapping[str, MetadataValue] = MappingProxyType({})
 
 _MAX_KEY = 100
 _KEYWORD_SEPARATOR = re.compile("[,;\n]")
-_RESERVED = 7  # keys that polyad adds: four about the file, TITLE_FROM, LEFT_OUT and _UNDECODABLE
+_RESERVED = 7 + len(NOTES)  # keys that polyad adds: four about the file, TITLE_FROM, LEFT_OUT, _UNDECODABLE, removals
 
 
 def build_metadata(pairs: Iterable[tuple[str, object]]) -> dict[str, MetadataValue]:

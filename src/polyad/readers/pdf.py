@@ -27,6 +27,7 @@ from polyad.readers.pdf_paragraphs import join_lines
 from polyad.readers.plain_text import Content, to_single_line
 from polyad.readers.titles import clean_stated_title
 from polyad.text.page_labels import PAGE_LABELS, format_runs
+from polyad.text.removals import PICTURES, merge_removals
 
 try:
     import pypdfium2  # type: ignore[import-untyped]  # has no stubs
@@ -47,6 +48,9 @@ _MAX_ENTRIES = 100_000
 _MAX_DEPTH = 6
 """Levels of an outline that are read, as many as HTML has."""
 
+_MAX_PICTURE_DEPTH = 3
+"""Nested forms of a page in which pictures are looked for."""
+
 _NO_VALUE = ("anonymous", "unknown", "unspecified")
 """Placeholders that programs write for a missing author or subject."""
 
@@ -54,12 +58,16 @@ _DATE = re.compile(r"D:(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:(Z)|([+-])(\
 
 
 class _RawDocument(NamedTuple):
-    """The pages, outline entries (bookmarks), metadata and page labels of a PDF, as PDFium returns them."""
+    """The pages, outline entries (bookmarks), metadata and page labels of a PDF, as PDFium returns them.
+
+    ``pictures`` names the pages that have pictures and no text.
+    """
 
     pages: Pages
     entries: list[OutlineEntry]
     properties: Mapping[str, str]
     labels: Sequence[str]
+    pictures: Sequence[str]
 
 
 def read_pdf(data: bytes, on_page: OnPage = lambda *_: None) -> Content:
@@ -88,7 +96,7 @@ def read_pdf(data: bytes, on_page: OnPage = lambda *_: None) -> Content:
         raise ReadError(f"not a PDF, or damaged: {error}") from error
     if not any(raw_document.pages):
         raise ReadError("no text in it; scanned pages need OCR first")
-    pages = remove_furniture(raw_document.pages)
+    pages, removals = remove_furniture(raw_document.pages)
     joined_text = join_lines(pages)
     title = (
         clean_stated_title(raw_document.properties.get("Title", ""))
@@ -99,27 +107,33 @@ def read_pdf(data: bytes, on_page: OnPage = lambda *_: None) -> Content:
     if len(headings) < 2:
         headings = find_headings_by_type(pages, joined_text, has_title=bool(title))
     sections = build_sections(headings, joined_text.text)
-    return Content(title, joined_text.text, sections, joined_text.locations, _build_metadata(raw_document))
+    metadata = _build_metadata(raw_document)
+    removals = merge_removals([removals, {PICTURES: raw_document.pictures}])
+    return Content(title, joined_text.text, sections, joined_text.locations, metadata, removals=removals)
 
 
 def _read_raw(data: bytes, on_page: OnPage) -> _RawDocument:
     """Return the pages, outline entries (bookmarks), metadata and page labels of a PDF."""
     document = pypdfium2.PdfDocument(data)
     try:
-        pages = list(_read_pages(document, _BASE_CHARACTERS + _CHARACTERS_PER_BYTE * len(data), on_page))
+        pictures: list[str] = []
+        pages = list(_read_pages(document, _BASE_CHARACTERS + _CHARACTERS_PER_BYTE * len(data), on_page, pictures))
         labels = [_read_label(document, index) for index in range(len(document))]
-        return _RawDocument(pages, list(_read_outline(document)), _read_properties(document), labels)
+        return _RawDocument(pages, list(_read_outline(document)), _read_properties(document), labels, pictures)
     finally:
         document.close()
 
 
-def _read_pages(document: pypdfium2.PdfDocument, max_characters: int, on_page: OnPage) -> Iterator[list[Line]]:
+def _read_pages(
+    document: pypdfium2.PdfDocument, max_characters: int, on_page: OnPage, pictures: list[str]
+) -> Iterator[list[Line]]:
     """Yield the lines of each page of a PDF.
 
     Args:
         document: The open PDF.
         max_characters: Characters that all pages together may contain.
         on_page: Called after each page that was read.
+        pictures: Receives the pages that have pictures and no text.
     """
     characters = 0
     for index in range(len(document)):
@@ -130,6 +144,8 @@ def _read_pages(document: pypdfium2.PdfDocument, max_characters: int, on_page: O
             if characters > max_characters:
                 raise ReadError(f"more than {max_characters:,} characters of text, the limit for a file of this size")
             lines = list(islice(extract_lines(text_page), _MAX_LINES + 1))
+            if not lines and next(page.get_objects([raw.FPDF_PAGEOBJ_IMAGE], max_depth=_MAX_PICTURE_DEPTH), None):
+                pictures.append(f"p. {index + 1}")
         finally:
             text_page.close()
             page.close()

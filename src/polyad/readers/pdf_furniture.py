@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeVar
 from polyad.readers.pdf_lines import Line, Style, get_body_style
 from polyad.readers.pdf_listings import find_listings
 from polyad.text.page_labels import parse_page_number
+from polyad.text.removals import CONTENTS, HEADERS, Removals
 
 Pages = list[list[Line]]
 _Value = TypeVar("_Value")
@@ -101,14 +102,22 @@ class _Number(NamedTuple):
         return self.match[0].isdigit(), self.offset
 
 
-def remove_furniture(pages: Pages) -> Pages:
-    """Return PDF pages without running headers, footers, page numbers, tables of contents and indexes.
+def remove_furniture(pages: Pages) -> tuple[Pages, Removals]:
+    """Return PDF pages without running headers, footers, page numbers, tables of contents and indexes, and their lines.
 
     If nothing would remain, the pages are returned unchanged.
     """
-    text = _remove_lines(pages, _find_running_rows(pages))
-    text = _remove_lines(text, find_listings(text))
-    return text if any(text) else pages
+    running = _find_running_rows(pages)
+    text = _remove_lines(pages, running)
+    listings = find_listings(text)
+    removals = {HEADERS: _list_lines(pages, running), CONTENTS: _list_lines(text, listings)}
+    text = _remove_lines(text, listings)
+    return (text, removals) if any(text) else (pages, {})
+
+
+def _list_lines(pages: Pages, lines: Iterable[tuple[int, int]]) -> tuple[str, ...]:
+    """Return the lines with the given pairs (page index, line index), each with its page number."""
+    return tuple(f"p. {page + 1}: {pages[page][place].text}" for page, place in sorted(lines))
 
 
 def _remove_lines(pages: Pages, lines: set[tuple[int, int]]) -> Pages:

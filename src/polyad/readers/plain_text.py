@@ -10,6 +10,7 @@ from itertools import accumulate
 from polyad.errors import ReadError
 from polyad.model import Location, MetadataValue, Section
 from polyad.readers.encodings import decode_text
+from polyad.text.removals import Removals, merge_removals
 from polyad.text.words import collapse_whitespace
 
 _MAX_CONTROL_SHARE = 0.1
@@ -43,6 +44,7 @@ class Content:
         places: Pages, sheets or slides, in order, as spans that do not overlap.
         metadata: Other properties that the file states.
         url: Web address of the document if the file states it.
+        removals: What the text leaves out, such as running headers, by kind (see :mod:`polyad.text.removals`).
     """
 
     title: str
@@ -51,6 +53,7 @@ class Content:
     places: tuple[Location, ...] = ()
     metadata: Mapping[str, MetadataValue] = field(default_factory=dict)
     url: str = ""
+    removals: Removals = field(default_factory=dict)
 
 
 def clean(text: str) -> str:
@@ -80,7 +83,8 @@ def join_contents(contents: Sequence[Content]) -> Content:
         for content, (start, _) in zip(contents, spans, strict=True)
         for section in content.sections
     )
-    return Content(next((content.title for content in contents if content.title), ""), text, sections)
+    title = next((content.title for content in contents if content.title), "")
+    return Content(title, text, sections, removals=merge_removals(content.removals for content in contents))
 
 
 def decode(data: bytes, declared: str = "") -> str:

@@ -129,7 +129,10 @@ class ConflictsSchema(TypedDict):
 
 
 class DocumentSchema(TypedDict):
-    """Output of ``polyad show document --json``: a document with its text and metadata."""
+    """Output of ``polyad show document --json``: a document with its text and metadata.
+
+    The key ``removed`` is present with ``--show-removed``: what the text leaves out, by kind.
+    """
 
     id: str
     title: str
@@ -141,6 +144,7 @@ class DocumentSchema(TypedDict):
     metadata: dict[str, MetadataValue]
     places: list[object]
     relation: str
+    removed: NotRequired[dict[str, list[str]]]
 
 
 class IncidenceSchema(TypedDict):
