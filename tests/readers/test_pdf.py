@@ -1,6 +1,8 @@
 import io
+import re
 import zlib
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 
 import pytest
 from PIL import Image
@@ -11,10 +13,12 @@ from reportlab.pdfbase.pdfdoc import (  # type: ignore[import-untyped, unused-ig
 from reportlab.pdfgen.canvas import Canvas  # type: ignore[import-untyped, unused-ignore]  # typed only with its stubs
 
 from polyad.errors import ReadError
+from polyad.model import Document, Failure
+from polyad.readers.files import FileReader
 from polyad.readers.pdf import read_pdf
 from polyad.readers.plain_text import Content
 from polyad.text.page_labels import find_page_label
-from polyad.text.removals import CONTENTS, HEADERS, PICTURES
+from polyad.text.removals import CONTENTS, HEADERS, PAGES, PICTURES
 
 WORDS = "The pumps of the old station were mended in the spring and have run without a fault ever since that day"
 
@@ -348,6 +352,28 @@ def test_pages_that_are_pictures_are_counted() -> None:
         canvas.showPage()
 
     assert read_pdf(drawn(draw)).removals == {PICTURES: ("p. 2",)}
+
+
+def test_the_pages_beside_a_damaged_page_are_read_and_it_is_named(tmp_path: Path) -> None:
+    def draw(canvas: Canvas) -> None:
+        for number in (1, 2, 3):
+            write_lines(canvas, [f"Gate {number} was painted."])
+            canvas.showPage()
+
+    sound = drawn(draw)
+    damaged = re.sub(
+        rb"(/Kids \[ \d+ 0 R) \d+ 0 R", lambda match: match[1] + b" null".ljust(len(match[0]) - len(match[1])), sound
+    )
+    content = read_pdf(damaged)
+    assert content.text == "Gate 1 was painted.\n\nGate 3 was painted."
+    assert [place.page for place in content.places if place.start < place.end] == [1, 3]
+    assert content.removals == {PAGES: ("p. 2",)}
+    (tmp_path / "a.pdf").write_bytes(damaged)
+    document, failure = FileReader().read([tmp_path / "a.pdf"])
+    assert isinstance(document, Document)
+    assert document.metadata[PAGES] == 1
+    assert isinstance(failure, Failure)
+    assert "p. 2 cannot be read" in failure.reason
 
 
 # Lines and paragraphs

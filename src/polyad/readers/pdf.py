@@ -27,7 +27,7 @@ from polyad.readers.pdf_paragraphs import join_lines
 from polyad.readers.plain_text import Content, to_single_line
 from polyad.readers.titles import clean_stated_title
 from polyad.text.page_labels import PAGE_LABELS, format_runs
-from polyad.text.removals import PICTURES, merge_removals
+from polyad.text.removals import PAGES, PICTURES, merge_removals
 
 try:
     import pypdfium2  # type: ignore[import-untyped]  # has no stubs
@@ -60,14 +60,14 @@ _DATE = re.compile(r"D:(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:(Z)|([+-])(\
 class _RawDocument(NamedTuple):
     """The pages, outline entries (bookmarks), metadata and page labels of a PDF, as PDFium returns them.
 
-    ``pictures`` names the pages that have pictures and no text.
+    ``left_out`` names the pages that have pictures and no text, and the pages that cannot be read.
     """
 
     pages: Pages
     entries: list[OutlineEntry]
     properties: Mapping[str, str]
     labels: Sequence[str]
-    pictures: Sequence[str]
+    left_out: Mapping[str, Sequence[str]]
 
 
 def read_pdf(data: bytes, on_page: OnPage = lambda *_: None) -> Content:
@@ -95,6 +95,8 @@ def read_pdf(data: bytes, on_page: OnPage = lambda *_: None) -> Content:
             raise ReadError("encrypted; save it without a password") from error
         raise ReadError(f"not a PDF, or damaged: {error}") from error
     if not any(raw_document.pages):
+        if damaged := raw_document.left_out[PAGES]:
+            raise ReadError(f"no text in it, and {len(damaged)} damaged pages, such as {damaged[0]}")
         raise ReadError("no text in it; scanned pages need OCR first")
     pages, removals = remove_furniture(raw_document.pages)
     joined_text = join_lines(pages)
@@ -108,7 +110,7 @@ def read_pdf(data: bytes, on_page: OnPage = lambda *_: None) -> Content:
         headings = find_headings_by_type(pages, joined_text, has_title=bool(title))
     sections = build_sections(headings, joined_text.text)
     metadata = _build_metadata(raw_document)
-    removals = merge_removals([removals, {PICTURES: raw_document.pictures}])
+    removals = merge_removals([removals, raw_document.left_out])
     return Content(title, joined_text.text, sections, joined_text.locations, metadata, removals=removals)
 
 
@@ -116,36 +118,41 @@ def _read_raw(data: bytes, on_page: OnPage) -> _RawDocument:
     """Return the pages, outline entries (bookmarks), metadata and page labels of a PDF."""
     document = pypdfium2.PdfDocument(data)
     try:
-        pictures: list[str] = []
-        pages = list(_read_pages(document, _BASE_CHARACTERS + _CHARACTERS_PER_BYTE * len(data), on_page, pictures))
+        left_out: dict[str, list[str]] = {PICTURES: [], PAGES: []}
+        pages = list(_read_pages(document, _BASE_CHARACTERS + _CHARACTERS_PER_BYTE * len(data), on_page, left_out))
         labels = [_read_label(document, index) for index in range(len(document))]
-        return _RawDocument(pages, list(_read_outline(document)), _read_properties(document), labels, pictures)
+        return _RawDocument(pages, list(_read_outline(document)), _read_properties(document), labels, left_out)
     finally:
         document.close()
 
 
 def _read_pages(
-    document: pypdfium2.PdfDocument, max_characters: int, on_page: OnPage, pictures: list[str]
+    document: pypdfium2.PdfDocument, max_characters: int, on_page: OnPage, left_out: Mapping[str, list[str]]
 ) -> Iterator[list[Line]]:
-    """Yield the lines of each page of a PDF.
+    """Yield the lines of each page of a PDF; a damaged page has none.
 
     Args:
         document: The open PDF.
         max_characters: Characters that all pages together may contain.
         on_page: Called after each page that was read.
-        pictures: Receives the pages that have pictures and no text.
+        left_out: Receives the pages that have pictures and no text, and those that PDFium cannot load.
     """
     characters = 0
     for index in range(len(document)):
-        page = document[index]
-        text_page = page.get_textpage()
+        try:
+            page = document[index]
+            text_page = page.get_textpage()
+        except pypdfium2.PdfiumError:
+            left_out[PAGES].append(f"p. {index + 1}")
+            yield []
+            continue
         try:
             characters += text_page.count_chars()
             if characters > max_characters:
                 raise ReadError(f"more than {max_characters:,} characters of text, the limit for a file of this size")
             lines = list(islice(extract_lines(text_page), _MAX_LINES + 1))
             if not lines and next(page.get_objects([raw.FPDF_PAGEOBJ_IMAGE], max_depth=_MAX_PICTURE_DEPTH), None):
-                pictures.append(f"p. {index + 1}")
+                left_out[PICTURES].append(f"p. {index + 1}")
         finally:
             text_page.close()
             page.close()
