@@ -882,7 +882,7 @@ def test_an_interrupt_says_what_is_kept(
 
 
 TERMINATED = """
-import sys, time
+import signal, sys, time
 from polyad.cli import main
 from polyad.engine import Engine
 from polyad.engine import loaders
@@ -893,6 +893,7 @@ def slow(*_, **__):
 
 Engine.index = Engine.search = slow
 sys.argv[0] = "polyad"
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup and CI may ignore it, which processes inherit
 main()
 """
 
@@ -1038,7 +1039,7 @@ def test_a_closed_pipe_is_silent(small_index_dir: Path, tmp_path: Path, argument
 
 
 PAUSED_EXPORT = """
-import sys, time
+import signal, sys, time
 from polyad.cli.commands import main
 from polyad.interchange.contents import IndexContents
 
@@ -1048,6 +1049,8 @@ def pause(*arguments, **options):
 
 IndexContents.iterate_documents = pause
 sys.argv[0] = "polyad"
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # processes in the background inherit that both are ignored
+signal.signal(signal.SIGINT, signal.default_int_handler)
 main()
 """
 
