@@ -39,6 +39,7 @@ from polyad.protocols.lookups import (
     get_digests,
     get_document_passages,
     get_incidences,
+    get_kinds,
     get_statistics,
     get_version,
 )
@@ -587,7 +588,6 @@ CLOSE_BESIDE_READERS = """
 import sys, threading
 from pathlib import Path
 from polyad.protocols.lookups import get_digests
-from polyad.stores.relational import read_transaction, writing
 from polyad.stores.sqlite import SqliteStore
 from polyad.errors import StoreError
 
@@ -662,3 +662,15 @@ def test_errors_of_the_program_are_not_reported_as_damage(
         with pytest.raises(type(error)), store._database.reading():
             raise error
         assert list(get_digests(store)) == ["a"]
+
+
+@pytest.mark.parametrize("kind", ["'semantic/unit'", "CAST(x'73ff' AS TEXT)"])
+def test_an_unknown_kind_is_damage_and_does_not_prevent_another_run(tmp_path: Path, kind: str) -> None:
+    with closing(create(tmp_path)) as store:
+        store.put(with_hyperedge("a"))
+        store.put(with_hyperedge("b"))
+    execute(tmp_path, f"UPDATE hyperedge SET kind = {kind} WHERE id = 'a#0/0'")
+    with closing(SqliteStore.open(tmp_path)) as store:
+        assert get_kinds(store) == {HyperedgeKind.FACT}
+        with pytest.raises(StoreError, match="is damaged"):
+            get_statistics(store)

@@ -49,6 +49,7 @@ from polyad.stores.relational.rows import (
     SELECT_HYPEREDGE,
     SELECT_TUPLES,
     TEXT_CHECK,
+    DamageError,
     add_arguments,
     check_count,
     check_types,
@@ -145,9 +146,9 @@ _SELECT_KINDS = """
 WITH RECURSIVE found(kind) AS (
     SELECT MIN(kind) FROM hyperedge
     UNION ALL SELECT (SELECT MIN(kind) FROM hyperedge WHERE kind > found.kind) FROM found WHERE kind IS NOT NULL
-) SELECT kind FROM found WHERE kind IS NOT NULL
-"""
-"""Skip scan: reads one entry of the index on kinds for each kind."""
+) SELECT kind FROM found WHERE kind IN ({})
+""".format(", ".join(f"'{kind}'" for kind in HyperedgeKind))
+"""Skip scan: reads one entry of the index on kinds for each kind. Any other kind is in a damaged row."""
 
 _DOCUMENTS_BY_KIND = """
 SELECT id FROM document
@@ -529,7 +530,7 @@ class RelationalReadTransaction(ABC):
 
     def _get_kinds(self, _: Ids) -> Reader:
         rows = check_types((yield Selection(_SELECT_KINDS, None)), str)
-        return {kind: HyperedgeKind(kind) for (kind,) in rows if kind in _KINDS}  # any other kind is in a damaged row
+        return {kind: HyperedgeKind(kind) for (kind,) in rows}
 
     @report_errors
     def find(self, lookup: Lookup, values: Iterable[str]) -> dict[str, list[str]]:
@@ -570,7 +571,10 @@ class RelationalReadTransaction(ABC):
     def count(self, quantity: Count) -> dict[str, int]:
         """Return counts in a dictionary: hyperedges by kind, facts by relation, roles, or all records by type."""
         if quantity != "size":
-            return dict(check_types(self.connection.execute(_COUNTS[quantity]), str, int))
+            numbers = dict(check_types(self.connection.execute(_COUNTS[quantity]), str, int))
+            if quantity == "kind" and (unknown := sorted(numbers.keys() - _KINDS)):
+                raise DamageError(f"a hyperedge of the kind {unknown[0]!r}")
+            return numbers
         tables = {"documents": "document", "passages": "passage", "entities": "entity"}
         tables |= {"hyperedges": "hyperedge", "incidences": "incidence"}
         sizes = {name: f"SELECT COUNT(*) FROM {table}" for name, table in tables.items()}
