@@ -297,8 +297,8 @@ class FileReader:
             raise ReadError("empty: no text")
         yield _build_document(path, name, content)
         if pages := content.removals.get(PAGES):
-            shown = ", ".join(pages[:_MAX_SHOWN_PAGES]) + (" ..." if len(pages) > _MAX_SHOWN_PAGES else "")
-            yield Failure(name, f"{shown} cannot be read; the other pages are indexed")
+            numbers = ", ".join(pages[:_MAX_SHOWN_PAGES]) + (" ..." if len(pages) > _MAX_SHOWN_PAGES else "")
+            yield Failure(name, f"{numbers} cannot be read; the other pages are indexed")
 
     def _read_records(self, file: _QueuedFile, name: str, workers: WorkerPool) -> Iterator[Document | Failure]:
         """Yield the documents of a file with one document per line or row, such as CSV."""
