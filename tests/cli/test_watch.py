@@ -62,7 +62,7 @@ def test_a_file_that_is_replaced_again_and_again_is_followed(tmp_path: Path) -> 
         before = len(counts)
         (tmp_path / "new").write_text(f"Edition {edition}.", encoding="utf-8")
         (tmp_path / "new").replace(file)
-        wait_until(lambda before=before: len(counts) > before)  # type: ignore[misc]
+        wait_until(lambda before=before: len(counts) > before)  # type: ignore[misc]  # no type is inferred for the default
         time.sleep(1.5)  # the system may report the change later
 
 

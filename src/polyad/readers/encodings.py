@@ -112,6 +112,7 @@ _EAST_ASIAN = (
 )
 """Encodings, a codec whose lead bytes tell common characters, their range, the share of the characters listed below."""
 
+# Look-alike marks are listed because texts contain each of them.
 _PUNCTUATION = frozenset(
     "\xa0\u2009\u202f“”„’‘‚–—…€«»‹›°§©®™·•№×±£\u2011\xad、。，：；？！（）「」『』《》〈〉【】・～％　"  # noqa: RUF001
 )

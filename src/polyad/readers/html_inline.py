@@ -16,7 +16,7 @@ _SCRIPTS = {
     **dict.fromkeys(("msup", "mover"), "^"),
     **dict.fromkeys(("msubsup", "munderover"), "_^"),
 }
-"""Tag of an element of MathML to the sign before its second child, or before its second and its third child."""
+"""Signs that are written between the children of a MathML element, by the element's tag: "^" in "x^2"."""
 
 _TEXT_FIELDS = frozenset(
     ["", "date", "datetime-local", "email", "month", "number", "tel", "text", "time", "url", "week"]

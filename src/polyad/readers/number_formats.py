@@ -71,7 +71,10 @@ def format_number(value: float, code: str, *, is_1904: bool = False) -> str:
 
 @lru_cache(maxsize=1000)
 def _split_format(code: str) -> list[list[str]]:
-    """Return the tokens of each section of a format: for positive numbers, negative numbers, zero and texts."""
+    """Return the tokens of each section of an Excel number format.
+
+    The sections, separated by ``;``, are for positive numbers, negative numbers, zero and texts.
+    """
     sections: list[list[str]] = [[]]
     for token in _TOKEN.findall(re.sub("general", "0.##########", code, flags=re.IGNORECASE)):
         if token == ";":

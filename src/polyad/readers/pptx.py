@@ -32,7 +32,7 @@ _MAX_SORTED = 100
 
 
 class _Box(NamedTuple):
-    """The rectangle of a shape, in English Metric Units."""
+    """The position and size of a shape on a slide, in English Metric Units (914,400 to an inch)."""
 
     left: int
     top: int

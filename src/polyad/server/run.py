@@ -190,6 +190,7 @@ class _Connection(H11Protocol):
         """Whether the connection has no request, or has answered all of them."""
         return self.cycle is None or self.cycle.response_complete
 
+    # uvicorn declares a narrower argument than asyncio's protocol.
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Add the connection to those of the server."""
         super().connection_made(transport)

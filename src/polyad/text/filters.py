@@ -274,14 +274,19 @@ def build_predicate(comparison: Comparison) -> Callable[[MetadataValue | None], 
         case "=" | "in":
             compare = _build_equality(comparison.values)
         case "like":
-            pattern = _compile_pattern(str(comparison.values[0]))
-            compare = lambda item: pattern.match(_format_scalar(item)) is not None  # noqa: E731
+            compare = _build_match(str(comparison.values[0]))
         case operator:
             compare = _build_order(comparison.values[0], _IS_ORDERED[operator])
     return lambda field: field is not None and any(map(compare, field if isinstance(field, tuple) else (field,)))
 
 
 # Comparison of single values
+
+
+def _build_match(wildcards: str) -> Callable[[Any], bool]:
+    """Return a function that tells whether a value matches the pattern ``wildcards`` of the operator ``like``."""
+    pattern = _compile_pattern(wildcards)
+    return lambda item: pattern.match(_format_scalar(item)) is not None
 
 
 def _build_equality(values: Sequence[FilterValue]) -> Callable[[FilterValue], bool]:

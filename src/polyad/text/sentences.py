@@ -60,7 +60,7 @@ _ROW = re.compile(r"\t|    | \| |\.\.\.\.| \. \. \.|\|$")
 """Text that only occurs in a line with columns."""
 
 _MAX_LABEL = 80
-"""Characters of the longest label, such as the term before a definition."""
+"""Most characters of a label: a short line, such as a term, that belongs to the text below it."""
 
 _CLAUSE_END = re.compile(r"(?:(?<!\.)\.|[!?;,。！？；，、])[\"'”’»)\]」』）]*$")
 """The end of a sentence or clause that is no label. An ellipsis ends a label too, as in "add FILE ..."."""
