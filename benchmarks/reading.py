@@ -29,7 +29,7 @@ import tempfile
 import unicodedata
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from itertools import pairwise
@@ -37,6 +37,8 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 from urllib.parse import unquote
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
 
 from measured_rows import write_rows
 
@@ -49,6 +51,14 @@ BATCH, SECONDS, MORE_SECONDS = 20, 40, 5
 
 CALC_TEXT = "csv:Text - txt - csv (StarCalc):9,34,76,1,,0,false,true,true,false,false,-1"
 """LibreOffice's export of each sheet to a text file, with tabs, UTF-8 and cells as displayed."""
+
+PARAGRAPHS = ("p", "h", "footer-decl", "header-decl")
+GENERATED = ("date", "time", "page-number", "page-count", "date-time", "header", "footer", "file-name", "note-citation")
+INDEXES = ("table-of-content", "illustration-index", "table-index", "object-index")
+INITIALS = ("creator", "creator-initials", "sender-initials")
+PROPERTIES = ("annotation", "tracked-changes", "title", "desc", "binary-data", "event-listeners")
+NO_TEXT = (*GENERATED, *INDEXES, *INITIALS, *PROPERTIES)
+"""Elements of OpenDocument: those with a text of their own, and those whose text is not the file's."""
 
 FRAMES = """<!DOCTYPE html><meta charset="utf-8"><body>{frames}<script>addEventListener("load", () => {{
 const texts = [...document.querySelectorAll("iframe")].map(frame => {{ const page = frame.contentDocument;
@@ -193,20 +203,59 @@ def convert_pdfs(paths: Sequence[Path]) -> Texts:
 def convert_by_office(target: str, paths: Sequence[Path]) -> Texts:
     """Return the text of office files by LibreOffice, which ``target`` tells the format to convert to.
 
-    A workbook has a file for each sheet. A presentation can only be converted to PDF, whose text pdftotext finds.
+    A workbook has a file for each sheet. Other files become XML, which has more texts than an export as plain text.
     """
     folder = paths[0].parent
     profile = f"-env:UserInstallation={(folder / 'profile').as_uri()}"
     flags = (profile, "--headless", "--convert-to", target)
     run_program(("soffice", *flags, "--outdir", folder / "out", *paths), len(paths))
     results = {path: sorted((folder / "out").glob(f"{path.stem}[.-]*")) for path in paths}
-    if target == "pdf":
-        return {path: convert_pdfs(files)[files[0]] for path, files in results.items() if files}
+    parse = parse_flat_file if target in ("fodp", "fodt") else str
     return {
-        path: "\n".join(file.read_text(encoding="utf-8", errors="replace") for file in files)
+        path: "\n".join(parse(file.read_text(encoding="utf-8", errors="replace")) for file in files)
         for path, files in results.items()
         if files
     }
+
+
+def parse_flat_file(xml: str) -> str:
+    """Return the texts of a flat OpenDocument file: body, notes, charts, headers, and masters that have slides.
+
+    What LibreOffice generates has no words of the file: dates, numbers of pages, marks of notes, prompts of empty
+    placeholders, tables of contents. Deleted text, comments and descriptions of pictures are no text either.
+    """
+    root = ElementTree.fromstring(xml)
+    regions = [region for region in root.iterfind(".//{*}changed-region") if region.find("{*}deletion") is not None]
+    text = _FlatText({value for region in regions for name, value in region.items() if name.endswith("}id")})
+    masters = root.iterfind("{*}master-styles/{*}master-page/*")
+    shapes = [shape for shape in masters if not any(key.endswith("}class") for key, _ in shape.items())]
+    texts = ["".join(text.iterate(part)) for part in (*shapes, *root.iterfind("{*}body/*"))]
+    return "\n".join(dict.fromkeys(texts))  # LibreOffice copies headers and footers to each kind of page
+
+
+class _FlatText:
+    """Finds the text of elements of OpenDocument that is not deleted."""
+
+    def __init__(self, deletions: Set[str]) -> None:
+        self._deletions = deletions
+        self._open: set[str] = set()  # deletions that have begun and not ended
+
+    def iterate(self, element: Element, inside: bool = False) -> Iterator[str]:
+        """Yield the texts of an element, which are inside a paragraph or only those of the paragraphs in it."""
+        name = element.tag.rpartition("}")[2]
+        if name in NO_TEXT:
+            return
+        change = next((value for key, value in element.items() if key.endswith("}change-id")), "")
+        if change in self._deletions:
+            (self._open.add if name == "change-start" else self._open.discard)(change)
+        is_paragraph = name in PARAGRAPHS
+        inside = is_paragraph or (inside and name != "document")
+        yield "\n" if is_paragraph else " " if name in ("s", "tab", "line-break") else ""
+        yield (element.text or "") if inside and not self._open else ""
+        for child in element:
+            yield from self.iterate(child, inside)
+            yield (child.tail or "") if inside and not self._open else ""
+        yield "\n" if is_paragraph else ""
 
 
 def convert_by_browser(paths: Sequence[Path]) -> Texts:
@@ -251,10 +300,10 @@ def _office(target: str) -> Callable[[Sequence[Path]], Texts]:
 
 CONVERTERS: Mapping[str, tuple[str, Callable[[Sequence[Path]], Texts]]] = {
     ".pdf": ("pdftotext", convert_pdfs),
-    ".docx": ("soffice", _office("txt:Text (encoded):UTF8")),
-    ".odt": ("soffice", _office("txt:Text (encoded):UTF8")),
+    ".docx": ("soffice", _office("fodt")),
+    ".odt": ("soffice", _office("fodt")),
     ".xlsx": ("soffice", _office(CALC_TEXT)),
-    ".pptx": ("soffice", _office("pdf")),
+    ".pptx": ("soffice", _office("fodp")),
     ".html": ("chromium", convert_by_browser),
     ".htm": ("chromium", convert_by_browser),
     ".xhtml": ("chromium", convert_by_browser),

@@ -211,3 +211,55 @@ def test_formulas_are_read_in_one_line() -> None:
 
 def test_several_headings_of_the_highest_level_are_no_title() -> None:
     assert read("<text:h>Supply</text:h><text:p>x</text:p><text:h>Payment</text:h>").title == ""
+
+
+def embed(name: str) -> str:
+    return f'<draw:object xmlns:xlink="http://www.w3.org/1999/xlink" xlink:href="./{name}"/>'
+
+
+def test_charts_and_sheets_in_a_text_are_read() -> None:
+    chart = (
+        f"<office:document-content {SPACES}><office:body><office:chart><text:p>Output</text:p><table:table>"
+        "<table:table-header-rows><table:table-row><table:table-cell><text:p/></table:table-cell>"
+        "<table:table-cell><text:p>Pumps</text:p></table:table-cell>"
+        "<table:table-cell><text:p>Fans</text:p></table:table-cell></table:table-row></table:table-header-rows>"
+        "<table:table-row><table:table-cell><text:p>May</text:p></table:table-cell>"
+        "<table:table-cell><text:p>31</text:p></table:table-cell>"
+        "<table:table-cell><text:p>4</text:p></table:table-cell></table:table-row>"
+        "</table:table></office:chart></office:body></office:document-content>"
+    )
+    content = read(
+        f"<text:p>Before.</text:p><text:p><draw:frame>{embed('A')}<draw:image/></draw:frame></text:p>"
+        f"<text:p>After.<draw:frame>{embed('B')}</draw:frame></text:p>",
+        parts={"A/content.xml": chart, "B/content.xml": f"<office:document-content {SPACES}><damaged"},
+    )
+    assert content.text == "Before.\n\nOutput\n\nMay\tPumps: 31\tFans: 4\n\nAfter."
+    assert not content.removals
+
+
+def test_an_object_that_embeds_itself_is_read_once() -> None:
+    inner = (
+        f"<office:document-content {SPACES}><office:body><text:p>Inner{embed('A')}</text:p></office:body>"
+        "</office:document-content>"
+    )
+    assert read(f"<text:p>Outer</text:p><text:p>{embed('A')}</text:p>", parts={"A/content.xml": inner}).text == (
+        "Outer\n\nInner"
+    )
+
+
+def test_comments_contents_and_pictures_without_text_are_listed() -> None:
+    content = read(
+        "<text:table-of-content><text:index-body><text:p>Seals <text:s/>4</text:p></text:index-body>"
+        "</text:table-of-content>"
+        '<text:p>Seals<office:annotation xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:creator>Ada</dc:creator>'
+        "<text:p>Which ones?</text:p></office:annotation> leak.</text:p>"
+        '<text:p><draw:frame draw:name="Photo"><draw:image/></draw:frame><draw:frame draw:name="Plan"><draw:image/>'
+        '<svg:desc xmlns:svg="urn:oasis:names:tc:opendocument:xmlns:svg-compatible:1.0">A plan</svg:desc>'
+        "</draw:frame></text:p>"
+    )
+    assert content.text == "Seals leak.\n\nA plan"
+    assert content.removals == {
+        "removed_contents": ("Seals 4",),
+        "removed_comments": ("Which ones?",),
+        "pictures_without_text": ("Photo",),
+    }

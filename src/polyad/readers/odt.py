@@ -14,6 +14,7 @@ from polyad.readers.page_headers import add_headers
 from polyad.readers.plain_text import Content, to_single_line
 from polyad.readers.text_builder import TextBuilder
 from polyad.readers.titles import choose_document_title, clean_stated_title
+from polyad.text.removals import merge_removals
 
 _MAX_EXPANDED = 128 * 1024 * 1024
 """Bytes of XML a document may unpack to; a thousand pages are 20 MB."""
@@ -43,7 +44,8 @@ def read_odt(data: bytes) -> Content:
         metadata["title"] = title
     text = "".join(flow.pieces).strip("\n")
     title = reader.title or clean_stated_title(title) or choose_document_title(flow.headings)
-    return Content(title, text, build_sections(flow.headings, text), metadata=metadata)
+    removals = merge_removals([reader.removals])
+    return Content(title, text, build_sections(flow.headings, text), metadata=metadata, removals=removals)
 
 
 def _read_properties(archive: ZipFile) -> tuple[str, dict[str, MetadataValue]]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from xml.etree.ElementTree import ParseError
-from zipfile import ZipFile
+from xml.parsers.expat import ExpatError
+from zipfile import BadZipFile, ZipFile
 
 from polyad.readers.archives import create_xml_parser, parse_xml
 from polyad.readers.mathml import format_mathml
@@ -14,6 +15,7 @@ from polyad.readers.page_headers import PAGE_MARK
 from polyad.readers.plain_text import to_single_line
 from polyad.readers.tables import Cell
 from polyad.readers.text_builder import TICKED, UNTICKED, TextBuilder
+from polyad.text.removals import COMMENTS, CONTENTS, PICTURES
 
 _MAX_SPACES = 100
 """Spaces that one element may stand for."""
@@ -24,19 +26,27 @@ _MAX_DEPTH = 8
 _MAX_REPEATED = 100
 """Blank cells that one element may stand for."""
 
-_BLOCK = 64 * 1024
-"""Bytes that are parsed at a time."""
+_BLOCK, _PREFIX_BYTES = 64 * 1024, 1024
+"""Bytes that are parsed at a time, and bytes at the beginning of a part that name its first element."""
+
+_LEFT_OUT = {
+    "office:annotation": COMMENTS,
+    **dict.fromkeys(
+        ("text:table-of-content", "text:alphabetical-index", "text:illustration-index", "text:table-index"), CONTENTS
+    ),
+}
+"""Elements whose paragraphs are left out and counted, and the kind of each."""
 
 _SKIPPED = frozenset(
     [
-        *("office:annotation", "text:note-citation", "text:tracked-changes", "text:ruby-text", "text:number"),
-        *("text:table-of-content", "text:alphabetical-index", "text:illustration-index", "text:table-index"),
-        "table:covered-table-cell",
+        *("text:note-citation", "text:tracked-changes", "text:ruby-text", "text:number", "table:covered-table-cell"),
+        *_LEFT_OUT,
     ]
 )
-"""Comments, footnote marks, deleted text, readings, generated numbers, contents and indexes, cells that are merged."""
+"""Footnote marks, deleted text, readings, generated numbers, cells that are merged, and what is counted."""
 
 _PAGE_NUMBERS = frozenset({"text:page-number", "text:page-count"})
+_DESCRIPTIONS = ("svg-compatible:title", "svg-compatible:desc")
 _VALUE_CONTROLS = ("form:text", "form:textarea", "form:formatted-text", "form:combobox", "form:listbox")
 _Attributes = Mapping[str, str]
 
@@ -50,6 +60,15 @@ class _Paragraph:
     level: int = 0
     is_title: bool = False
     pieces: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Frame:
+    """An open frame: its name, whether it has a picture, and whether it has a description or an object."""
+
+    name: str
+    has_picture: bool = False
+    has_text: bool = False
 
 
 class _ShortNames(dict[str, str]):
@@ -66,10 +85,15 @@ class OdtReader:
 
     Attributes:
         title: The first paragraph in the style *Title* or in a style derived from it; empty if there is none.
+        removals: What the text leaves out, by kind (see :mod:`polyad.text.removals`).
     """
 
     def __init__(self, archive: ZipFile) -> None:
         self.title = ""
+        self.removals: dict[str, list[str]] = {CONTENTS: [], COMMENTS: [], PICTURES: []}
+        self._left_out = ""  # kind of the element that is skipped
+        self._removed_pieces: list[str] = []
+        self._frames: list[_Frame] = []
         self._archive = archive
         self._names = _ShortNames()
         self._lists = ListCounter()
@@ -83,7 +107,7 @@ class OdtReader:
         self._marks_pages = False
         self._controls: dict[str, str] = {}  # state of each form control, by id
         self._control = ""  # id of the last form control
-        self._objects = set(archive.namelist())  # parts that no formula has used
+        self._objects = set(archive.namelist())  # parts that no embedded object has used
         self._begin: dict[str, Callable[[_Attributes], None]] = {
             "text:p": self._begin_paragraph,
             "text:h": lambda attributes: self._begin_paragraph(attributes, is_heading=True),
@@ -108,7 +132,10 @@ class OdtReader:
             "drawing:control": lambda attributes: self._add_block(
                 self._controls.get(attributes.get("control", ""), "")
             ),
-            "drawing:object": self._add_formula,
+            "drawing:object": self._add_object,
+            "drawing:frame": lambda attributes: self._frames.append(_Frame(attributes.get("name") or "picture")),
+            "drawing:image": lambda _: self._change_frame(has_picture=True),
+            **dict.fromkeys(_DESCRIPTIONS, lambda _: self._change_frame(has_text=True)),
             "field:param": self._read_field_parameter,
         }
         self._end: dict[str, Callable[[], None]] = {
@@ -118,6 +145,8 @@ class OdtReader:
             "table:table-cell": self._end_cell,
             "table:table": self._end_table,
             "table:table-header-rows": lambda: self._change_header_depth(-1),
+            "drawing:frame": self._end_frame,
+            **dict.fromkeys(_DESCRIPTIONS, lambda: self._add_text(" ")),
         }
 
     def read(self, part: str, *, marks_pages: bool = False) -> TextBuilder:
@@ -139,6 +168,10 @@ class OdtReader:
         if is_page_number and not self._skip_depth:
             self._add_text(PAGE_MARK)
         if self._skip_depth or is_page_number or name in _SKIPPED:
+            if not self._skip_depth:
+                self._left_out = _LEFT_OUT.get(name, "")
+            if name == "text:p":
+                self._removed_pieces.clear()
             self._skip_depth += 1
         elif name in self._begin:
             self._begin[name]({key.rpartition("}")[2]: value for key, value in attributes.items()})
@@ -147,11 +180,15 @@ class OdtReader:
         name = self._names[tag]
         if self._skip_depth:
             self._skip_depth -= 1
+            if self._left_out and name == "text:p":
+                self.removals[self._left_out] += filter(None, [to_single_line("".join(self._removed_pieces))])
         elif name in self._end:
             self._end[name]()
 
     def _add_text(self, text: str) -> None:
-        if not self._skip_depth and self._paragraphs:
+        if self._skip_depth:
+            self._removed_pieces.append(text)
+        elif self._paragraphs:
             self._paragraphs[-1].pieces.append(text)
 
     def _add_block(self, text: str) -> None:
@@ -260,13 +297,36 @@ class OdtReader:
         if attributes.get("name", "").lower().endswith(("checkbox_checked", "checkbox.result")):
             self._add_text(TICKED if attributes.get("value") in ("true", "1") else UNTICKED)
 
-    def _add_formula(self, attributes: _Attributes) -> None:
+    # Objects and pictures
+
+    def _add_object(self, attributes: _Attributes) -> None:
+        """Write a formula, or the text of an embedded chart, sheet or other document."""
         part = f"{attributes.get('href', '').removeprefix('./')}/content.xml"
-        if part in self._objects:
-            self._objects.remove(part)
-            try:
-                formula = parse_xml(self._archive.read(part))
-            except ParseError:
-                return
-            if formula.tag.endswith("}math"):
-                self._add_block(format_mathml(formula))
+        if part not in self._objects:
+            return
+        self._objects.remove(part)
+        self._change_frame(has_text=True)
+        reader = OdtReader(self._archive)
+        reader._objects = self._objects
+        try:
+            with self._archive.open(part) as file:
+                is_document = b"document-content" in file.read(_PREFIX_BYTES)
+            if is_document:
+                inner, flow = reader.read(part), self._flows[-1]
+                flow.end_line(2)
+                flow.insert("".join(inner.pieces), inner.headings)
+                flow.end_line(2)
+            else:
+                self._add_block(format_mathml(parse_xml(self._archive.read(part))))
+        except (ParseError, ExpatError, BadZipFile):  # LibreOffice shows a document with damaged objects
+            return
+
+    def _change_frame(self, *, has_picture: bool = False, has_text: bool = False) -> None:
+        if self._frames:
+            self._frames[-1].has_picture |= has_picture
+            self._frames[-1].has_text |= has_text
+
+    def _end_frame(self) -> None:
+        frame = self._frames.pop()
+        if frame.has_picture and not frame.has_text:
+            self.removals[PICTURES].append(frame.name)

@@ -8,13 +8,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from polyad.model import MetadataValue
 
 HEADERS, CONTENTS, NAVIGATION = "removed_headers", "removed_contents", "removed_navigation"
-PICTURES, PAGES = "pictures_without_text", "unreadable_pages"
+PICTURES, PAGES, COMMENTS = "pictures_without_text", "unreadable_pages", "removed_comments"
 NOTES = {
     HEADERS: "removed lines of page headers and footers",
     CONTENTS: "removed lines of tables of contents and indexes",
     NAVIGATION: "removed texts of site navigation",
     PICTURES: "pictures without text",
     PAGES: "pages that cannot be read",
+    COMMENTS: "removed comments",
 }
 """Kinds of removed text, as keys of metadata, and the note on each in the report."""
 
