@@ -9,7 +9,7 @@ import pytest
 
 from polyad.readers.docx import read_docx
 from polyad.readers.plain_text import Content
-from polyad.text.removals import CONTENTS, PICTURES
+from polyad.text.removals import COMMENTS, CONTENTS, FILES, PICTURES
 
 DRAWING = "http://schemas.openxmlformats.org/drawingml/2006/"
 
@@ -315,6 +315,44 @@ def test_pictures_without_a_description_are_counted() -> None:
     content = read_docx(write_word(pictures + paragraph("Text.")))
     assert content.text == "A pump\n\nText."
     assert content.removals == {PICTURES: ("Picture 1",)}
+
+
+def graphic(name: str, reference: str) -> str:
+    return (
+        f'<w:r><w:drawing><wp:inline><wp:docPr name="Graphic"/><a:graphicData xmlns:a="{DRAWING}main">'
+        f'<c:{name} xmlns:c="{DRAWING}{name}" {reference}/></a:graphicData></wp:inline></w:drawing></w:r>'
+    )
+
+
+def test_charts_and_diagrams_are_read() -> None:
+    series = (
+        f'<c:ser xmlns:c="{DRAWING}chart"><c:tx><c:v>Pumps</c:v></c:tx>'
+        '<c:cat><c:pt idx="0"><c:v>May</c:v></c:pt></c:cat><c:val><c:pt idx="0"><c:v>31</c:v></c:pt></c:val></c:ser>'
+    )
+    point = (
+        f'<d:ptLst xmlns:d="{DRAWING}diagram" xmlns:a="{DRAWING}main"><d:pt modelId="1"><d:t><a:p><a:r><a:t>Order</a:t>'
+        "</a:r></a:p></d:t></d:pt></d:ptLst>"
+    )
+    chart, diagram = graphic("chart", 'r:id="chart"'), graphic("relIds", 'r:dm="diagramData"')
+    lost = graphic("chart", 'r:id="lost"')
+    choice = f'<mc:AlternateContent><mc:Choice Requires="wpg">{chart}</mc:Choice><mc:Fallback/></mc:AlternateContent>'
+    text = text_of(
+        f"<w:p>{run('Output')}{choice}</w:p><w:p>{diagram}</w:p><w:p>{lost}</w:p>{paragraph('End')}",
+        chart=series,
+        diagramData=point,
+    )
+    assert text == "Output\n\nMay\tPumps: 31\n\nOrder\n\nEnd"
+
+
+def test_each_body_is_read() -> None:
+    assert text_of(f"{paragraph('One')}</w:body><w:body>{paragraph('Two')}") == "One\n\nTwo"
+
+
+def test_comments_and_embedded_files_are_listed() -> None:
+    comments = f"<w:comment>{paragraph('Which pump?')}<w:p/></w:comment>"
+    content = read_docx(write_word(paragraph("Pumps leak."), comments=comments, package="", oleObject1=""))
+    assert content.text == "Pumps leak."
+    assert content.removals == {COMMENTS: ("Which pump?",), FILES: ("package.xml", "oleObject1.xml")}
 
 
 def test_a_table_of_contents_whose_field_does_not_end_takes_no_text_with_it() -> None:

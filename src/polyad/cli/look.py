@@ -103,7 +103,7 @@ def show(
     """Print one document, passage, entity or hyperedge of an index in full.
 
     The metadata of a document count what its text leaves out: lines of page headers and of tables of contents, texts of
-    site navigation, comments, pictures without text, pages that cannot be read.
+    site navigation, comments, embedded files, pictures without text, pages that cannot be read.
 
     Example: polyad show entity "Ada Lovelace" --store kb
     """

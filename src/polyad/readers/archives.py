@@ -34,6 +34,9 @@ _BASE_TEXT, _MAX_RATIO = 10 * 1024 * 1024, 100
 """Bytes that XML may unpack to: the base, and this multiple of the file. Text packs to 10 %, sheets to 2 %."""
 
 _ENCRYPTED = 1
+EMBEDDED_KINDS = ("package", "oleObject")
+"""Kinds of the relations of an Office file to other files inside."""
+
 _CORE_PROPERTIES = "docProps/core.xml"
 DUBLIN_CORE = "{http://purl.org/dc/elements/1.1/}"
 _PROPERTY_ELEMENTS = {

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import io
+import posixpath
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from email import message_from_bytes, policy
-from xml.etree.ElementTree import Element
+from xml.etree.ElementTree import Element, ParseError
 from zipfile import BadZipFile, ZipFile
 
 from polyad.errors import ReadError
-from polyad.readers.archives import open_office_file
-from polyad.readers.docx_body import BodyReader
+from polyad.readers.archives import EMBEDDED_KINDS, open_office_file, parse_xml
+from polyad.readers.docx_body import BodyReader, join_texts
 from polyad.readers.docx_numbering import Numbering
 from polyad.readers.docx_package import Relation, WordPackage, get_value
 from polyad.readers.docx_styles import Styles
@@ -20,7 +21,7 @@ from polyad.readers.page_headers import add_headers
 from polyad.readers.plain_text import Content, decode
 from polyad.readers.text_builder import TextBuilder
 from polyad.readers.titles import choose_document_title, clean_stated_title
-from polyad.text.removals import merge_removals
+from polyad.text.removals import COMMENTS, FILES, merge_removals
 
 _MAX_EXPANDED = 64 * 1024 * 1024
 """Bytes of XML a document may unpack to; a thousand pages are 20 MB. Each byte takes some ten in memory."""
@@ -77,13 +78,16 @@ class _Document:
 
     def read(self) -> TextBuilder:
         """Return the text: headers and footers, the main part, and the notes."""
-        body = self._package.parse(self._package.main_path).find("w-body")
-        if body is None:
+        bodies = self._package.parse(self._package.main_path).findall("w-body")
+        if not bodies:
             raise ReadError("not a Word document, or damaged: it has no body")
         reader = self._create_reader()
-        reader.read(body)
+        for body in bodies:
+            reader.read(body)
         self.titles = [title for title in reader.titles if title]
-        self.removals = reader.removals
+        comments = map(join_texts, self._find_part("comments").iter("w-p"))
+        files = [posixpath.basename(path) for kind in EMBEDDED_KINDS for path in self._list_paths(kind)]
+        self.removals = {**reader.removals, COMMENTS: list(filter(None, comments)), FILES: files}
         self._write_notes(reader)
         return add_headers(reader.flow, self._list_headers())
 
@@ -96,7 +100,9 @@ class _Document:
 
     def _create_reader(self, *, marks_pages: bool = False) -> BodyReader:
         notes = self._notes.keys()
-        return BodyReader(self._styles, self._numbering, notes, self._read_chunk, marks_pages=marks_pages)
+        return BodyReader(
+            self._styles, self._numbering, notes, self._read_chunk, self._parse_drawing, marks_pages=marks_pages
+        )
 
     def _write_notes(self, reader: BodyReader) -> None:
         """Write the footnotes and endnotes as a list with the numbers of their references."""
@@ -113,6 +119,13 @@ class _Document:
             reader = self._create_reader(marks_pages=True)
             reader.read(self._package.find_part(path))
             yield "".join(reader.flow.pieces)
+
+    def _parse_drawing(self, relation_id: str) -> Element:
+        """Return the root of a chart or diagram, in whose XML elements have their whole names."""
+        try:
+            return parse_xml(self._package.read(self._relations.get(relation_id, Relation("", "")).path))
+        except (KeyError, ParseError, BadZipFile):
+            return Element("missing")
 
     def _read_chunk(self, relation_id: str, flow: TextBuilder) -> None:
         """Add an embedded document (``w-altChunk``) to a text: a web page, a text or a Word document."""

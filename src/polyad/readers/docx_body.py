@@ -17,6 +17,7 @@ from polyad.readers.docx_numbering import Numbering
 from polyad.readers.docx_package import get_number, get_value, is_on
 from polyad.readers.docx_styles import Styles
 from polyad.readers.docx_symbols import decode_symbol, decode_symbols
+from polyad.readers.drawings import GRAPHICS, read_graphic
 from polyad.readers.numbering import BULLET
 from polyad.readers.page_headers import PAGE_MARK
 from polyad.readers.plain_text import to_single_line
@@ -29,7 +30,7 @@ _SKIPPED = frozenset({"w-del", "w-moveFrom", "w-rt", "w-pPr", "w-rPr", "w-sdtPr"
 """Deleted text, readings over base text, properties."""
 
 _WRAPPERS = frozenset({"w-sdt", "w-sdtContent", "w-ins", "w-moveTo", "w-customXml", "w-smartTag"})
-_TEXTS = frozenset({"w-t", "m-t", "w-altChunk"})
+_TEXTS = frozenset({"w-t", "m-t", "w-altChunk", *GRAPHICS})
 
 
 class BodyReader:
@@ -47,6 +48,7 @@ class BodyReader:
         numbering: Numbering,
         note_keys: Container[tuple[str, str]],
         read_chunk: Callable[[str, TextBuilder], None],
+        parse_drawing: Callable[[str], Element],
         *,
         marks_pages: bool = False,
     ) -> None:
@@ -57,6 +59,7 @@ class BodyReader:
             numbering: The lists of the document.
             note_keys: Kind and id of each note of the document.
             read_chunk: Adds the embedded document with a relation id to a text.
+            parse_drawing: Returns the root of the chart or diagram with a relation id.
             marks_pages: Whether page numbers become :data:`PAGE_MARK`.
         """
         self.flow = TextBuilder()
@@ -67,11 +70,12 @@ class BodyReader:
         self._numbering = numbering
         self._note_keys = note_keys
         self._read_chunk = read_chunk
+        self._parse_drawing = parse_drawing
         self._marks_pages = marks_pages
         self._generated_fields = CONTENTS_FIELDS | (PAGE_FIELDS if marks_pages else frozenset())
         self._generated_texts: set[int] = set()
         self._pieces: list[str] = []  # text of the current paragraph
-        self._boxes: list[Element] = []  # text boxes of the current paragraph
+        self._boxes: list[Element | str] = []  # text boxes and texts of charts of the current paragraph
         self._font = self._undescribed = ""  # the latter is the name of a picture
         self._table_depth = 0
         self._readers: dict[str, Callable[[Element], None]] = {
@@ -89,6 +93,7 @@ class BodyReader:
             "blip": lambda _: self._count_picture(),
             "m-oMath": lambda math: self._pieces.append(format_math(math)),
             "m-oMathPara": lambda math: self._pieces.append(format_math(math)),
+            **dict.fromkeys(GRAPHICS, self._read_graphic),
             "mc-AlternateContent": lambda element: self._read_inline(_choose_branch(element)),
         }
 
@@ -110,7 +115,7 @@ class BodyReader:
             elif child.tag in ("m-oMath", "m-oMathPara"):
                 self.flow.write_paragraph(format_math(child))
             elif _is_contents(child):
-                self.removals[CONTENTS] += filter(None, map(_join_texts, child.iter("w-p")))
+                self.removals[CONTENTS] += filter(None, map(join_texts, child.iter("w-p")))
             elif child.tag not in _SKIPPED:
                 self._read_blocks(child)
         if self._pieces:  # the end of the last paragraph is deleted
@@ -118,7 +123,7 @@ class BodyReader:
 
     def _read_paragraph(self, paragraph: Element) -> None:
         if self._styles.get_style(paragraph).is_contents:
-            self.removals[CONTENTS] += filter(None, [_join_texts(paragraph)])
+            self.removals[CONTENTS] += filter(None, [join_texts(paragraph)])
             return
         self._read_inline(paragraph)
         if not _continues(paragraph):
@@ -137,7 +142,12 @@ class BodyReader:
             mark, level = label or ("", 0)
             self.flow.write_paragraph(text, rank=self._styles.get_rank(paragraph), label=mark, level=level)
         for box in boxes:
-            self._read_blocks(box)
+            if isinstance(box, str):
+                self.flow.end_line(2)
+                self.flow.insert(box, [])
+                self.flow.end_line(2)
+            else:
+                self._read_blocks(box)
 
     def _read_inline(self, parent: Element) -> None:
         for child in parent:
@@ -198,6 +208,10 @@ class BodyReader:
         if picture.tag == "v-imagedata":
             self._count_picture()
 
+    def _read_graphic(self, reference: Element) -> None:
+        if text := read_graphic(reference, self._parse_drawing):
+            self._boxes.append(text)
+
     def _count_picture(self) -> None:
         """Count the picture whose properties were read, if they have no description."""
         self.removals[PICTURES] += filter(None, [self._undescribed])
@@ -250,7 +264,7 @@ def _is_contents(element: Element) -> bool:
     return get_value(gallery).casefold() in ("table of contents", "bibliographies toc")
 
 
-def _join_texts(paragraph: Element) -> str:
+def join_texts(paragraph: Element) -> str:
     """Return the text of a paragraph without its structure."""
     return "".join(node.text or "" for node in paragraph.iter("w-t")).strip()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from xml.etree.ElementTree import Element
 
@@ -13,6 +13,19 @@ from polyad.readers.plain_text import clean, to_single_line
 _LIST_FORMATS = {"alphaLc": "lowerLetter", "alphaUc": "upperLetter", "romanLc": "lowerRoman", "romanUc": "upperRoman"}
 _LIST_SIGNS = {"ParenBoth": ("(", ")"), "ParenR": ("", ")"), "Plain": ("", ""), "Minus": ("-", "-")}
 """Format of a number, and the signs before and after, by the beginning and the end of a name such as alphaLcParenR."""
+
+
+def read_graphic(reference: Element, parse_part: Callable[[str], Element]) -> str:
+    """Return the text of the chart or diagram to which an element of a drawing refers; empty for another element.
+
+    Args:
+        reference: An element ``chart`` or ``relIds``.
+        parse_part: Returns the root of the part with a relation id; an empty element if there is no such part.
+    """
+    attribute, read = GRAPHICS.get(reference.tag.rpartition("}")[2], ("", read_chart))
+    # The attribute has a namespace, unlike the element's own ``id``.
+    relation_id = next((value for key, value in reference.items() if attribute and key.endswith(f"}}{attribute}")), "")
+    return read(parse_part(relation_id)) if relation_id else ""
 
 
 def read_chart(chart: Element) -> str:
@@ -82,6 +95,10 @@ def read_diagram(diagram: Element) -> str:
             lines += list_paragraphs(point)
             pending += [child for _, child in sorted(children.get(key, ()), reverse=True)]
     return "\n".join(line for line in lines if line.strip())
+
+
+GRAPHICS = {"chart": ("id", read_chart), "relIds": ("dm", read_diagram)}
+"""Name of the element that refers to a graphic, to its attribute with the relation id and the reader of the part."""
 
 
 def list_paragraphs(element: Element) -> list[str]:

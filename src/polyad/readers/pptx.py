@@ -10,7 +10,7 @@ from zipfile import ZipFile
 
 from polyad.model import Location, Section
 from polyad.readers.archives import open_office_file, read_relations
-from polyad.readers.drawings import list_paragraphs, read_chart, read_diagram
+from polyad.readers.drawings import list_paragraphs, read_graphic
 from polyad.readers.plain_text import Content, join_texts, to_single_line
 from polyad.readers.tables import Cell, format_table
 from polyad.readers.titles import clean_stated_title
@@ -149,10 +149,9 @@ class _Presentation:
             return self._omit_repetition("\n".join(_list_lines(shape)))
         if (table := shape.find("{*}graphic/{*}graphicData/{*}tbl")) is not None:
             return _read_table(table)
-        for kind, attribute, read in (("chart", "id", read_chart), ("relIds", "dm", read_diagram)):
-            for reference in shape.iterfind(f"{{*}}graphic/{{*}}graphicData/{{*}}{kind}"):
-                return read(self._parse(relations.get(_get_relation(reference, attribute), ("", ""))[1]))
-        return "\n".join(_list_lines(shape))
+        references = shape.iterfind("{*}graphic/{*}graphicData/*")
+        graphics = (read_graphic(one, lambda key: self._parse(relations.get(key, ("", ""))[1])) for one in references)
+        return next(filter(None, graphics), "") or "\n".join(_list_lines(shape))
 
 
 def _iterate_shapes(slide: Element, inherited: dict[tuple[str, str], _Box]) -> Iterator[Element]:

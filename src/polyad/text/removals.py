@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from polyad.model import MetadataValue
 
 HEADERS, CONTENTS, NAVIGATION = "removed_headers", "removed_contents", "removed_navigation"
-PICTURES, PAGES, COMMENTS = "pictures_without_text", "unreadable_pages", "removed_comments"
+PICTURES, PAGES = "pictures_without_text", "unreadable_pages"
+COMMENTS, FILES = "removed_comments", "embedded_files"
 NOTES = {
     HEADERS: "removed lines of page headers and footers",
     CONTENTS: "removed lines of tables of contents and indexes",
@@ -16,6 +17,7 @@ NOTES = {
     PICTURES: "pictures without text",
     PAGES: "pages that cannot be read",
     COMMENTS: "removed comments",
+    FILES: "embedded or attached files that are not read",
 }
 """Kinds of removed text, as keys of metadata, and the note on each in the report."""
 
