@@ -225,3 +225,35 @@ def test_text_of_layouts_and_masters_outside_of_placeholders_is_read_once() -> N
         slide(presentation, BLANK)
 
     assert read(build).text.split() == ["Secret", "ACME"]
+
+
+def test_repeated_footers_pictures_comments_and_embedded_files_are_listed() -> None:
+    def build(presentation: Any) -> None:
+        for _ in range(2):
+            made = slide(presentation, BLANK)
+            footer = next(one for one in made.slide_layout.placeholders if one.placeholder_format.type == FOOTER)
+            made.shapes._spTree.append(deepcopy(footer._element))
+            made.shapes[-1].text_frame.text = "Draft 7"
+
+    pictures = "".join(
+        f'<p:pic><p:nvPicPr><p:cNvPr id="9" name="Picture {descr[:1]}" descr="{descr}"/></p:nvPicPr></p:pic>'
+        for descr in ("The hall in 1902", "hall.JPG")
+    )
+    relations = "".join(
+        f'<Relationship Id="{kind}" Type="urn:x/{kind}" Target="../{kind}.xml"/>' for kind in ("comments", "oleObject")
+    )
+    data = change(save(build), "ppt/slides/slide2.xml", ("</p:spTree>", f"{pictures}</p:spTree>"))
+    data = change(data, "ppt/slides/_rels/slide2.xml.rels", ("</Relationships>", f"{relations}</Relationships>"))
+    file = io.BytesIO(data)
+    with zipfile.ZipFile(file, "a") as archive:
+        archive.writestr(
+            "ppt/comments.xml", '<c:cmLst xmlns:c="urn:c"><c:cm><c:text>Too long</c:text></c:cm></c:cmLst>'
+        )
+    content = read_pptx(file.getvalue())
+    assert content.text.split("\n\n") == ["Draft 7", "The hall in 1902"]
+    assert content.removals == {
+        "removed_headers": ("Draft 7",),
+        "pictures_without_text": ("Picture h",),
+        "removed_comments": ("Too long",),
+        "embedded_files": ("oleObject.xml",),
+    }

@@ -198,3 +198,40 @@ def test_workbooks_of_other_programs_are_read(part: str, old: str, new: str) -> 
                 name, data.replace(old, new).replace(old.replace(" />", "/>"), new) if name == part else data
             )
     assert read_xlsx(changed.getvalue()).text == "Name: P1\tFlow: 3"
+
+
+def write_parts(**parts: str) -> bytes:
+    """A workbook with one sheet, whose relations name the parts; a drawing may refer to the part ``chart``."""
+    workbook, file = openpyxl.Workbook(), io.BytesIO()
+    workbook.worksheets[0].append(["Flow"])
+    workbook.save(file)
+    with zipfile.ZipFile(file, "a") as archive:
+        for folder in ("worksheets/_rels/sheet1.xml.rels", "_rels/drawing.xml.rels"):
+            relations = (f'<Relationship Id="{kind}" Type="x/{kind}" Target="/xl/{kind}.xml"/>' for kind in parts)
+            archive.writestr(f"xl/{folder}", f"<Relationships>{''.join(relations)}</Relationships>")
+        for kind, content in parts.items():
+            archive.writestr(f"xl/{kind}.xml", content)
+    return file.getvalue()
+
+
+MAIN = "http://schemas.openxmlformats.org/drawingml/2006/main"
+
+
+def test_text_boxes_charts_and_descriptions_of_pictures_on_a_sheet_are_read() -> None:
+    drawing = (
+        f'<x:wsDr xmlns:x="urn:x" xmlns:a="{MAIN}" xmlns:r="urn:r"><x:sp><x:txBody><a:p><a:r><a:t>Mind the units'
+        '</a:t></a:r></a:p></x:txBody></x:sp><x:frame><x:chart r:id="chart"/></x:frame>'
+        '<x:pic><x:nvPicPr><x:cNvPr name="A" descr="The hall"/></x:nvPicPr></x:pic>'
+        '<x:pic><x:nvPicPr><x:cNvPr name="B" descr="hall 2.png"/></x:nvPicPr></x:pic></x:wsDr>'
+    )
+    chart = f'<c:title xmlns:c="urn:c" xmlns:a="{MAIN}"><a:p><a:r><a:t>Output</a:t></a:r></a:p></c:title>'
+    content = read_xlsx(write_parts(drawing=drawing, chart=f"<root>{chart}</root>"))
+    assert content.text == "Flow\n\nMind the units\n\nOutput\n\nThe hall"
+    assert content.removals == {"pictures_without_text": ("B",)}
+
+
+def test_comments_and_embedded_files_are_listed_and_a_damaged_drawing_loses_no_sheet() -> None:
+    comments = '<c:comments xmlns:c="urn:c"><c:comment><c:text><c:r><c:t>In litres</c:t></c:r></c:text></c:comment>'
+    content = read_xlsx(write_parts(drawing="<damaged", comments=f"{comments}</c:comments>", package=""))
+    assert content.text == "Flow"
+    assert content.removals == {"removed_comments": ("In litres",), "embedded_files": ("package.xml",)}

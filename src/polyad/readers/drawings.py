@@ -1,7 +1,8 @@
-"""Reads charts and diagrams (SmartArt), which Word, Excel and PowerPoint store in the same kinds of parts."""
+"""Reads charts, diagrams (SmartArt), pictures and comments, which Word, Excel and PowerPoint store in similar parts."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from xml.etree.ElementTree import Element
@@ -14,6 +15,9 @@ _LIST_FORMATS = {"alphaLc": "lowerLetter", "alphaUc": "upperLetter", "romanLc": 
 _LIST_SIGNS = {"ParenBoth": ("(", ")"), "ParenR": ("", ")"), "Plain": ("", ""), "Minus": ("-", "-")}
 """Format of a number, and the signs before and after, by the beginning and the end of a name such as alphaLcParenR."""
 
+_FILE_NAME = re.compile(r"\S.*\.(?:png|jpe?g|gif|emf|wmf|bmp|tiff?|svg)", re.IGNORECASE)
+"""Name of a picture's file, which programs state as its description."""
+
 
 def read_graphic(reference: Element, parse_part: Callable[[str], Element]) -> str:
     """Return the text of the chart or diagram to which an element of a drawing refers; empty for another element.
@@ -23,9 +27,54 @@ def read_graphic(reference: Element, parse_part: Callable[[str], Element]) -> st
         parse_part: Returns the root of the part with a relation id; an empty element if there is no such part.
     """
     attribute, read = GRAPHICS.get(reference.tag.rpartition("}")[2], ("", read_chart))
-    # The attribute has a namespace, unlike the element's own ``id``.
-    relation_id = next((value for key, value in reference.items() if attribute and key.endswith(f"}}{attribute}")), "")
+    relation_id = get_relation_id(reference, attribute) if attribute else ""
     return read(parse_part(relation_id)) if relation_id else ""
+
+
+def iterate_drawing(drawing: Element, parse_part: Callable[[str], Element]) -> Iterator[str]:
+    """Yield the text of each shape, chart and diagram of a drawing, whose text may be empty.
+
+    Args:
+        drawing: The root of a drawing; of alternatives, those for newer programs are read.
+        parse_part: Returns the root of the part with a relation id; an empty element if there is no such part.
+    """
+    pending = [drawing]
+    while pending:
+        element = pending.pop()
+        if element.tag.endswith("}txBody"):
+            yield "\n".join(list_paragraphs(element)).strip()
+        elif not element.tag.endswith("}Fallback"):
+            yield describe_picture(element) or read_graphic(element, parse_part)
+            pending.extend(reversed(element))
+
+
+def get_relation_id(element: Element, name: str) -> str:
+    """Return the id of the relation in an attribute, which has a namespace, unlike the element's own ``id``."""
+    return next((value for key, value in element.items() if key.endswith(f"}}{name}")), "")
+
+
+def describe_picture(picture: Element) -> str:
+    """Return the description of a picture as one line; an empty string for none, and for the name of a file."""
+    properties = picture.find("{*}nvPicPr/{*}cNvPr")
+    line = "" if properties is None else to_single_line(properties.get("descr", ""))
+    return "" if _FILE_NAME.fullmatch(line) else line
+
+
+def list_undescribed_pictures(drawing: Element) -> list[str]:
+    """Return the names of the pictures without a description in a drawing or slide."""
+    pictures = (picture for picture in drawing.iter() if picture.tag.endswith("}pic") and not describe_picture(picture))
+    properties = (picture.find("{*}nvPicPr/{*}cNvPr") for picture in pictures)
+    return ["picture" if one is None else one.get("name") or "picture" for one in properties]
+
+
+def list_comments(comments: Element) -> list[str]:
+    """Return the text of each comment in a part with comments of a sheet or slide, in old and new formats."""
+    lines = [
+        "".join(piece for one in comment.iter() if one.tag.endswith(("}t", "}text")) for piece in [one.text or ""])
+        for comment in comments.iter()
+        if comment.tag.endswith(("}cm", "}comment"))
+    ]
+    return [line for line in map(to_single_line, lines) if line]
 
 
 def read_chart(chart: Element) -> str:

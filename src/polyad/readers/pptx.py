@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import io
+import posixpath
 from collections.abc import Iterator
 from typing import NamedTuple
 from xml.etree.ElementTree import Element, fromstring
 from zipfile import ZipFile
 
 from polyad.model import Location, Section
-from polyad.readers.archives import open_office_file, read_relations
-from polyad.readers.drawings import list_paragraphs, read_graphic
+from polyad.readers.archives import EMBEDDED_KINDS, open_office_file, read_relations
+from polyad.readers.drawings import (
+    describe_picture,
+    get_relation_id,
+    list_comments,
+    list_paragraphs,
+    list_undescribed_pictures,
+    read_graphic,
+)
 from polyad.readers.plain_text import Content, join_texts, to_single_line
 from polyad.readers.tables import Cell, format_table
 from polyad.readers.titles import clean_stated_title
+from polyad.text.removals import COMMENTS, FILES, HEADERS, PICTURES, merge_removals
 
 _MAX_EXPANDED = 128 * 1024 * 1024
 """Bytes of XML a presentation may unpack to; a thousand slides are 10 MB."""
@@ -54,7 +63,8 @@ def read_pptx(data: bytes) -> Content:
         ReadError: The file is encrypted, damaged, too large or not a PowerPoint presentation.
     """
     with open_office_file(data, "a PowerPoint presentation", max_text=_MAX_EXPANDED) as (title_property, metadata):
-        slides = list(_Presentation(ZipFile(io.BytesIO(data))).read_slides())
+        presentation = _Presentation(ZipFile(io.BytesIO(data)))
+        slides = list(presentation.read_slides())
     text, spans = join_texts([text for _, text in slides])
     places = tuple(Location(*span, slide=number) for number, span in enumerate(spans, 1))
     sections = [Section(title, *span) for (title, _), span in zip(slides, spans, strict=True) if title]
@@ -64,13 +74,19 @@ def read_pptx(data: bytes) -> Content:
         # to the presentation lead to its beginning.
         sections = [Section(title, 0, len(text), strength=0.0), Section(title, *spans[0]), *sections]
     metadata["slides"] = len(slides)
-    return Content(title, text, tuple(dict.fromkeys(sections)), places, metadata)
+    removals = merge_removals([presentation.removals])
+    return Content(title, text, tuple(dict.fromkeys(sections)), places, metadata, removals=removals)
 
 
 class _Presentation:
-    """Reads the slides of a presentation. A part that is missing has no text."""
+    """Reads the slides of a presentation. A part that is missing has no text.
+
+    Attributes:
+        removals: What the texts leave out, by kind (see :mod:`polyad.text.removals`).
+    """
 
     def __init__(self, archive: ZipFile) -> None:
+        self.removals: dict[str, list[str]] = {HEADERS: [], PICTURES: [], COMMENTS: [], FILES: []}
         self._archive = archive
         self._names = frozenset(archive.namelist())
         part = next(part for kind, part in read_relations(archive, "").values() if kind == "officeDocument")
@@ -79,7 +95,7 @@ class _Presentation:
             raise ValueError(f"a file of {root.tag.rpartition('}')[2]}")
         relations = read_relations(archive, part)
         slides = root.iterfind("{*}sldIdLst/{*}sldId")
-        self._slides = [relations.get(_get_relation(slide, "id"), ("", ""))[1] for slide in slides]
+        self._slides = [relations.get(get_relation_id(slide, "id"), ("", ""))[1] for slide in slides]
         self._repeated_texts: set[str] = set()
         self._backgrounds: set[str] = set()  # parts of layouts and masters that were read
         self._boxes: dict[str, dict[tuple[str, str], _Box]] = {}  # by part: those of the placeholders of a layout
@@ -96,8 +112,13 @@ class _Presentation:
             title = to_single_line(" ".join(_list_lines(heading))) if heading is not None else ""
             blocks = [title, *(self._read_shape(shape, relations) for shape in shapes if shape is not heading)]
             blocks += self._read_background(slide, layouts[:1])
+            self.removals[PICTURES] += list_undescribed_pictures(slide)
             for kind, path in relations.values():
-                if kind == "notesSlide":
+                if kind == "comments":
+                    self.removals[COMMENTS] += list_comments(self._parse(path))
+                elif kind in EMBEDDED_KINDS:
+                    self.removals[FILES].append(posixpath.basename(path))
+                elif kind == "notesSlide":
                     notes = _iterate_shapes(self._parse(path), {})
                     blocks += ["\n".join(_list_lines(shape)) for shape in notes if _get_placeholder(shape)[0] == "body"]
             yield title, "\n\n".join(filter(None, map(str.strip, blocks)))
@@ -120,9 +141,11 @@ class _Presentation:
     def _omit_repetition(self, text: str) -> str:
         """Return a text of the background or of a footer; an empty string if an earlier slide has it."""
         text = text.replace("\u2039#\u203a", "")  # placeholder of the number of the slide
-        is_repeated = text in self._repeated_texts
+        if text in self._repeated_texts:
+            self.removals[HEADERS] += filter(None, text.split("\n"))
+            return ""
         self._repeated_texts.add(text)
-        return "" if is_repeated else text
+        return text
 
     def _parse(self, part: str) -> Element:
         return fromstring(self._archive.read(part)) if part in self._names else Element("missing")
@@ -144,7 +167,10 @@ class _Presentation:
         """Return the text of a shape, the rows of its table, or the text of its chart or diagram."""
         kind, _ = _get_placeholder(shape)
         if kind in _FURNITURE:
+            self.removals[HEADERS] += filter(None, _list_lines(shape))
             return ""
+        if shape.tag.endswith("}pic"):
+            return describe_picture(shape)
         if kind in _FOOTERS:
             return self._omit_repetition("\n".join(_list_lines(shape)))
         if (table := shape.find("{*}graphic/{*}graphicData/{*}tbl")) is not None:
@@ -165,10 +191,10 @@ def _iterate_shapes(slide: Element, inherited: dict[tuple[str, str], _Box]) -> I
         name = shape.tag.rpartition("}")[2]
         if name == "AlternateContent":  # the same shape for newer and for older programs
             pending.extend(shape[:1])
-        elif name in ("sp", "graphicFrame"):
+        elif name in ("sp", "graphicFrame", "pic"):
             yield shape
         else:
-            shapes = [child for child in shape if child.tag.rpartition("}")[2] in _SHAPES]
+            shapes = [one for one in shape if one.tag.rpartition("}")[2] in _SHAPES or describe_picture(one)]
             pending.extend(reversed(_sort_shapes(shapes, inherited)))
 
 
@@ -219,11 +245,6 @@ def _get_placeholder(shape: Element) -> tuple[str, str]:
     """Return type and index of a placeholder; two empty strings for another shape."""
     placeholder = shape.find("{*}nvSpPr/{*}nvPr/{*}ph")
     return ("", "") if placeholder is None else (placeholder.get("type", "obj"), placeholder.get("idx", "0"))
-
-
-def _get_relation(element: Element, name: str) -> str:
-    """Return the id of the relation in an attribute, which has a namespace, unlike the element's own ``id``."""
-    return next((value for key, value in element.items() if key.endswith(f"}}{name}")), "")
 
 
 def _list_lines(shape: Element) -> list[str]:

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import io
+import posixpath
 import re
 from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
-from xml.etree.ElementTree import Element, iterparse
-from zipfile import ZipFile
+from xml.etree.ElementTree import Element, ParseError, iterparse
+from zipfile import BadZipFile, ZipFile
 
 from polyad.errors import ReadError
 from polyad.model import Location, Section
-from polyad.readers.archives import open_office_file, parse_xml, read_relations
+from polyad.readers.archives import EMBEDDED_KINDS, open_office_file, parse_xml, read_relations
+from polyad.readers.drawings import get_relation_id, iterate_drawing, list_comments, list_undescribed_pictures
 from polyad.readers.number_formats import BUILT_IN_FORMATS, format_number
 from polyad.readers.plain_text import Content, join_texts, to_single_line
 from polyad.readers.tables import Cell, label_rows
 from polyad.readers.titles import clean_stated_title
+from polyad.text.removals import COMMENTS, FILES, PICTURES, merge_removals
 
 _MAX_EXPANDED = 256 * 1024 * 1024
 """Bytes of XML a workbook may unpack to. They are streamed, so the limit is one of time: 3 MB a second."""
@@ -58,19 +61,26 @@ def read_xlsx(data: bytes) -> Content:
         ReadError: The file is encrypted, damaged, too large or not an Excel workbook.
     """
     with open_office_file(data, "an Excel workbook", max_text=_MAX_EXPANDED) as (title_property, metadata):
-        sheets = list(_Workbook(ZipFile(io.BytesIO(data))).read_sheets())
+        workbook = _Workbook(ZipFile(io.BytesIO(data)))
+        sheets = list(workbook.read_sheets())
     texts = [rows if _DEFAULT_NAME.fullmatch(name) else f"{name}\n\n{rows}" for name, rows in sheets]
     text, spans = join_texts(texts)
     names_and_spans = [(name, span) for (name, _), span in zip(sheets, spans, strict=True)]
     places = tuple(Location(*span, sheet=name) for name, span in names_and_spans)
     sections = tuple(Section(name, *span) for name, span in names_and_spans if not _DEFAULT_NAME.fullmatch(name))
-    return Content(clean_stated_title(title_property), text, sections, places, metadata)
+    removals = merge_removals([workbook.removals])
+    return Content(clean_stated_title(title_property), text, sections, places, metadata, removals=removals)
 
 
 class _Workbook:
-    """Reads the sheets of a workbook in the transitional or strict format of ISO 29500, which have other namespaces."""
+    """Reads the sheets of a workbook in the transitional or strict format of ISO 29500, which have other namespaces.
+
+    Attributes:
+        removals: What the texts leave out, by kind (see :mod:`polyad.text.removals`).
+    """
 
     def __init__(self, archive: ZipFile) -> None:
+        self.removals: dict[str, list[str]] = {PICTURES: [], COMMENTS: [], FILES: []}
         self._archive = archive
         part = next(part for kind, part in read_relations(archive, "").values() if kind == "officeDocument")
         relations = read_relations(archive, part)
@@ -80,7 +90,7 @@ class _Workbook:
             raise ValueError(f"a file of {workbook.tag.rpartition('}')[2]}")
         self._is_1904 = any(element.get("date1904") in ("1", "true") for element in workbook.iterfind("{*}workbookPr"))
         self._sheets = [
-            (to_single_line(sheet.get("name", "")), *relations.get(next(iter(_get_values(sheet, "id")), ""), ("", "")))
+            (to_single_line(sheet.get("name", "")), *relations.get(get_relation_id(sheet, "id"), ("", "")))
             for sheet in workbook.iterfind("{*}sheets/{*}sheet")
         ]
         self._styles = _read_styles(parse_xml(archive.read(parts["styles"]))) if "styles" in parts else []
@@ -95,8 +105,33 @@ class _Workbook:
             for row in label_rows(self._read_rows(part)) if kind == "worksheet" else ():
                 lines.append("\t".join(cell.text for cell in row))
                 self._count(characters=len(lines[-1]))
-            if lines:
-                yield name, "\n".join(lines)
+            blocks = ["\n".join(lines), *self._read_relations(part)]
+            if text := "\n\n".join(filter(None, blocks)):
+                yield name, text
+
+    def _read_relations(self, part: str) -> Iterator[str]:
+        """Yield the texts of the shapes, charts and diagrams on a sheet; comments and embedded files are counted."""
+        for kind, path in read_relations(self._archive, part).values():
+            if kind == "drawing":
+                for text in self._iterate_drawing(path):
+                    self._count(characters=len(text))
+                    yield text
+            elif kind == "comments":
+                self.removals[COMMENTS] += list_comments(self._parse(path))
+            elif kind in EMBEDDED_KINDS:
+                self.removals[FILES].append(posixpath.basename(path))
+
+    def _iterate_drawing(self, part: str) -> Iterator[str]:
+        drawing, relations = self._parse(part), read_relations(self._archive, part)
+        self.removals[PICTURES] += list_undescribed_pictures(drawing)
+        return iterate_drawing(drawing, lambda key: self._parse(relations.get(key, ("", ""))[1]))
+
+    def _parse(self, part: str) -> Element:
+        """Return the root of a part; an empty element if the part is missing or damaged, as Excel shows the sheet."""
+        try:
+            return parse_xml(self._archive.read(part))
+        except (KeyError, ParseError, BadZipFile):
+            return Element("missing")
 
     def _count(self, *, cells: int = 0, characters: int = 0) -> None:
         self._cells += cells
@@ -208,10 +243,6 @@ def _join_runs(element: Element) -> str:
     """Return the text of a string, without the phonetic readings of Japanese words."""
     texts = (text for child in element for text in [child, *child] if not child.tag.endswith("rPh"))
     return "".join(text.text or "" for text in texts if text.tag.rpartition("}")[2] == "t")
-
-
-def _get_values(element: Element, name: str) -> list[str]:
-    return [value for key, value in element.items() if key.rpartition("}")[2] == name]
 
 
 @cache
