@@ -56,7 +56,7 @@ PARAGRAPHS = ("p", "h", "footer-decl", "header-decl")
 GENERATED = ("date", "time", "page-number", "page-count", "date-time", "header", "footer", "file-name", "note-citation")
 INDEXES = ("table-of-content", "illustration-index", "table-index", "object-index")
 INITIALS = ("creator", "creator-initials", "sender-initials")
-PROPERTIES = ("annotation", "tracked-changes", "title", "desc", "binary-data", "event-listeners")
+PROPERTIES = ("annotation", "ruby-text", "tracked-changes", "title", "desc", "binary-data", "event-listeners")
 NO_TEXT = (*GENERATED, *INDEXES, *INITIALS, *PROPERTIES)
 """Elements of OpenDocument: those with a text of their own, and those whose text is not the file's."""
 
@@ -222,7 +222,7 @@ def parse_flat_file(xml: str) -> str:
     """Return the texts of a flat OpenDocument file: body, notes, charts, headers, and masters that have slides.
 
     What LibreOffice generates has no words of the file: dates, numbers of pages, marks of notes, prompts of empty
-    placeholders, tables of contents. Deleted text, comments and descriptions of pictures are no text either.
+    placeholders, tables of contents. Comments, deleted text, readings and descriptions of pictures are none either.
     """
     root = ElementTree.fromstring(xml)
     regions = [region for region in root.iterfind(".//{*}changed-region") if region.find("{*}deletion") is not None]

@@ -7,7 +7,7 @@ from xml.etree.ElementTree import fromstring
 
 import pptx
 import pytest
-from pptx.chart.data import CategoryChartData, XyChartData
+from pptx.chart.data import BubbleChartData, CategoryChartData, XyChartData
 from pptx.enum.chart import XL_CHART_TYPE
 from pptx.enum.shapes import PP_PLACEHOLDER
 from pptx.util import Inches
@@ -131,8 +131,16 @@ def test_a_chart_has_a_line_for_each_category_with_its_values() -> None:
         points = chart_data()
         points.add_series("Flow").add_data_point(2, 7)
         slide(presentation, BLANK).shapes.add_chart(XL_CHART_TYPE.XY_SCATTER, *box, points)
+        chart_data = BubbleChartData
+        bubbles = chart_data()
+        bubbles.add_series("Flow").add_data_point(2, 7, 40)
+        slide(presentation, BLANK).shapes.add_chart(XL_CHART_TYPE.BUBBLE, *box, bubbles)
 
-    assert read(build).text == "Complaints\nLeak\tAldby: 30%\tSaltby: 5%\nNoise\tAldby: 10%\n\n2\tFlow: 7"
+    assert read(build).text.split("\n\n") == [
+        "Complaints\nLeak\tAldby: 30%\tSaltby: 5%\nNoise\tAldby: 10%",
+        "2\tFlow: 7",
+        "2\tFlow: 7 (40)",
+    ]
 
 
 def change(data: bytes, part: str, *changes: tuple[str, str]) -> bytes:
@@ -257,3 +265,20 @@ def test_repeated_footers_pictures_comments_and_embedded_files_are_listed() -> N
         "removed_comments": ("Too long",),
         "embedded_files": ("oleObject.xml",),
     }
+
+
+@pytest.mark.parametrize("part", ["ppt/slides/slide1.xml", "ppt/notesSlides/notesSlide1.xml"])
+def test_headers_and_typed_dates_are_read_and_numbers_and_dates_of_today_are_not(part: str) -> None:
+    def build(presentation: Any) -> None:
+        slide(presentation, BLANK).notes_slide.notes_text_frame.text = "Say why."
+
+    shapes = "".join(
+        f'<p:sp><p:nvSpPr><p:cNvPr id="{place}" name=""/><p:nvPr><p:ph type="{kind}"/></p:nvPr></p:nvSpPr><p:txBody>'
+        f"<a:p><a:{element}><a:t>{text}</a:t></a:{element}></a:p></p:txBody></p:sp>"
+        for place, (kind, element, text) in enumerate(
+            [("hdr", "r", "Secret"), ("dt", "r", "May 1995"), ("dt", "fld", "Today"), ("sldNum", "fld", "7")], 90
+        )
+    )
+    content = read_pptx(change(save(build), part, ("</p:spTree>", f"{shapes}</p:spTree>")))
+    assert sorted(content.text.split("\n\n")) == ["May 1995", "Say why.", "Secret"]
+    assert content.removals == {"removed_headers": ("Today", "7")}

@@ -88,10 +88,11 @@ def read_chart(chart: Element) -> str:
         name = to_single_line(" ".join(element.text or "" for element in series.iterfind("{*}tx//{*}v")))
         categories = _read_points(series.find("{*}cat")) or _read_points(series.find("{*}xVal"))
         values = _read_points(series.find("{*}val")) or _read_points(series.find("{*}yVal"))
+        sizes = _read_points(series.find("{*}bubbleSize"))
         for place, value in values.items():
-            category = categories.get(place, "")
+            category, size = categories.get(place, ""), sizes.get(place, "")
             row = rows.setdefault((place, category), [category] if category else [])
-            row.append(f"{name}: {value}" if name else value)
+            row.append((f"{name}: {value}" if name else value) + (f" ({size})" if size else ""))
     titles = [
         to_single_line(" ".join([*list_paragraphs(title), *(value.text or "" for value in title.iterfind(".//{*}v"))]))
         for title in chart.iterfind(".//{*}title")

@@ -28,10 +28,7 @@ _MAX_EXPANDED = 128 * 1024 * 1024
 """Bytes of XML a presentation may unpack to; a thousand slides are 10 MB."""
 
 _TITLES = ("title", "ctrTitle")
-_FURNITURE = ("dt", "sldNum")
-"""Placeholders of the date and of the number of the slide."""
-
-_FOOTERS = ("ftr", "hdr")
+_FOOTERS = ("ftr", "hdr", "dt")
 """Placeholders whose text most slides repeat, like text of a layout; the first slide with the text keeps it."""
 
 _SHAPES = ("sp", "graphicFrame", "grpSp", "AlternateContent")
@@ -119,8 +116,8 @@ class _Presentation:
                 elif kind in EMBEDDED_KINDS:
                     self.removals[FILES].append(posixpath.basename(path))
                 elif kind == "notesSlide":
-                    notes = _iterate_shapes(self._parse(path), {})
-                    blocks += ["\n".join(_list_lines(shape)) for shape in notes if _get_placeholder(shape)[0] == "body"]
+                    related = read_relations(self._archive, path)
+                    blocks += [self._read_shape(shape, related) for shape in _iterate_shapes(self._parse(path), {})]
             yield title, "\n\n".join(filter(None, map(str.strip, blocks)))
 
     def _read_background(self, slide: Element, layouts: list[str]) -> Iterator[str]:
@@ -166,7 +163,7 @@ class _Presentation:
     def _read_shape(self, shape: Element, relations: dict[str, tuple[str, str]]) -> str:
         """Return the text of a shape, the rows of its table, or the text of its chart or diagram."""
         kind, _ = _get_placeholder(shape)
-        if kind in _FURNITURE:
+        if kind == "sldNum" or (kind == "dt" and shape.find(".//{*}fld") is not None):  # today's date
             self.removals[HEADERS] += filter(None, _list_lines(shape))
             return ""
         if shape.tag.endswith("}pic"):
