@@ -49,6 +49,9 @@ from polyad.readers.files import FileReader
 BATCH, SECONDS, MORE_SECONDS = 20, 40, 5
 """Files in one run of a converter, its seconds, and more for each file. What fails in a batch is tried alone."""
 
+MAX_BYTES = 50_000_000
+"""Bytes of a converter's output that are read; a sheet with a value in its last cell has gigabytes of tabs."""
+
 CALC_TEXT = "csv:Text - txt - csv (StarCalc):9,34,76,1,,0,false,true,true,false,false,-1"
 """LibreOffice's export of each sheet to a text file, with tabs, UTF-8 and cells as displayed."""
 
@@ -214,7 +217,7 @@ def convert_by_office(target: str, paths: Sequence[Path]) -> Texts:
     return {
         path: "\n".join(parse(file.read_text(encoding="utf-8", errors="replace")) for file in files)
         for path, files in results.items()
-        if files
+        if files and sum(file.stat().st_size for file in files) < MAX_BYTES
     }
 
 

@@ -334,6 +334,11 @@ def test_the_alphabetical_index_of_a_manual_is_omitted(index: str) -> None:
         ("<div style='display:none'><h1>Pump</h1><p>Old.</div>", "Pump\n\nOld."),
         ("<div class=tabcontent style='display:none'>a</div><div class=tab-pane aria-hidden=true>b</div>", "a\n\nb"),
         ("<noscript><p>Nine to five.</p></noscript><noscript>Enable JavaScript.</noscript>", "Nine to five."),
+        (
+            "<p>A <object data=a.mp4>rotating pen</object> and <object data=b.svg><img alt='a nib'></object>",
+            "A rotating pen and a nib",
+        ),
+        ("<p>a<object data=a.pdf><p>Your browser cannot show it. Download it.</p></object>", "a"),
         ("<dialog open>Call us.</dialog><dialog>Away</dialog>", "Call us."),
         ("<p>a</p><iframe srcdoc='&lt;p&gt;The key &amp;amp; box'></iframe>", "a\n\nThe key & box"),
         ("<dl><dt>Seal<dd>A ring.<dd>An animal.<dt>Gate<dd>A door.</dl>", "Seal\nA ring.\nAn animal.\n\nGate\nA door."),

@@ -13,7 +13,7 @@ from polyad.readers.plain_text import to_single_line
 _TAGS = frozenset(
     [
         *("annotation", "annotation-xml", "audio", "button", "canvas", "datalist", "embed", "head", "iframe", "map"),
-        *("nav", "object", "progress", "rp", "script", "style", "svg", "template", "title", "video"),
+        *("nav", "progress", "rp", "script", "style", "svg", "template", "title", "video"),
     ]
 )
 _TEXTLESS_TAGS = frozenset({"head", "script", "style", "svg", "template", "title"})
@@ -61,7 +61,8 @@ _PANEL = re.compile(r"tab|accordion|collaps|carousel|slide|step|panel|spoiler|ma
 """Classes of elements that a click shows, and of formulas of which browsers show a picture."""
 
 _INVISIBLE = re.compile(r"(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.IGNORECASE)
-_SCRIPT_NOTICE = re.compile(r"script|browser|enable|cookie", re.IGNORECASE)
+_NOTICE = re.compile(r"script|browser|enable|cookie|plug-?in|viewer|flash player|download", re.IGNORECASE)
+"""Words of notices that a script, a plug-in or a cookie is missing."""
 
 _SHOWING_ATTRIBUTES = {"dialog": "open", "option": "selected"}
 """Elements that are hidden without an attribute."""
@@ -169,9 +170,9 @@ def _is_hidden(node: ElementNode, *, is_content: bool) -> bool:
     tag = node.tag
     if attribute := _SHOWING_ATTRIBUTES.get(tag or ""):
         return not node.hasattr(attribute)
-    if tag == "noscript":
+    if tag in ("noscript", "object"):  # what browsers show instead of a script or another file
         text = get_start(node)[0]
-        return not text.strip() or _SCRIPT_NOTICE.search(text) is not None
+        return (tag == "noscript" and not text.strip()) or _NOTICE.search(text) is not None
     if tag == "rt":
         return is_reading(node)
     if _get_attribute(node, "role") == "tabpanel" or _PANEL.search(_get_attribute(node, "class")):
