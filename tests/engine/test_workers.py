@@ -156,6 +156,13 @@ def test_the_index_equals_that_of_one_process(url: str, tmp_path: Path) -> None:
     assert index(url).counts.unchanged == 13
 
 
+def test_what_documents_leave_out_is_counted(url: str) -> None:
+    for name in ("a", "b"):
+        page = f"<nav>Home and search</nav><main><h1>Pump {name}</h1><p>It runs.</p></main>"
+        Path(f"files/{name}.html").write_text(page, encoding="utf-8")
+    assert index(url).counts.notes == {"removed texts of site navigation": 2}
+
+
 def test_facts_equal_those_of_one_process_and_each_reply_is_paid_once(url: str, tmp_path: Path) -> None:
     for copy in ("copy", "another copy"):  # the same passages, which two workers may read at the same time
         (tmp_path / "files" / f"{copy}.txt").write_text((tmp_path / "files" / "1.txt").read_text())

@@ -367,6 +367,14 @@ def test_sentences_below_the_heading_are_content_whatever_their_class(name: str)
     assert parse_markup((markup + site).format(name)).text == "News\n\nThe crane was sold.\n\nEnd."
 
 
+def test_a_section_with_a_linked_heading_is_content_whatever_its_id() -> None:
+    section = "<div id=copyright><h2><a href='#toc'>Copyright</a></h2><p>This text is in the public domain.</p></div>"
+    related = "<div id=related><h2>Related</h2><p><a href=b>Cranes of the quay.</a></p></div>"
+    assert parse_markup(f"<h1>News</h1><p>Sold.</p>{section}{related}<p>End.").text == (
+        "News\n\nSold.\n\nCopyright\n\nThis text is in the public domain.\n\nEnd."
+    )
+
+
 def test_the_first_of_several_sections_is_not_the_title() -> None:
     sections = "<h1>Supply</h1><p>By May.</p><h1>Liability</h1><p>None.</p>"
     assert parse_markup(sections).title == ""

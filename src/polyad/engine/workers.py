@@ -364,9 +364,11 @@ def _count_outcomes(
 ) -> IndexCounts:
     """Return the sum of the counts in the ``outcomes`` of all jobs of a run; ``failures`` are unreadable files."""
     counts: Counter[str] = Counter()
+    notes: Counter[str] = Counter()
     failed = list(failures)
     for _, state, name, outcome in outcomes:
         counts.update({key: value for key, value in outcome.items() if isinstance(value, int)})
+        notes.update(outcome.get("notes", {}))
         failed += [Failure(*item) for item in outcome.get("failures", ())]
         if state == "failed":
             failed.append(Failure(name, f"{outcome['reason']}; it was set aside"))
@@ -377,4 +379,5 @@ def _count_outcomes(
         passages=counts["passages"],
         hyperedges=counts["hyperedges"],
         failures=tuple(failed),
+        notes=notes,
     )

@@ -158,7 +158,10 @@ def _is_permalink(node: ElementNode) -> bool:
 def _is_prose(node: ElementNode) -> bool:
     """Return whether an HTML element has sentences without links, and is not the last element of the page."""
     is_last = node.next_element is None and node.parent is not None and node.parent.tag == "body"
-    text, has_link = get_start(node)
+    first = node.first_element_child
+    has_heading = first is not None and re.fullmatch("h[1-6]", first.tag or "") is not None
+    below = first.next_element if first is not None and has_heading else None  # a heading may link to the contents
+    text, has_link = get_start(below or node)
     return not is_last and not has_link and _SENTENCE.match(text) is not None
 
 

@@ -13,6 +13,7 @@ from polyad.errors import StoreError
 from polyad.model import Failure, IndexedDocument
 from polyad.stores.postgres.connection import PostgresConnection
 from polyad.stores.postgres.database import PostgresDatabase
+from polyad.text.removals import build_notes
 
 JobKind = Literal["read", "extract", "embed"]
 """The next step of a job: read a file, ask a language model about a document, or build, embed and store a document."""
@@ -336,7 +337,7 @@ class Lease:
 
 
 def describe_stored(documents: Sequence[IndexedDocument], replaced_ids: Set[str]) -> Outcomes:
-    """Return the counts that each document adds to the run's report: added or updated, passages, hyperedges.
+    """Return the counts that each document adds to the run's report: added or updated, passages, hyperedges, removals.
 
     The dictionary is keyed by document id. Documents in ``replaced_ids`` are updated, the others added.
     """
@@ -345,6 +346,7 @@ def describe_stored(documents: Sequence[IndexedDocument], replaced_ids: Set[str]
             "updated" if item.document.id in replaced_ids else "added": 1,
             "passages": len(item.passages),
             "hyperedges": sum(len(passage.hyperedges) for passage in item.passages),
+            "notes": build_notes(item.document.metadata),
         }
         for item in documents
     }
