@@ -1,10 +1,13 @@
 import io
 import zipfile
+from pathlib import Path
 
 import pytest
 
 from polyad.errors import ReadError
+from polyad.model import Document, Failure
 from polyad.readers.epub import read_epub
+from polyad.readers.files import FileReader
 from polyad.readers.plain_text import Content
 
 NCX = (
@@ -26,6 +29,17 @@ def read(
     guide: str = "",
     parts: dict[str, str] | None = None,
 ) -> Content:
+    return read_epub(save(chapters, metadata=metadata, items=items, guide=guide, parts=parts))
+
+
+def save(
+    chapters: dict[str, str],
+    *,
+    metadata: str = "",
+    items: str = "",
+    guide: str = "",
+    parts: dict[str, str] | None = None,
+) -> bytes:
     """A book whose chapters are read in the order given."""
     manifest = "".join(f'<item id="{name}" href="{name.replace(" ", "%20")}"/>' for name in sorted(chapters))
     spine = "".join(f'<itemref idref="{name}"/>' for name in chapters)
@@ -40,7 +54,7 @@ def read(
         archive.writestr("book/main.opf", package)
         for name, content in ({f"book/{name}": text for name, text in chapters.items()} | (parts or {})).items():
             archive.writestr(name, content)
-    return read_epub(file.getvalue())
+    return file.getvalue()
 
 
 def test_chapters_are_read_in_the_order_of_reading_and_their_headings_are_sections() -> None:
@@ -79,6 +93,7 @@ def test_the_table_of_contents_is_no_chapter_and_names_others() -> None:
     )
     assert content.text == "Deep."
     assert [part.name for part in content.sections] == ["The second well"]
+    assert content.removals == {"removed_contents": ("Contents of everything",)}
 
 
 def test_a_page_with_the_table_of_contents_and_chapters_is_read() -> None:
@@ -173,3 +188,18 @@ def test_a_file_is_found_in_spite_of_case_and_encoding_of_its_name_and_a_missing
     )
     assert content.text == "Deep.\n\nDry.\n\nOld."
     assert content.metadata["missing_chapters"] == ("book/lost.xhtml",)
+
+
+def test_missing_and_damaged_chapters_are_failures_that_name_them(tmp_path: Path) -> None:
+    data = save(
+        {"a.xhtml": page("<p>Deep.</p>"), "b.xhtml": page("<p>Bad sum.</p>")},
+        items='<item id="c" href="c.xhtml"/>',
+        guide='<spine><itemref idref="c"/></spine>',
+    )
+    (tmp_path / "a.epub").write_bytes(data.replace(b"Bad sum", b"Bad SUM"))
+    document, failure = FileReader().read([tmp_path / "a.epub"])
+    assert isinstance(document, Document)
+    assert isinstance(failure, Failure)
+    assert document.text == "Deep."
+    assert "book/c.xhtml" in failure.reason
+    assert "book/b.xhtml" in failure.reason

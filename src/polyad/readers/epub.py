@@ -5,13 +5,14 @@ from __future__ import annotations
 import posixpath
 import re
 import unicodedata
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 from xml.etree.ElementTree import Element, ParseError
-from zipfile import ZipFile
+from zipfile import BadZipFile, ZipFile
 
 from resiliparse.parse.html import HTMLTree
 
@@ -22,6 +23,7 @@ from polyad.readers.html import read_html
 from polyad.readers.metadata import build_metadata
 from polyad.readers.plain_text import Content, join_contents, to_single_line
 from polyad.readers.titles import clean_stated_title
+from polyad.text.removals import CONTENTS, PAGES, merge_removals
 
 _MAX_EXPANDED = 128 * 1024 * 1024
 """Bytes of HTML a book may unpack to; long novels are 3 MB."""
@@ -59,7 +61,8 @@ def read_epub(data: bytes) -> Content:
     """Return the text of a book's chapters in reading order, without the table of contents.
 
     The sections are the headings of the chapters. A file without headings has a section for each of its entries in the
-    table of contents. Chapters whose files are missing are listed in the metadata (``missing_chapters``).
+    table of contents. Chapters whose files are missing or damaged are listed in the metadata
+    (``missing_chapters``) and as pages that cannot be read.
 
     Raises:
         ReadError: The file is encrypted, damaged, too large or not an EPUB book.
@@ -71,25 +74,28 @@ def read_epub(data: bytes) -> Content:
         package = parse_xml(archive.read(package_path))
         items = _list_items(package, package_path, files)
         chapter_items = list(_list_chapters(package, items))
-        missing = [item.path for item in chapter_items if item.path not in files]
-        chapter_items = [item for item in chapter_items if item.path in files]
         _reject_encrypted(archive, chapter_items)
         names = _read_chapter_names(archive, items, files)
         contents_pages = _find_contents_pages(package, package_path, files)
-        pages = {
-            item.path: _SELF_CLOSING.sub(rb"<\1\2></\1>", archive.read(item.path))
-            for item in chapter_items
-            if "nav" not in item.properties.split()
+        pages: dict[str, bytes] = {}
+        missing: list[str] = []
+        for item in chapter_items:
+            try:
+                pages[item.path] = _SELF_CLOSING.sub(rb"<\1\2></\1>", archive.read(item.path))
+            except (KeyError, BadZipFile, zlib.error):
+                missing.append(item.path)
+        listings = {item.path for item in chapter_items if "nav" in item.properties.split()} | {
+            path for path in contents_pages & pages.keys() if _is_list_of_links(pages[path])
         }
-        chapters = [
-            _read_chapter(page, names.get(path, {}))
-            for path, page in pages.items()
-            if not (path in contents_pages and _is_list_of_links(page))
+        chapters = [_read_chapter(page, names.get(path, {})) for path, page in pages.items() if path not in listings]
+        contents = [
+            line for path in filter(listings.__contains__, pages) for line in read_html(pages[path]).text.splitlines()
         ]
         title, metadata = _read_properties(package)
     content = join_contents([chapter for chapter in chapters if chapter.text.strip()])
     metadata |= build_metadata([("missing_chapters", missing)])
-    return replace(content, title=clean_stated_title(title), metadata=metadata)
+    removals = merge_removals([content.removals, {PAGES: missing, CONTENTS: list(filter(str.strip, contents))}])
+    return replace(content, title=clean_stated_title(title), metadata=metadata, removals=removals)
 
 
 def _read_chapter(markup: bytes, names: Mapping[str, str]) -> Content:
