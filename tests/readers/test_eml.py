@@ -51,6 +51,7 @@ def test_attachments_are_named_and_attached_texts_read() -> None:
     made.add_attachment(b"<p>The gate</p>", maintype="application", subtype="octet-stream", filename="Süd.html")
     content = read_eml(made.as_bytes())
     assert content.metadata["attachments"] == ("pump.png", "notes.txt", "Süd.html")
+    assert content.removals == {"pictures_without_text": ("pump.png",)}
     assert content.text == (
         f"{HEADER[:-1]}Attachments: pump.png, notes.txt, Süd.html\n\nThe pump is old.\n> Is it?\n\n"
         "Attachment: notes.txt\n\nThe dredger is sold.\n\nAttachment: Süd.html\n\nThe gate"

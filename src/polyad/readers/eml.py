@@ -17,6 +17,7 @@ from polyad.readers.encodings import decode_text
 from polyad.readers.metadata import build_metadata
 from polyad.readers.plain_text import Content, decode, join_contents, to_single_line
 from polyad.readers.properties import prepend_lines
+from polyad.text.removals import FILES, PICTURES, merge_removals
 
 _HEADERS = ("from", "to", "cc", "date", "reply-to", "list-id", "message-id", "in-reply-to")
 _SHOWN_HEADERS = ("from", "to", "cc", "date")
@@ -84,7 +85,9 @@ def read_eml(data: bytes) -> Content:
 def _read_message(message: Message, attachments: list[str], names: tuple[str, ...]) -> Content:
     """Return the headers ``names`` of a message as lines, then its text; append the names of its attachments."""
     first = len(attachments)
-    content = join_contents([part.content for part in _read_parts(message, attachments)])
+    contents = [part.content for part in _read_parts(message, attachments)]
+    content = join_contents([one for one in contents if one.text.strip()])
+    content = replace(content, removals=merge_removals(one.removals for one in contents))
     lines = [(name.title(), _get_header(message, name)) for name in names]
     lines = [(name, _format_date(value) if name == "Date" else value) for name, value in lines]
     return prepend_lines(content, [*lines, ("Attachments", ", ".join(attachments[first:]))])
@@ -116,13 +119,14 @@ def _read_parts(part: Message, attachments: list[str]) -> list[_Part]:
     is_attachment = bool(name) or part.get_content_disposition() == "attachment"
     if is_attachment:
         attachments.append(name or kind)
+    unread = Content("", "", removals={PICTURES if kind.startswith("image/") else FILES: (name or kind,)})
     if part.get_content_maintype() != "text" and not _TEXT_NAME.fullmatch(name):
-        return []
+        return [_Part("unread", unread)]
     try:
         content = _read_text_part(part, kind, name)
     except ReadError:
         if is_attachment:
-            return []
+            return [_Part("unread", unread)]
         raise
     if is_attachment:
         content = _add_section(prepend_lines(content, [("Attachment", name)]), name)
