@@ -14,6 +14,7 @@ from polyad.model import MetadataValue
 from polyad.readers.headings import build_sections
 from polyad.readers.metadata import build_metadata, split_keywords
 from polyad.readers.one_file import OnPage
+from polyad.readers.pdf_annotations import read_annotations
 from polyad.readers.pdf_furniture import Pages, remove_furniture
 from polyad.readers.pdf_headings import (
     OutlineEntry,
@@ -24,6 +25,7 @@ from polyad.readers.pdf_headings import (
 )
 from polyad.readers.pdf_lines import Line, extract_lines
 from polyad.readers.pdf_paragraphs import join_lines
+from polyad.readers.pdf_placement import place_annotations
 from polyad.readers.plain_text import Content, to_single_line
 from polyad.readers.titles import clean_stated_title
 from polyad.text.page_labels import PAGE_LABELS, format_runs
@@ -147,10 +149,13 @@ def _read_pages(
             yield []
             continue
         try:
-            characters += text_page.count_chars()
+            annotations = read_annotations(document, page, text_page)
+            characters += text_page.count_chars() + sum(len(annotation.text) for annotation in annotations)
             if characters > max_characters:
                 raise ReadError(f"more than {max_characters:,} characters of text, the limit for a file of this size")
             lines = list(islice(extract_lines(text_page), _MAX_LINES + 1))
+            if annotations and len(lines) <= _MAX_LINES:
+                lines = place_annotations(lines, annotations, text_page)
             if not lines and next(page.get_objects([raw.FPDF_PAGEOBJ_IMAGE], max_depth=_MAX_PICTURE_DEPTH), None):
                 left_out[PICTURES].append(f"p. {index + 1}")
         finally:

@@ -103,7 +103,7 @@ def extract_lines(text_page: Any) -> Iterator[Line]:
             start = offset + len(piece) - len(piece.lstrip())
             characters = _find_characters(text_page, start, start + _count_utf16_units(piece.strip()))
             line = _build_line(text_page, words, characters)
-            if row and not _is_level(row[-1][0], line):
+            if row and not is_level(row[-1][0], line):
                 yield _join_row(text_page, row)
                 row = []
             if line.turn == 0 and (row or RIGHT_TO_LEFT.search(words)):
@@ -121,7 +121,8 @@ def _find_characters(text_page: Any, start: int, end: int) -> range:
     return range(first, max(first, last) + 1)
 
 
-def _is_level(line: Line, other: Line) -> bool:
+def is_level(line: Line, other: Line) -> bool:
+    """Return whether two lines are in one row."""
     return line.turn == other.turn and abs(line.baseline - other.baseline) < _LEVEL * max(line.size, other.size)
 
 

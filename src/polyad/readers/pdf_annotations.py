@@ -1,0 +1,148 @@
+"""Reads texts that lie on a PDF page and are not part of its content: values of form fields."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from polyad.errors import MissingExtraError
+from polyad.readers.plain_text import clean, to_single_line
+
+try:
+    import pypdfium2  # type: ignore[import-untyped]  # has no stubs
+    from pypdfium2 import raw
+except ImportError as error:
+    raise MissingExtraError("pypdfium2", "documents") from error
+
+_PASSWORD = 1 << 13
+"""Flag of a text field whose value is secret."""
+
+_INVISIBLE = raw.FPDF_ANNOT_FLAG_HIDDEN | raw.FPDF_ANNOT_FLAG_NOVIEW
+
+_BOXES = (raw.FPDF_FORMFIELD_CHECKBOX, raw.FPDF_FORMFIELD_RADIOBUTTON)
+_CHOICES = (raw.FPDF_FORMFIELD_COMBOBOX, raw.FPDF_FORMFIELD_LISTBOX)
+TICKED, UNTICKED = "[x]", "[ ]"
+
+_INDEX = re.compile(r"\[\d+\]")
+_GENERATED = re.compile(r".*\d")
+"""A name that a program counted, such as "Text29"."""
+
+_BLANK = re.compile(r"[\s._/\\-]*")
+"""A value that only fills a field."""
+
+_MAX_ANNOTATIONS = 5_000
+"""Annotations of a page that are looked at; the fullest forms have a thousand."""
+
+_EDGE = 1.0
+"""Points around an annotation in which the page's text is compared with it."""
+
+
+class Annotation(NamedTuple):
+    """A text that lies on a page: the value of a form field, or a box that is ticked or not.
+
+    Attributes:
+        text: The text; one line for each line of the value.
+        left: Left edge, in points, as the other edges.
+        bottom: Lower edge.
+        right: Right edge.
+        top: Upper edge.
+        name: Name of the form field, for a value that has no label on the page.
+    """
+
+    text: str
+    left: float
+    bottom: float
+    right: float
+    top: float
+    name: str
+
+
+def read_annotations(
+    document: pypdfium2.PdfDocument, page: pypdfium2.PdfPage, text_page: pypdfium2.PdfTextPage
+) -> list[Annotation]:
+    """Return the values of a page's form fields that the page's own text lacks.
+
+    Secret, hidden and empty fields are omitted. Empty boxes are returned beside values or ticked boxes, so that a
+    blank form has the text of its page alone.
+    """
+    values = []
+    for index in range(min(raw.FPDFPage_GetAnnotCount(page), _MAX_ANNOTATIONS)):
+        if annotation := raw.FPDFPage_GetAnnot(page, index):
+            try:
+                value = _read_annotation(document, page, annotation)
+            finally:
+                raw.FPDFPage_CloseAnnot(annotation)
+            if value and not _is_on_page(value, text_page):
+                values.append(value)
+    return values if any(value.text != UNTICKED for value in values) else []
+
+
+def _read_annotation(document: pypdfium2.PdfDocument, page: pypdfium2.PdfPage, annotation: Any) -> Annotation | None:
+    """Return the value of a visible form field; None for an empty field and for other annotations."""
+    is_field = raw.FPDFAnnot_GetSubtype(annotation) == raw.FPDF_ANNOT_WIDGET
+    if not is_field or raw.FPDFAnnot_GetFlags(annotation) & _INVISIBLE:
+        return None
+    _open_form(document, page)
+    text = _read_field(page.formenv, annotation)
+    if _BLANK.fullmatch(text):
+        return None
+    box = raw.FS_RECTF()
+    raw.FPDFAnnot_GetRect(annotation, box)
+    (left, right), (bottom, top) = sorted((box.left, box.right)), sorted((box.bottom, box.top))
+    return Annotation(text, left, bottom, right, top, _read_name(page.formenv, annotation))
+
+
+def _open_form(document: pypdfium2.PdfDocument, page: pypdfium2.PdfPage) -> None:
+    """Let PDFium read the form fields of a page, and of the pages after it.
+
+    ``PdfDocument.init_forms`` prints a warning about each XFA form, omits the fields of pages that were taken out of a
+    form, and takes memory for the links of all pages.
+    """
+    if document.formenv is None:
+        config = raw.FPDF_FORMFILLINFO(version=2)
+        document.formenv = pypdfium2.PdfFormEnv(raw.FPDFDOC_InitFormFillEnvironment(document, config), config)
+    if page.formenv is None:
+        page.formenv = document.formenv
+        raw.FORM_OnAfterLoadPage(page, page.formenv)
+
+
+def _read_field(form: Any, annotation: Any) -> str:
+    """Return the value of a form field, or a sign for a ticked or empty box; an empty string for other annotations."""
+    kind = raw.FPDFAnnot_GetFormFieldType(form, annotation)
+    if kind in _BOXES:
+        return TICKED if raw.FPDFAnnot_IsChecked(form, annotation) else UNTICKED
+    if kind in _CHOICES:
+        options = range(raw.FPDFAnnot_GetOptionCount(form, annotation))
+        selected = (index for index in options if raw.FPDFAnnot_IsOptionSelected(form, annotation, index))
+        labels = [_read_text(raw.FPDFAnnot_GetOptionLabel, form, annotation, index) for index in selected]
+        if labels:
+            return ", ".join(map(to_single_line, labels))
+    is_secret = raw.FPDFAnnot_GetFormFieldFlags(form, annotation) & _PASSWORD
+    if kind in _CHOICES or (kind == raw.FPDF_FORMFIELD_TEXTFIELD and not is_secret):
+        return clean(_read_text(raw.FPDFAnnot_GetFormFieldValue, form, annotation))
+    return ""
+
+
+def _read_name(form: Any, annotation: Any) -> str:
+    """Return the name of a form field for readers, or its technical name unless it ends in digits."""
+    alternate_name = to_single_line(_read_text(raw.FPDFAnnot_GetFormFieldAlternateName, form, annotation))
+    name = to_single_line(_read_text(raw.FPDFAnnot_GetFormFieldName, form, annotation))
+    technical_name = _INDEX.sub("", name).rpartition(".")[2]
+    return alternate_name or ("" if _GENERATED.fullmatch(technical_name) else technical_name)
+
+
+def _read_text(get_text: Callable[..., int], *arguments: Any) -> str:
+    """Return the text that a function of PDFium writes as UTF-16 into a buffer of the size that it states."""
+    size = get_text(*arguments, None, 0)
+    buffer = ctypes.create_string_buffer(size + 1)
+    get_text(*arguments, ctypes.cast(buffer, ctypes.POINTER(ctypes.c_ushort)), size)
+    return buffer.raw[:size].decode("utf-16-le", "ignore").rstrip("\0")
+
+
+def _is_on_page(value: Annotation, text_page: pypdfium2.PdfTextPage) -> bool:
+    """Return whether the page's own text has the words of an annotation at its place, as in a flattened form."""
+    edges = (value.left - _EDGE, value.bottom - _EDGE, value.right + _EDGE, value.top + _EDGE)
+    words, page_words = value.text.split(), text_page.get_text_bounded(*edges).split()
+    return any(page_words[start : start + len(words)] == words for start in range(len(page_words)))
