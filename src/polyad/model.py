@@ -429,10 +429,12 @@ class Excerpt:
         start: Offset of the first displayed character in the document.
         end: Offset after the last displayed character in the document.
         highlight: The sentence that fits best, in characters of the passage's text.
-        page: The page on which the first displayed character stands; None where there are no pages.
-        end_page: The page on which the last displayed character stands; None where there are no pages.
-        sheet: Name of the spreadsheet's sheet of the first displayed character; empty elsewhere.
-        slide: Number of the slide of the first displayed character; None elsewhere.
+        page: The page on which the cited characters begin; None where there are no pages.
+        end_page: The page on which the cited characters end; None where there are no pages.
+        sheet: Name of the spreadsheet's sheet on which the cited characters begin; empty elsewhere.
+        slide: Number of the slide on which the cited characters begin; None elsewhere.
+        cited: The document's characters from the first to the last sentence that is cited, because it fits nearly as
+            well as the best; None for all sentences of the excerpt.
     """
 
     text: str
@@ -443,6 +445,7 @@ class Excerpt:
     end_page: int | None = None
     sheet: str = ""
     slide: int | None = None
+    cited: Span | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -486,7 +489,7 @@ class ScoredPassage:
 
     @property
     def location(self) -> Location:
-        """The location of a retrieved passage; page, sheet and slide are those on which its excerpt begins."""
+        """The location of a retrieved passage; page, sheet and slide are those of the best sentences of its excerpt."""
         location, excerpt = self.passage.location, self.excerpt
         return replace(location, page=excerpt.page, sheet=excerpt.sheet, slide=excerpt.slide) if excerpt else location
 

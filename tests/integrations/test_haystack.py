@@ -36,8 +36,8 @@ def test_a_document_says_where_its_text_stands(tarn_engine: Engine) -> None:
     (hit,) = tarn_engine.search(QUESTION, 1).passages
     assert (document.id, document.content, document.score) == (hit.passage.id, COVER + BELL, hit.score)
     meta = document.meta
-    assert (meta["source"], meta["page"], meta["relevance"]) == ("/notes/bell.pdf", 1, hit.relevance)
-    assert meta["citation"] == "Bell of Tarn, pp. 1-2"
+    assert (meta["source"], meta["page"], meta["relevance"]) == ("/notes/bell.pdf", 2, hit.relevance)
+    assert meta["citation"] == "Bell of Tarn, p. 2"
     assert Document.from_dict(document.to_dict()) == document
 
 

@@ -48,8 +48,8 @@ def test_a_document_says_where_its_text_stands(tarn_engine: Engine) -> None:
     assert document.id == hit.passage.id
     metadata = document.metadata
     assert (metadata["source"], metadata["url"]) == ("/notes/bell.pdf", "https://tarn.example/bell")
-    assert (metadata["page"], metadata["start"], metadata["end"]) == (1, 0, len(COVER + BELL))
-    assert metadata["citation"] == "Bell of Tarn, pp. 1-2"
+    assert (metadata["page"], metadata["start"], metadata["end"]) == (2, 0, len(COVER + BELL))
+    assert metadata["citation"] == "Bell of Tarn, p. 2"
     assert (metadata["score"], metadata["relevance"]) == (hit.score, hit.relevance)
     assert (metadata["year"], metadata["author"]) == (1702, ["Ada", "Bo"])
 

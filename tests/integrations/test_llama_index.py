@@ -31,13 +31,13 @@ def test_a_node_says_where_its_text_stands(tarn_engine: Engine) -> None:
     assert node.node.ref_doc_id == "bell.pdf"
     assert (node.node.start_char_idx, node.node.end_char_idx) == (0, len(COVER + BELL))
     metadata = node.metadata
-    assert (metadata["source"], metadata["page"], metadata["relevance"]) == ("/notes/bell.pdf", 1, hit.relevance)
+    assert (metadata["source"], metadata["page"], metadata["relevance"]) == ("/notes/bell.pdf", 2, hit.relevance)
 
 
 def test_a_language_model_reads_the_citation_and_the_text(tarn_engine: Engine) -> None:
     (node,) = PolyadRetriever(tarn_engine, k=1).retrieve(QUESTION)
     content = node.node.get_content(MetadataMode.LLM)
-    assert content == f"citation: Bell of Tarn, pp. 1-2\n\n{COVER}{BELL}"
+    assert content == f"citation: Bell of Tarn, p. 2\n\n{COVER}{BELL}"
 
 
 def test_the_options_of_a_search_are_those_of_the_retriever(tarn_engine: Engine) -> None:
@@ -62,7 +62,7 @@ def test_a_query_engine_answers_from_the_nodes(tarn_engine: Engine) -> None:
     response = queries.query(QUESTION)
     assert isinstance(response, Response)
     assert BELL in str(response)
-    assert [node.metadata["citation"] for node in response.source_nodes] == ["Bell of Tarn, pp. 1-2"]
+    assert [node.metadata["citation"] for node in response.source_nodes] == ["Bell of Tarn, p. 2"]
 
 
 def test_a_passage_that_several_retrievers_return_is_fused(tarn_engine: Engine) -> None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from pptx import Presentation
 from reportlab.pdfgen.canvas import Canvas  # type: ignore[import-untyped, unused-ignore]  # typed only with its stubs
 
 from polyad.config import SplitSettings
 from polyad.embedders.sentence_transformers import SentenceTransformerEmbedder
 from polyad.engine import Engine
 from polyad.engine.settings import Settings
+from polyad.model import Citation, Span
 from polyad.schemas.evidence import evidence_json
-from polyad.schemas.places import describe_hit
+from polyad.schemas.places import describe_citation, describe_hit
 
 PAGES = (
     [
@@ -32,6 +36,11 @@ PAGES = (
         "Walnut trees grow along the river, and their nuts are sold in the village.",
     ],
 )
+SLIDES = {
+    "Visitors": "The museum had nine thousand visitors.",
+    "Collection": "It grew by four ship models.",
+    "Staff": "The successor of the treasurer is Karin Holt.",
+}
 QUESTIONS = {
     "Where do the keys hang?": "Keys",
     "What is lent to a visitor?": "lamp",
@@ -59,25 +68,47 @@ def engine(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceTransform
 
 @pytest.mark.parametrize("question", QUESTIONS)
 @pytest.mark.parametrize("max_words", [40, 80, None])
-def test_a_hit_states_the_page_on_which_its_excerpt_begins_and_that_on_which_it_ends(
+def test_a_hit_states_the_page_of_the_sentence_that_fits_the_question(
     engine: Engine, question: str, max_words: int | None
 ) -> None:
     (hit,) = engine.search(question, max_words=max_words).passages
     assert hit.excerpt
-    text = " ".join(engine.catalogue.document(hit.passage.document_id).text.split("\n"))
-    pages = [page for page, lines in enumerate(PAGES, 1) for _ in lines]
-    lines = [line for lines in PAGES for line in lines]
-    first, last = (
-        max(place for place, line in enumerate(lines) if text.index(line) <= offset)
-        for offset in (hit.excerpt.start, hit.excerpt.end - 1)
-    )
-    assert (hit.location.page, hit.excerpt.end_page) == (pages[first], pages[last])
+    (page,) = {page for page, lines in enumerate(PAGES, 1) if any(QUESTIONS[question] in line for line in lines)}
+    assert (hit.location.page, hit.excerpt.end_page) == (page, page)
 
 
-def test_an_excerpt_from_later_pages_is_cited_with_these(engine: Engine) -> None:
-    evidence = engine.search("When is the valve closed by hand?")
+def test_a_hit_is_cited_with_the_pages_of_all_sentences_that_fit_the_question(engine: Engine) -> None:
+    evidence = engine.search("Where are letters fetched on Tuesdays, and how is the valve closed by hand?")
     (hit,) = evidence.passages
     assert describe_hit(hit) == "station, pp. 2-3"
     assert describe_hit(hit, full=True) == "station, p. 1"
     (shape,) = evidence_json(evidence, explain=False)["hits"]
     assert (shape["page"], shape["end_page"]) == (2, 3)
+
+
+def test_an_answer_is_cited_with_the_page_of_the_sentence_that_fits_the_question(engine: Engine) -> None:
+    evidence = engine.search("When is the valve closed by hand?")
+    (hit,) = evidence.passages
+    passage = hit.passage
+    citation = Citation(1, passage.id, passage.document_id, Span(0, 3), passage.title, hit.location, hit.origin)
+    assert describe_citation(citation, evidence) == "station, p. 3"
+
+
+def test_a_hit_without_words_of_the_question_is_cited_with_the_pages_of_its_excerpt(engine: Engine) -> None:
+    (hit,) = engine.search("xylophone").passages
+    assert hit.excerpt
+    assert hit.excerpt.cited == Span(hit.excerpt.start, hit.excerpt.end)
+
+
+def test_a_hit_states_the_slide_of_the_sentence_that_fits_the_question(
+    tmp_path: Path, embedder: SentenceTransformerEmbedder
+) -> None:
+    deck = Presentation()
+    for title, line in SLIDES.items():
+        slide = deck.slides.add_slide(deck.slide_layouts[1])
+        slide.shapes.title.text, slide.placeholders[1].text = title, line
+    deck.save(str(tmp_path / "deck.pptx"))
+    engine = Engine.open(tmp_path / "kb", embedder=embedder)
+    assert engine.index([tmp_path / "deck.pptx"]).counts.passages == 1
+    (hit,) = engine.search("Who is the successor of the treasurer?").passages
+    assert hit.location.slide == 3

@@ -22,9 +22,9 @@ from polyad.config import mask_place
 from polyad.model import Answer, Evidence, ScoredPassage, Usage
 from polyad.schemas.evidence import select_hyperedges
 from polyad.schemas.places import (
+    describe_citation,
     describe_copies,
     describe_hit,
-    describe_location,
     get_excerpt,
     get_file_name,
     shorten,
@@ -193,10 +193,8 @@ def show_answer(answer: Answer, explain: bool, full: bool, streamed: bool) -> No
     if cited:
         say()
         say("Sources:")
-    excerpts = {hit.passage.id: hit.excerpt for hit in answer.evidence.passages}
     for number, citation in cited.items():
-        title = citation.origin.title or citation.title or citation.document_id
-        place = describe_location(title, citation.location, citation.origin, excerpts.get(citation.passage_id))
+        place = describe_citation(citation, answer.evidence)
         say(f"  [{number}] {', '.join(filter(None, (place, get_file_name(citation.origin))))}  {citation.passage_id}")
     if answer.text and answer.evidence.passages and explain:
         say()

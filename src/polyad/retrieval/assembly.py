@@ -337,7 +337,10 @@ def _add_excerpts(
     return replace(
         evidence,
         passages=tuple(
-            replace(scored, excerpt=hit.build_excerpt(scored.passage.text, sentences.spans, sentences.best))
+            replace(
+                scored,
+                excerpt=hit.build_excerpt(scored.passage.text, sentences.spans, sentences.best, sentences.cited),
+            )
             for hit, scored, sentences in zip(hits, evidence.passages, selected, strict=True)
         ),
     )

@@ -34,6 +34,9 @@ _MIN_SCORE = 0.05
 _MAX_CODE_WORDS = 60
 """Words of a code block up to which it is displayed as a whole: a command says little without the next."""
 
+_CITED_SHARE = 0.5
+"""Share of the best sentence's own score from which on the page of a sentence is cited."""
+
 _LIST_WEIGHT = 0.8
 """Share of the score of a sentence before a list, such as "There are five types:", that each item has at least."""
 
@@ -73,20 +76,26 @@ class SelectedSentences:
     Attributes:
         spans: Spans of one or more adjacent sentences, in text order.
         best: Span of the sentence with the highest score.
+        cited: Span from the first to the last sentence whose page is cited.
     """
 
     spans: Sequence[Span]
     best: Span
+    cited: Span
 
 
 @dataclass(frozen=True, slots=True)
 class _Sentence:
-    """A sentence of a hit, with its character span, number of words, and score for the question."""
+    """A sentence of a hit, with its character span, number of words, and score for the question.
+
+    ``own_score`` is the part of the score that the adjacent sentences and the hit's other sentences do not share.
+    """
 
     hit: int
     span: Span
     words: int
     score: float
+    own_score: float
     fits: bool
 
 
@@ -129,17 +138,17 @@ class ExcerptSelector:
             if sentence.words <= rest and (sentence.fits or max_words) and sentence not in selected:
                 selected.append(sentence)
                 rest -= sentence.words
-        spans: list[list[Span]] = [[] for _ in hits]
+        by_hit: list[list[_Sentence]] = [[] for _ in hits]
         for sentence in selected:
-            spans[sentence.hit].append(sentence.span)
+            by_hit[sentence.hit].append(sentence)
         return [
-            SelectedSentences(_join_adjacent(hit.text, sorted(best_spans, key=lambda span: span.start)), best_spans[0])
-            for hit, best_spans in zip(hits, spans, strict=True)
+            SelectedSentences(_join_adjacent(hit.text, _list_spans(best)), best[0].span, _find_cited_span(best))
+            for hit, best in zip(hits, by_hit, strict=True)
         ]
 
     def rank_sentences(self, hit: ExcerptSource) -> list[ScoredSpan]:
         """Return a hit's sentences with their similarities to the question, best first; ties in text order."""
-        spans, scores = self._score_spans(hit)
+        spans, scores, _ = self._score_spans(hit)
         order = sorted(range(len(spans)), key=lambda place: (-scores[place], place))
         return [ScoredSpan(spans[place], scores[place]) for place in order]
 
@@ -150,32 +159,37 @@ class ExcerptSelector:
                 span,
                 count_words(span.of(hit.text)),
                 score + _RELEVANCE_WEIGHT * hit.relevance,
+                own_score,
                 fits=score >= _MIN_SCORE,
             )
-            for span, score in zip(*self._score_spans(hit), strict=True)
+            for span, score, own_score in zip(*self._score_spans(hit), strict=True)
         ]
 
-    def _score_spans(self, hit: ExcerptSource) -> tuple[list[Span], list[float]]:
-        """Return the sentences of a hit except headings, in text order, and the score of each for the question.
+    def _score_spans(self, hit: ExcerptSource) -> tuple[list[Span], list[float], list[float]]:
+        """Return the sentences of a hit except headings, in text order, their scores and their own scores.
 
         Scores do not include the relevance of the hit.
         """
         sentences = _join_code(hit.text, [_trim_ellipsis(hit.text, span) for span in self._split_sentences(hit.text)])
         spans = [span for span in sentences if span.of(hit.text).strip(_HEADING_MARKS) not in hit.head]
         spans = _join_labels(hit.text, spans or sentences) or [Span(0, len(hit.text))]
-        values = np.array([self._value_sentence(hit, span) for span in spans])
+        coverage, similarity = np.array([self._value_sentence(hit, span) for span in spans]).T
+        values = coverage + similarity
+        own_scores: list[float] = (values - similarity.min()).tolist()
         scores: list[float] = np.convolve(values, [_FOLLOWING_WEIGHT, 1, _PRECEDING_WEIGHT])[1:-1].tolist()
         for place, span in enumerate(spans):
             if span.of(hit.text).rstrip(_HEADING_MARKS).endswith(":"):
                 for item in _find_list_items(hit.text, spans[place:]):
-                    scores[place + item] = max(scores[place + item], _LIST_WEIGHT * scores[place])
-        return spans, scores
+                    for each in (scores, own_scores):
+                        each[place + item] = max(each[place + item], _LIST_WEIGHT * each[place])
+        return spans, scores, own_scores
 
-    def _value_sentence(self, hit: ExcerptSource, span: Span) -> float:
+    def _value_sentence(self, hit: ExcerptSource, span: Span) -> tuple[float, float]:
+        """Return the share of the question's terms in a sentence, and the weighted similarity of its hyperedge."""
         terms, codes = extract_terms_and_codes(span.of(hit.text))
         coverage = sum(self._weights.get(term, 0.0) for term in {*terms, *codes})
         overlapping = (edge for edge in hit.hyperedges if edge.span.start < span.end and span.start < edge.span.end)
-        return coverage + _UNIT_WEIGHT * max((edge.similarity for edge in overlapping), default=0.0)
+        return coverage, _UNIT_WEIGHT * max((edge.similarity for edge in overlapping), default=0.0)
 
     @cached_property
     def _weights(self) -> dict[str, float]:
@@ -184,6 +198,17 @@ class ExcerptSelector:
         counts = np.maximum(1, self._snapshot.document_frequencies(terms))
         rarity = np.log(1 + self._snapshot.passage_count / counts)
         return dict(zip(terms, (rarity / rarity.sum()).tolist(), strict=True))
+
+
+def _list_spans(sentences: Sequence[_Sentence]) -> list[Span]:
+    return sorted((sentence.span for sentence in sentences), key=lambda span: span.start)
+
+
+def _find_cited_span(sentences: Sequence[_Sentence]) -> Span:
+    """Return the span from the first to the last sentence that fits nearly as well by itself as the best."""
+    limit = _CITED_SHARE * max(sentence.own_score for sentence in sentences)
+    spans = _list_spans([sentence for sentence in sentences if sentence.own_score >= limit])
+    return Span(spans[0].start, spans[-1].end)
 
 
 def _join_code(text: str, sentences: Sequence[Span]) -> list[Span]:
@@ -254,7 +279,8 @@ def _locate_excerpt(hit: ScoredPassage, pagination: Pagination | None) -> Scored
     excerpt = hit.excerpt
     if excerpt is None or pagination is None:
         return hit
-    first, start, last = map(pagination.find, (hit.passage.start, excerpt.start, excerpt.end - 1))
+    cited = excerpt.cited or excerpt
+    first, start, last = map(pagination.find, (hit.passage.start, cited.start, cited.end - 1))
     located = replace(excerpt, page=start.page, end_page=last.page, sheet=start.sheet, slide=start.slide)
     passage = replace(hit.passage, page=first.page, sheet=first.sheet, slide=first.slide)
     return replace(hit, passage=passage, excerpt=located)

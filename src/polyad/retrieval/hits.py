@@ -187,11 +187,24 @@ class Hit:
         """Return the hit as a single scored passage, with the id and score of its best passage."""
         return replace(self.best, passage=self._build_passage(), copies=self._locate_copies())
 
-    def build_excerpt(self, text: str, spans: Sequence[Span], highlight: Span) -> Excerpt:
-        """Build a hit's excerpt from ``spans`` of its text, with their location; ``highlight`` is the best span."""
-        start, end = (self._find_document_offset(offset) for offset in (spans[0].start, spans[-1].end))
-        passage = self.best.passage
-        return Excerpt(join_spans(text, spans), start, end, highlight, sheet=passage.sheet, slide=passage.slide)
+    def build_excerpt(self, text: str, spans: Sequence[Span], highlight: Span, cited: Span) -> Excerpt:
+        """Build a hit's excerpt from ``spans`` of its text, with their location.
+
+        Args:
+            text: The text of the hit.
+            spans: The displayed spans.
+            highlight: The best span.
+            cited: The span whose pages are cited.
+        """
+        offsets = (spans[0].start, spans[-1].end, cited.start, cited.end)
+        start, end, *cited_offsets = map(self._find_document_offset, offsets)
+        return Excerpt(
+            join_spans(text, spans),
+            *(start, end, highlight),
+            sheet=self.best.passage.sheet,
+            slide=self.best.passage.slide,
+            cited=Span(*cited_offsets),
+        )
 
     def _find_document_offset(self, offset: int) -> int:
         """Convert a character offset in a hit's text to an offset in the document's text."""

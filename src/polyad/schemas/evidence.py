@@ -97,8 +97,8 @@ class RetractedFactSchema(TypedDict):
 class HitSchema(PassageSchema):
     """One search result: a passage with score and relevance (in [0, 1]).
 
-    ``highlight`` is the range of the best sentence. The excerpt begins on ``page`` and ends on ``end_page``. Users
-    retracted the facts in ``retracted``.
+    ``highlight`` is the range of the best sentence. The best sentences of the excerpt begin on ``page`` and end on
+    ``end_page``. Users retracted the facts in ``retracted``.
     """
 
     end_page: int | None

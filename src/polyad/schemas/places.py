@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 
-from polyad.model import Evidence, Excerpt, Location, Origin, ScoredPassage
+from polyad.model import Citation, Evidence, Excerpt, Location, Origin, ScoredPassage
 from polyad.text.page_labels import find_page_label
 from polyad.text.sentences import find_code_blocks, find_lines, is_fence
 
@@ -51,6 +51,13 @@ def describe_location(title: str, location: Location, origin: Origin, excerpt: E
     if heading := _remove_title(title, location.heading):
         parts.append(f'"{heading}"')
     return ", ".join(parts)
+
+
+def describe_citation(citation: Citation, evidence: Evidence) -> str:
+    """Return the location of a cited passage for people, with the pages of its excerpt in ``evidence``."""
+    origin, excerpt = citation.origin, map_excerpts(evidence).get(citation.passage_id)
+    title = origin.title or citation.title or citation.document_id
+    return describe_location(title, citation.location, origin, excerpt)
 
 
 def _format_pages(pages: Sequence[int], origin: Origin) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 from polyad.errors import LanguageModelError, PolyadError
 from polyad.model import Answer, Usage
 from polyad.protocols.components import Prompt
-from polyad.schemas.places import describe_hit, get_excerpt, map_excerpts
+from polyad.schemas.places import describe_citation, describe_hit, get_excerpt, map_excerpts
 from polyad.server.answers import WrittenAnswer
 from polyad.server.links import build_passage_url
 from polyad.server.openai_models import Message
@@ -165,7 +165,7 @@ class ChatFormat:
                 "type": "url_citation",
                 "url_citation": {
                     "url": self._get_url(answer, citation.passage_id),
-                    "title": citation.title or citation.document_id,
+                    "title": describe_citation(citation, answer.evidence),
                     "start_index": len(separate_markup(answer.text[: citation.answer_span.start])),
                     "end_index": len(separate_markup(answer.text[: citation.answer_span.end])),
                 },
@@ -177,8 +177,9 @@ class ChatFormat:
         if not self._has_footer or not answer.citations:
             return ""
         sources = {citation.number: citation for citation in answer.citations}
+        places = {number: _escape(describe_citation(each, answer.evidence)) for number, each in sources.items()}
         lines = [
-            f"[{number}] [{_escape(each.title or each.document_id)}]({self._get_url(answer, each.passage_id)})"
+            f"[{number}] [{places[number]}]({self._get_url(answer, each.passage_id)})"
             for number, each in sorted(sources.items())
         ]
         return "\n\nSources:\n\n" + "\n\n".join(lines)

@@ -15,7 +15,7 @@ from polyad.errors import NotFoundError
 from polyad.model import Answer, Document, Evidence, Excerpt, MetadataValue, Origin, ScoredPassage
 from polyad.schemas.catalogue import ListKind, list_items
 from polyad.schemas.filling import fill_schema
-from polyad.schemas.places import describe_hit, describe_location, get_excerpt, map_excerpts
+from polyad.schemas.places import describe_citation, describe_hit, describe_location, get_excerpt, map_excerpts
 from polyad.server.links import build_passage_url
 
 MAX_CHARACTERS = 24_000
@@ -286,7 +286,7 @@ def ask(target: ToolTarget, question: str) -> AnswerResult:
         {
             "number": number,
             "id": each.passage_id,
-            "title": _truncate(each.title or each.document_id),
+            "title": _truncate(describe_citation(each, answer.evidence)),
             "url": target.get_url(each.passage_id, each.origin, excerpts.get(each.passage_id)),
         }
         for number, each in sorted(sources.items())
