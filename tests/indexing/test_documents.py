@@ -1,12 +1,15 @@
-"""Documents before they are indexed: a title that is too long for a title."""
+"""Documents before they are indexed: a title that is too long for a title, and the language."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
+import pytest
+
 from polyad import Document
-from polyad.indexing.documents import MAX_TITLE_CHARACTERS, validate_document
-from polyad.model import Location, Section
+from polyad.indexing.documents import MAX_TITLE_CHARACTERS, add_language, validate_document
+from polyad.model import METADATA_KEYS, Argument, Location, MetadataValue, Section
 
 
 def test_a_title_that_is_too_long_becomes_the_first_paragraph_of_the_text() -> None:
@@ -26,3 +29,31 @@ def test_a_title_within_the_limit_stays() -> None:
     document = Document("a", "x" * MAX_TITLE_CHARACTERS, "It rings.")
     assert validate_document(document) is document
     assert validate_document(replace(document, title="Bell")) == replace(document, title="Bell")
+
+
+GERMAN = "Die Glocke im Turm wurde von Ines Moreau gegossen, die aus Port Lisle kam."
+
+
+@pytest.mark.parametrize(
+    ("metadata", "language"),
+    [
+        ({}, "de"),
+        ({"language": "de-AT"}, "de"),
+        ({"language": "fr"}, "fr"),
+        ({"language": "zh"}, "de"),
+        ({"language": "German"}, "German"),
+        ({"lang": "nl"}, "nl"),
+        ({f"key {number}": number for number in range(METADATA_KEYS)}, None),
+    ],
+)
+def test_a_document_gets_the_language_that_is_stated_or_detected(
+    metadata: Mapping[str, MetadataValue], language: str | None
+) -> None:
+    document = Document("d", "Bell", GERMAN, metadata=metadata)
+    assert add_language(document).metadata.get("language") == language
+
+
+def test_a_document_without_words_or_of_one_fact_gets_no_language() -> None:
+    assert "language" not in add_language(Document("d", "", "17.5 18.0")).metadata
+    fact = Document("d", "", GERMAN, arguments=(Argument("founder", "Ines Moreau"),))
+    assert "language" not in add_language(fact).metadata

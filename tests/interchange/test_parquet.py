@@ -45,7 +45,8 @@ def test_tables_have_the_values_of_the_index(
     assert [(row["id"], row["text"], row["tokens"]) for row in tables["documents"]] == [
         (item.document.id, item.document.text, item.tokens) for item in documents
     ]
-    assert [json.loads(row["metadata"]) for row in tables["documents"]] == [{}, {"year": 2020}, {"year": 2021}]
+    years: list[dict[str, object]] = [{}, {"year": 2020, "language": "en"}, {"year": 2021, "language": "en"}]
+    assert [json.loads(row["metadata"]) for row in tables["documents"]] == years
     passages = [passage for item in documents for passage in item.passages]
     assert [(row["id"], row["start"], row["page"], row["vector"]) for row in tables["passages"]] == [
         (item.passage.id, item.passage.start, None, item.vector.tolist()) for item in passages

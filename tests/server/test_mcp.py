@@ -127,8 +127,8 @@ def test_evidence_entities_and_documents(tmp_path: Path) -> None:
             assert entity["fact_count"] == len(entity["facts"])
             listed = await call(client, "list_documents", like="o")
             documents = [
-                {"id": "moreau.md", "title": "Ines Moreau", "metadata": {}},
-                {"id": "tower.md", "title": "Corven Tower", "metadata": {}},
+                {"id": "moreau.md", "title": "Ines Moreau", "metadata": {"language": "en"}},
+                {"id": "tower.md", "title": "Corven Tower", "metadata": {"language": "en"}},
             ]
             assert listed == {"documents": documents, "total": 2, "next_cursor": ""}
 

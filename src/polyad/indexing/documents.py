@@ -12,6 +12,7 @@ from polyad.errors import SettingError
 from polyad.model import METADATA_KEYS, Argument, Document, Failure, MetadataValue, Pagination, Passage, Section, Span
 from polyad.protocols.components import Splitter
 from polyad.text.json_types import is_metadata_number
+from polyad.text.languages import LANGUAGE, find_language, parse_language_code
 from polyad.text.sentences import HEADING_SEPARATOR, MAX_HEADINGS, begins_paragraph, join_headings
 from polyad.text.validity import VALIDITY_KEYS, parse_interval
 from polyad.text.words import collapse_whitespace, replace_surrogates, sanitize, shorten_at_word
@@ -143,6 +144,21 @@ def _format_value(value: object) -> str:
     except Exception:  # the value's own __repr__
         text = f"a {type(value).__name__}"
     return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}..."
+
+
+def add_language(document: Document) -> Document:
+    """Return the document with the code of its language in the metadata.
+
+    The language is stated by the metadata, or detected. Any other value there, such as ``German``, is not changed. A
+    document that is one fact has no language: its text joins values.
+    """
+    metadata = document.metadata
+    stated = metadata.get(LANGUAGE)
+    is_free = stated is None or parse_language_code(stated)
+    if document.arguments or not is_free or (stated is None and len(metadata) == METADATA_KEYS):
+        return document
+    language = find_language(document.text, stated if stated is not None else metadata.get("lang"))
+    return replace(document, metadata={**metadata, LANGUAGE: language}) if language else document
 
 
 # Content hashes

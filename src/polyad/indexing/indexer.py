@@ -10,7 +10,14 @@ from datetime import UTC, datetime
 from polyad.config import EmbeddingSettings
 from polyad.curation.curator import Curator, HistoryRecorder
 from polyad.errors import ConfigurationError, NoMoreRepliesError, PolyadError, StoreError
-from polyad.indexing.documents import hash_content, hash_document, hash_passage, split_document, validate_document
+from polyad.indexing.documents import (
+    add_language,
+    hash_content,
+    hash_document,
+    hash_passage,
+    split_document,
+    validate_document,
+)
 from polyad.indexing.embedding import PendingVectors, embed_passages, get_parallelism
 from polyad.indexing.run import IndexCounts, RebuildCheckpoint, RunProgress
 from polyad.model import (
@@ -226,7 +233,8 @@ class Indexer:
             elif is_repeated or (run.digests.get(item.id) == digest and not is_rebuilt):
                 unchanged += 1
             else:
-                changes.append(_Change(item, digest, item.id in run.digests))
+                # The digest leaves the detected language out, so that unchanged documents need no detection.
+                changes.append(_Change(add_language(item), digest, item.id in run.digests))
                 run.digests[item.id] = digest
         return changes, IndexCounts(unchanged=unchanged, failures=tuple(failures))
 

@@ -33,7 +33,7 @@ NO_METADATA: Mapping[str, MetadataValue] = MappingProxyType({})
 
 _MAX_KEY = 100
 _KEYWORD_SEPARATOR = re.compile("[,;\n]")
-_RESERVED = 7 + len(NOTES)  # keys that polyad adds: four about the file, TITLE_FROM, LEFT_OUT, _UNDECODABLE, removals
+_RESERVED = 8 + len(NOTES)  # keys that polyad adds: four of the file, TITLE_FROM, LEFT_OUT, two of the text, removals
 
 
 def build_metadata(pairs: Iterable[tuple[str, object]]) -> dict[str, MetadataValue]:
