@@ -31,6 +31,18 @@ def find_names(text: str, *entities: str) -> list[str]:
         ("A Jester'S Tale or", "A Jester's Tale", "Jester'S Tale"),
         ("who sang Blood, Sweat & Tears?", "Blood, Sweat and Tears", "Blood, Sweat & Tears"),
         ("《红楼梦》的作者", "红楼梦", "红楼梦"),
+        ("铸造塔恩之钟的人出生在哪里?", "塔恩之钟", "塔恩之钟"),
+        ("オッターミア水位計を設計した人は誰か", "オッターミア水位計", "オッターミア水位計"),
+        ("伊尔泽·瓦尔加出生在哪里", "伊尔泽·瓦尔加", "伊尔泽·瓦尔加"),
+        ("HyperGraphRAG如何表示知識", "HyperGraphRAG", "HyperGraphRAG"),
+        ("２０２１年のタルン市", "2021年のタルン", "２０２１年のタルン"),
+        ("คนที่หล่อระฆังแห่งทาร์นเกิดที่ไหน", "ระฆังแห่งทาร์น", "ระฆังแห่งทาร์น"),
+        ("토마스 페랑은 무엇을 수집했습니까?", "토마스 페랑", "토마스 페랑"),
+        ("من أين جاء الذي صب جرس تارن؟", "جَرَس تارن", "جرس تارن"),
+        ("ومتى زار القاهرة؟", "قاهرة", "القاهرة"),
+        ("ما الذي حدث بتارن؟", "تارن", "تارن"),
+        ("מי בנה את הגשר בירושלים?", "ירושלים", "ירושלים"),
+        ("इल्ज़े वर्गा का जन्म कहाँ हुआ था?", "इल्ज़े वर्गा", "इल्ज़े वर्गा"),
     ],
 )  # fmt: skip
 def test_a_known_name_is_found_in_any_spelling(text: str, entity: str, name: str) -> None:
@@ -44,6 +56,18 @@ def test_the_longest_name_wins_and_the_next_begins_after_it() -> None:
         "New York",
         "York",
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "entity"),
+    [("タルンドンの塔", "タルン"), ("山上有什么", "山"), ("他们在哪里?", "哪里"), ("ที่ทาร์นี", "ทาร์น")],
+)
+def test_part_of_a_word_in_a_script_without_spaces_is_no_name(text: str, entity: str) -> None:
+    assert find_names(text, entity) == []
+
+
+def test_a_longer_name_that_begins_within_another_wins() -> None:
+    assert find_names("铸造塔恩之钟的人", "铸造塔恩", "塔恩", "塔恩之钟") == ["塔恩之钟"]
 
 
 def test_an_article_before_a_shorter_name_does_not_hide_a_longer_one() -> None:

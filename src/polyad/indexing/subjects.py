@@ -21,7 +21,7 @@ from polyad.text.keys import build_entity_key, build_name_key
 from polyad.text.lexicon import COMMON_WORDS
 from polyad.text.sentences import begins_paragraph
 
-RULES_VERSION = "subjects-4"
+RULES_VERSION = "subjects-5"
 """Part of the name of every builder that uses these rules. Change it together with the rules, so that documents that
 were indexed with the earlier rules are indexed again."""
 

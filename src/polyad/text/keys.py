@@ -1,8 +1,8 @@
 """Keys of entities, by which two spellings of a name are the same entity, and names found in a text by their keys.
 
 HyperSU, appendix C.2: lower case, Unicode normalisation, punctuation cleanup, low-value filtering; then exact match.
-polyad also removes possessives, articles, spaces between initials, and a disambiguator in parentheses ("Dancing in the
-Rain (film)"), so that names in running text match the title of the document about them.
+polyad also removes possessives, articles (of English and Arabic), spaces between initials, and a disambiguator in
+parentheses ("Dancing in the Rain (film)"), so that names in running text match the title of the document about them.
 
 Some names are spelt like words: "Up", "Her", "It", "24". Such a word is a name if there is evidence: it is the title of
 its passage, in quotation marks, has a capital inside a sentence, or has a type from a model. Pronouns and numbers need
@@ -21,7 +21,10 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from polyad.model import Mention
+from polyad.text.folding import fold_uncased_letters
+from polyad.text.function_words import get_function_words
 from polyad.text.lexicon import COMMON_WORDS, FORMS_OF_ADDRESS, FUNCTION_WORDS, GENERIC_WORDS
+from polyad.text.scripts import HANGUL, KATAKANA, SOUTH_EAST_ASIAN, UNSPACED, has_uncased_letters
 from polyad.text.words import normalize_value
 
 _SMALLEST_NUMBER = 100
@@ -128,7 +131,7 @@ def build_argument_key(value: str) -> str:
     """
     text = normalize_value(value)
     key = build_name_key(text)
-    return key if key == text.casefold() else text
+    return key if key == fold_uncased_letters(text.casefold()) else text
 
 
 def is_inside_sentence(text: str, start: int) -> bool:
@@ -152,7 +155,7 @@ def _normalize_spelling(name: str) -> tuple[str, str]:
     spelling = text
     text = text.casefold()
     if not text.isascii():
-        text = unicodedata.normalize("NFKC", text)
+        text = fold_uncased_letters(unicodedata.normalize("NFKC", text))
     text = _POSSESSIVE.sub("", text)
     if "," in text:
         text = _THOUSANDS.sub("", text)
@@ -286,7 +289,23 @@ def find_named_key(name: str, kind: str, title: str, text: str, spans: list[tupl
 _MAX_NAME_WORDS = 12
 """Most words of a name that is searched for."""
 
-_WORD = re.compile(r"[^\s\x00-\x1f!\"(),\-./:;<=>?@\[\\\]^_{|}~*‐‑‒–—―…“”„«»‹›《》〈〉「」『』【】、。，·]+")
+_MAX_NAME_CHARACTERS = 24
+"""Most characters of a name in a script without spaces that is searched for."""
+
+_MIN_UNSPACED_NAME, _MIN_THAI_NAME = 2, 4
+"""Fewest characters of a name inside a run of characters: of Chinese, Japanese or Korean, and of Thai and its
+neighbours, which have several characters a syllable."""
+
+_PREFIX = re.compile(r"[وف]?[بكل]|[وف]|[ובהלמשכ]{1,2}")
+"""Prefixes of Arabic and Hebrew words: prepositions, conjunctions, and the Hebrew article."""
+
+_CHARACTERS = f"{UNSPACED}{HANGUL}"
+_WORD = re.compile(
+    rf"[{_CHARACTERS}]|[^{_CHARACTERS}\s\x00-\x1f!\"(),\-./:;<=>?@\[\\\]^_{{|}}~*‐‑‒–—―…“”„«»‹›《》〈〉「」『』【】、。，·・？！；：؟،؛।]+"
+)
+_IS_CHARACTER = re.compile(f"[{_CHARACTERS}]")
+_KATAKANA, _HANGUL, _THAI = (re.compile(f"[{letters}]") for letters in (KATAKANA, HANGUL, SOUTH_EAST_ASIAN))
+_UNSPACED = ("zh", "ja", "ko", "th", "lo", "my", "km")
 _APOSTROPHES = str.maketrans("", "", "'’‘ʼ`´")
 _POSSESSIVE_ENDING = re.compile(r"(?<=\w)['’ʼ`´‘]s['’ʼ`´‘]*$", re.IGNORECASE)
 _SENTENCE_START = re.compile(r"(?:\A|[.!?:…][\"”’)]?\s|\()\W*\Z")
@@ -303,7 +322,9 @@ class _Token(NamedTuple):
         start, end: Span of the word.
         inner: The word before other words of a key.
         last: The word at the end of a key, without a possessive ending.
-        irregular: Whether it is a letter, an acronym or digits, whose form in a key depends on the neighbouring words.
+        irregular: Whether it is a letter, an acronym or digits, whose form in a key depends on the neighbouring words,
+            or a word in a script without capitals.
+        unspaced: Whether it is a character of a script without spaces, or of Korean, whose endings are suffixes.
     """
 
     start: int
@@ -311,6 +332,7 @@ class _Token(NamedTuple):
     inner: str
     last: str
     irregular: bool
+    unspaced: bool = False
 
 
 class EntityNameMatcher:
@@ -318,7 +340,8 @@ class EntityNameMatcher:
 
     A single word of everyday English that happens to be an entity ("film", "heat") counts only where the text gives
     it a capital that its place in the sentence does not explain. Nor do several words without a capital count when they
-    are function words but for one ("came out").
+    are function words but for one ("came out"). In scripts without spaces each character is a word; Arabic and Hebrew
+    names are also found behind prefixes such as prepositions.
 
     Args:
         find_existing_keys: Returns which of the entity keys exist; called once with all keys of a text.
@@ -330,19 +353,24 @@ class EntityNameMatcher:
     def find(self, text: str) -> list[Mention]:
         """Return all mentions of entity names in ``text``, without overlap; the longest name wins."""
         words = list(_split_words(text))
-        windows = [_build_keys(text, words[start : start + _MAX_NAME_WORDS]) for start in range(len(words))]
+        most = _MAX_NAME_CHARACTERS if any(word.unspaced for word in words) else _MAX_NAME_WORDS
+        windows = [_build_keys(text, words[start : start + most]) for start in range(len(words))]
         existing = self._find_existing_keys(
             {v for keys in windows for key in keys for v in _get_key_variants(key) if v}
         )
+        lengths = [
+            self._count_name_words(text, words[start : start + most], keys, existing)
+            for start, keys in enumerate(windows)
+        ]
         mentions: list[Mention] = []
         position = 0
         while position < len(words):
-            length = self._count_name_words(
-                text, words[position : position + _MAX_NAME_WORDS], windows[position], existing
-            )
+            length = lengths[position]
+            if words[position].unspaced and max(lengths[position + 1 : position + length], default=0) >= length:
+                length = 0  # a name as long begins within this one; in Chinese, names end with their noun
             if length:
                 matched = _skip_article(text, words[position : position + length])
-                start = matched[0].start
+                start = _skip_prefix(text, matched, existing)
                 name = _POSSESSIVE_ENDING.sub("", text[start : matched[-1].end])
                 mentions.append(Mention(name, start, start + len(name)))
             position += max(1, length)
@@ -358,7 +386,11 @@ class EntityNameMatcher:
             if not any(key in existing for key in _get_key_variants(keys[length - 1])):
                 continue
             key = build_entity_key(text[words[0].start : words[length - 1].end])
-            is_known = key in existing or (bool(key) and key in self._find_existing_keys([key]))
+            is_known = (
+                key in existing
+                or (bool(key) and key in self._find_existing_keys([key]))
+                or any(variant in existing for variant in _list_without_prefix(key))
+            )
             if is_known and _is_name_here(text, _skip_article(text, words[:length])):
                 return length
         return 0
@@ -369,16 +401,35 @@ def _build_keys(text: str, words: Sequence[_Token]) -> list[str]:
     keys = []
     joined = ""
     irregular = False
+    end = words[0].start
     for word in words:
+        joined += " " if word.start > end else ""  # characters of a script without spaces adjoin
+        end = word.end
         irregular = irregular or word.irregular
-        keys.append(build_entity_key(text[words[0].start : word.end]) if irregular else joined + word.last)
-        joined += word.inner + " "
+        keys.append(build_entity_key(text[words[0].start : end]) if irregular else joined + word.last)
+        joined += word.inner
     return keys
 
 
 def _get_key_variants(key: str) -> list[str]:
-    """Return the entity key and, if it begins with an article, also the key without the article."""
-    return [key, key.partition(" ")[2]] if key.startswith(_ARTICLE_STARTS) else [key]
+    """Return the entity key and, if it begins with an article or an Arabic prefix, also the key without that."""
+    if key.isascii():
+        return [key, key.partition(" ")[2]] if key.startswith(_ARTICLE_STARTS) else [key]
+    return [key, *_list_without_prefix(key)]
+
+
+def _list_without_prefix(key: str) -> list[str]:
+    """Return an Arabic or Hebrew key without the first letters that may be prefixes; empty for other keys."""
+    return [key[size:] for size in (1, 2) if len(key) > size + 2 and _PREFIX.fullmatch(key, 0, size)]
+
+
+def _skip_prefix(text: str, name: list[_Token], existing: Container[str]) -> int:
+    """Return the offset at which a matched name begins, behind an Arabic or Hebrew prefix that is not part of it."""
+    start, end = name[0].start, name[-1].end
+    if build_entity_key(text[start:end]) in existing:
+        return start
+    without = (start + size for size in (1, 2) if _PREFIX.fullmatch(text, start, start + size))
+    return next((place for place in without if build_entity_key(text[place:end]) in existing), start)
 
 
 def _skip_article(text: str, name: list[_Token]) -> list[_Token]:
@@ -398,7 +449,13 @@ def _split_words(text: str) -> Iterator[_Token]:
             folded = unicodedata.normalize("NFKC", limit_marks(folded))
         inner = "and" if folded == "&" else folded.translate(_APOSTROPHES)
         last = _POSSESSIVE_ENDING.sub("", folded).translate(_APOSTROPHES)
-        yield _Token(match.start(), match.end(), inner, last, len(inner) == 1 or not inner.isalpha() or word.isupper())
+        unspaced = _IS_CHARACTER.match(word) is not None
+        irregular = not unspaced and (len(inner) == 1 or not inner.isalpha() or word.isupper() or _is_uncased(inner))
+        yield _Token(match.start(), match.end(), inner, last, irregular, unspaced)
+
+
+def _is_uncased(word: str) -> bool:
+    return not word.isascii() and has_uncased_letters(word)
 
 
 def _is_name_here(text: str, name: list[_Token]) -> bool:
@@ -406,6 +463,8 @@ def _is_name_here(text: str, name: list[_Token]) -> bool:
 
     Ordinary words are everyday English, or the end and the beginning of two clauses.
     """
+    if any(word.unspaced for word in name):
+        return _is_name_in_run(text, name[0].start, name[-1].end)
     if any(text[word.start].isupper() or text[word.start].isdigit() for word in name[1:]):
         first = text[name[0].start]
         return first.isupper() or first.isdigit() or not _crosses_punctuation(text, name)
@@ -417,6 +476,22 @@ def _is_name_here(text: str, name: list[_Token]) -> bool:
     if word.last not in _EVERYDAY_WORDS:
         return True
     return text[word.start].isupper() and not _SENTENCE_START.search(text, max(0, word.start - 4), word.start)
+
+
+def _is_name_in_run(text: str, start: int, end: int) -> bool:
+    """Return whether the characters from ``start`` to ``end`` of a text without spaces may be a name.
+
+    They are not, if they are few, are a function word, or cut a syllable, a word of Katakana or a Korean word.
+    """
+    name, before, after = text[start:end], text[start - 1 : start] if start else "", text[end : end + 1]
+    shortest = _MIN_THAI_NAME if _THAI.match(name) else _MIN_UNSPACED_NAME
+    cuts = (
+        unicodedata.category(after or " ")[0] == "M"
+        or (_HANGUL.match(before) and _HANGUL.match(name))
+        or (_KATAKANA.match(before) and _KATAKANA.match(name))
+        or (_KATAKANA.match(after) and _KATAKANA.match(name[-1]))
+    )
+    return len(name) >= shortest and not cuts and not any(name in get_function_words(one) for one in _UNSPACED)
 
 
 def _crosses_punctuation(text: str, words: list[_Token]) -> bool:

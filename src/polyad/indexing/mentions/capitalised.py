@@ -5,7 +5,7 @@ segments at small words, and gives overlapping names: the whole name, the name w
 inside the name. If any of these names is the title of another document, retrieval has a link to that document.
 """
 
-# ruff: noqa: RUF001  look-alike punctuation is matched
+# ruff: noqa: RUF001, RUF002  look-alike punctuation is matched
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from functools import cache, cached_property
 from typing import NamedTuple
 
+from polyad.text.function_words import get_function_words
 from polyad.text.keys import CAPITALISED, is_inside_sentence
 from polyad.text.lexicon import (
     ABBREVIATIONS,
@@ -99,15 +100,23 @@ def _compile_place() -> re.Pattern[str]:
     return re.compile(_PLACE)
 
 
-def find_names(text: str) -> Iterator[tuple[int, int]]:
+def find_names(text: str, language: str = "en") -> Iterator[tuple[int, int]]:
     """Yield start and end of each capitalised name in a text; overlapping names are yielded longest first.
 
     Text that must not be part of a name has to be masked with characters that are neither letters nor spaces.
+
+    Args:
+        text: Any text.
+        language: ISO 639-1 code; names do not begin with function words of this language.
     """
-    evidence = _CapitalEvidence(text)
+    evidence = _CapitalEvidence(text, language)
     for match in _RUN.finditer(text):
         for start, end in dict.fromkeys(_find_names_in_match(match, evidence)):
             end = _trim_possessive(text, start, end)
+            if language != "en":
+                start, end = _trim_affixes(text, start, end, language)
+                if language == "de" and _is_german_noun(text, start, end):
+                    continue
             if 1 < end - start <= _MAX_NAME_CHARACTERS:
                 yield start, end
     if "," in text:  # compiling the pattern takes 40 ms, and a question rarely has a comma
@@ -128,17 +137,27 @@ def _find_names_in_match(match: re.Match[str], evidence: _CapitalEvidence) -> li
 
 
 class _CapitalEvidence:
-    """Decides whether a capitalised word that begins a sentence is a name, from its other occurrences."""
+    """Decides whether a capitalised word that begins a sentence is a name, from its other occurrences.
 
-    def __init__(self, text: str) -> None:
+    Attributes:
+        text: The text.
+        foreign_words: Function words of the text's language; empty for English.
+        function_words: These and those of English.
+    """
+
+    def __init__(self, text: str, language: str) -> None:
         self.text = text
+        self.foreign_words = get_function_words(language)
+        self.function_words = FUNCTION_WORDS | self.foreign_words if self.foreign_words else FUNCTION_WORDS
 
     def begins_sentence(self, start: int) -> bool:
         text = self.text
         before = start - 1
-        while before >= 0 and text[before] in " \"“‘(['`\u200e\u200f":
+        while before >= 0 and (
+            text[before] in " \"“‘(['`\u200e\u200f" or (self.foreign_words and text[before] in "«„¿¡")
+        ):
             before -= 1
-        return before < 0 or text[before] in ".!?:;\n\r\t”…•"
+        return before < 0 or text[before] in ".!?:;\n\r\t”…•。！？"
 
     def is_name(self, word: str) -> bool:
         """Return whether a capitalised word at the start of a sentence is probably a name."""
@@ -171,7 +190,7 @@ def _list_word_sequences(tokens: list[_Token], evidence: _CapitalEvidence) -> It
     are yielded. The same holds for a function word that has a capital inside a sentence ("in From Hong Kong").
     """
     starts = evidence.begins_sentence(tokens[0].start)
-    first = _find_name_start(tokens, 0, FUNCTION_WORDS)
+    first = _find_name_start(tokens, 0, evidence.function_words)
     if first and not starts and len(tokens) > 1 and tokens[-1].word[0].isupper():
         yield tokens
     name = _find_name_start(tokens, first, COMMON_WORDS) if starts else first
@@ -182,13 +201,15 @@ def _list_word_sequences(tokens: list[_Token], evidence: _CapitalEvidence) -> It
         return
     if rest:
         yield rest
-    elif len(tokens) <= 2 and _is_capitalised_function_word(tokens[-1], evidence.text):
+    elif len(tokens) <= 2 and _is_capitalised_function_word(tokens[-1], evidence):
         yield tokens[-1:]
 
 
-def _is_capitalised_function_word(token: _Token, text: str) -> bool:
+def _is_capitalised_function_word(token: _Token, evidence: _CapitalEvidence) -> bool:
     """Return whether a function word is a name: it has a capital in a sentence, as "Up" in "the sequel to Up"."""
-    return len(token.word) > 1 and token.word.lower() not in CAPITALISED and is_inside_sentence(text, token.start)
+    word = token.word.lower()
+    is_ordinary = word in CAPITALISED or word in evidence.foreign_words
+    return len(word) > 1 and not is_ordinary and is_inside_sentence(evidence.text, token.start)
 
 
 def _find_name_start(tokens: list[_Token], start: int, ignored_words: frozenset[str]) -> int:
@@ -309,6 +330,41 @@ def _is_generic(word: str) -> bool:
     return lower.isdigit() or (
         (lower in GENERIC_WORDS or lower in FORMS_OF_ADDRESS) and lower not in ("us", "u.s", "u.k")
     )
+
+
+_ELISION = re.compile(r"(?:[dl]|dell|nell|all|dall|sull|un)['’](?=\w)", re.IGNORECASE)
+_SUFFIX_AFTER_APOSTROPHE = re.compile(r"['’]\w{1,6}\Z")
+_GERMAN_NOUN = re.compile(
+    r"(?:ung|heit|keit|schaft|tion|tät|ismus|nis|tum|ment|enz|anz|ierung)(?:en|s|se|e)?\Z", re.IGNORECASE
+)
+_GERMAN_DETERMINER = re.compile(
+    r"\b(?:d(?:er|ie|as|en|em|es)|(?:[dms]?ein|ihr|kein|unser|dies|jed|all|viel|mehrer|einig|manch|welch|beid)"
+    r"(?:e[mnrs]?)?|zu[mr]|[ai]m|[ai]ns|vo[mn]|beim|als|[a-zäöü]+(?:isch|lich|ig|haft|bar|sam|los|end)e[mnrs]?|ohne"
+    r"|[a-zäöü]{3,}te[mnrs]?)[ ]\Z"
+)
+
+
+def _trim_affixes(text: str, start: int, end: int, language: str) -> tuple[int, int]:
+    """Return the span of a name without an elided article ("l'Église") or a Turkish ending ("Ankara'nın")."""
+    if language in ("fr", "it") and (elision := _ELISION.match(text, start, end)):
+        start = elision.end()
+    if language == "tr" and (suffix := _SUFFIX_AFTER_APOSTROPHE.search(text, start, end)):
+        end = suffix.start()
+    return start, end
+
+
+def _is_german_noun(text: str, start: int, end: int) -> bool:
+    """Return whether a single capitalised word of a German text is an ordinary noun, which has a capital too.
+
+    Ordinary nouns follow articles, numbers and adjectives, or have an ending for nouns; a noun that the text repeats
+    may be its topic.
+    """
+    word = text[start:end]
+    if " " in word or word.isupper() or any(map(str.isdigit, word)):
+        return False
+    if _GERMAN_NOUN.search(word):
+        return True
+    return text.count(word) == 1 and _GERMAN_DETERMINER.search(text, max(0, start - 24), start) is not None
 
 
 def _trim_possessive(text: str, start: int, end: int) -> int:

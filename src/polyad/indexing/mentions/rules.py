@@ -16,9 +16,13 @@ from typing import Self
 
 from polyad.errors import ConfigurationError
 from polyad.indexing.mentions.capitalised import find_names
+from polyad.indexing.mentions.uncapitalised import find_uncapitalised_names, mask_uncased_letters
 from polyad.model import Mention
 from polyad.protocols.components import LanguageModel
+from polyad.text.function_words import get_function_words, infer_language
 from polyad.text.lexicon import BREAKING_WORDS, COMMON_WORDS, NOUNS_BEFORE_OF
+from polyad.text.scripts import is_mostly_uncased
+from polyad.text.words import count_words
 
 SCORES = {"name": 100.0, "work": 100.0, "acronym": 100.0, "date": 60.0, "quantity": 50.0, "phrase": 40.0}
 """Score of a mention by the rule that found it, in (0, 100]."""
@@ -73,9 +77,14 @@ def _extract_mentions(text: str) -> list[Mention]:
     found_dates = list(find_dates(rest))
     types |= dict.fromkeys(found_dates, "date")
     rest = _mask_spans(rest, (span for span in found_dates if not text[span[0] : span[1]].isdigit()))
-    for start, end in find_names(rest):
+    if is_mostly_uncased(text):
+        for span, rule in find_uncapitalised_names(rest):
+            types.setdefault(span, rule)
+        rest = mask_uncased_letters(rest)
+    language = infer_language(text)
+    for start, end in find_names(rest, language):
         types.setdefault((start, end), "acronym" if _is_acronym(text[start:end]) else "name")
-    for span, rule in _find_technical_mentions(rest, types):
+    for span, rule in _find_technical_mentions(rest, types, language):
         types.setdefault(span, rule)
     spans = sorted(types, key=lambda span: (span[0], -span[1]))
     return [
@@ -84,10 +93,12 @@ def _extract_mentions(text: str) -> list[Mention]:
     ]
 
 
-def _find_technical_mentions(text: str, name_spans: Iterable[tuple[int, int]]) -> Iterator[tuple[tuple[int, int], str]]:
+def _find_technical_mentions(
+    text: str, name_spans: Iterable[tuple[int, int]], language: str
+) -> Iterator[tuple[tuple[int, int], str]]:
     """Yield span and type of codes, quantities and key phrases, if names (at ``name_spans``) cover little of the text.
 
-    In other texts they would link passages by chance.
+    In other texts they would link passages by chance. ``language`` is an ISO 639-1 code.
     """
     room = 1 - _compute_share(text, name_spans) / _MAX_NAME_SHARE
     if room <= 0:
@@ -95,7 +106,7 @@ def _find_technical_mentions(text: str, name_spans: Iterable[tuple[int, int]]) -
     yield from ((match.span(), "acronym") for match in _CODE.finditer(text))
     yield from ((span, "quantity") for span in find_quantities(text))
     count = round(room * _PHRASES_PER_WORD * (text.count(" ") + 1))
-    yield from ((span, "phrase") for span in find_phrases(text, count))
+    yield from ((span, "phrase") for span in find_phrases(text, count, get_function_words(language)))
 
 
 def _compute_share(text: str, spans: Iterable[tuple[int, int]]) -> float:
@@ -125,6 +136,9 @@ def _is_acronym(name: str) -> bool:
 
 _MAX_WORK_WORDS = 12
 """Most words of a work's title; longer text in quotation marks is speech."""
+
+_MAX_WORK_CHARACTERS = 24
+"""Most characters of a work's title in scripts without spaces."""
 
 _MAX_QUOTATION = 122
 """Most characters between straight quotation marks, marks included."""
@@ -166,12 +180,13 @@ _QUANTITY = re.compile(
     re.VERBOSE,
 )
 _QUOTED = re.compile(
-    r"""(?=[“„`«《「『‘'])(?:
+    r"""(?=[“„`«《〈「『‘'])(?:
         “([^“”\n]{1,120})”
       | „([^„“”\n]{1,120})[“”]
       | ``\s?([^`'\n]{1,120}?)\s?''
       | «\s?([^«»\n]{1,120}?)\s?»
       | 《([^《》\n]{1,60})》
+      | 〈([^〈〉\n]{1,60})〉
       | 「([^「」\n]{1,60})」
       | 『([^『』\n]{1,60})』
       | (?<![\w'])[‘']([A-Z][^'‘’"\n]{1,60}?)['’](?!\w))""",
@@ -197,7 +212,9 @@ def find_quoted_titles(text: str) -> Iterator[tuple[int, int]]:
         while end > start and text[start] == " ":
             start += 1
         work = text[start:end]
-        if work and not work[0].islower() and work.count(" ") < _MAX_WORK_WORDS:
+        if not work or work[0].islower() or work.count(" ") >= _MAX_WORK_WORDS:
+            continue
+        if work.isascii() or count_words(work) <= _MAX_WORK_CHARACTERS:
             yield start, end
 
 
@@ -233,23 +250,26 @@ _BREAKING_ENDING = re.compile(r"(?:ly|ed|n[’']t|[’'](?:re|ll|ve|d|m))$")
 _SENTENCE_END = re.compile(r"(?:\A|[.!?:;]|\n)\s*\Z")
 
 
-def find_phrases(text: str, count: int) -> list[tuple[int, int]]:
-    """Return the spans of all occurrences of the ``count`` most characteristic noun phrases of ``text``, in order."""
+def find_phrases(text: str, count: int, function_words: frozenset[str] = frozenset()) -> list[tuple[int, int]]:
+    """Return the spans of all occurrences of the ``count`` most characteristic noun phrases of ``text``, in order.
+
+    ``function_words`` are those of the text's language, in lower case, if it is not English.
+    """
     if count <= 0:
         return []
     spans: dict[str, list[tuple[int, int]]] = defaultdict(list)
-    for start, end in _find_candidates(text):
+    for start, end in _find_candidates(text, BREAKING_WORDS | function_words if function_words else BREAKING_WORDS):
         spans[text[start:end].lower()].append((start, end))
     weights = {phrase: _compute_weight(phrase, len(occurrences)) for phrase, occurrences in spans.items()}
     best = sorted((phrase for phrase in weights if weights[phrase] > 0), key=lambda phrase: (-weights[phrase], phrase))
     return sorted(span for phrase in best[:count] for span in spans[phrase])
 
 
-def _find_candidates(text: str) -> Iterator[tuple[int, int]]:
+def _find_candidates(text: str, breaking_words: frozenset[str]) -> Iterator[tuple[int, int]]:
     run: list[re.Match[str]] = []
     for piece in _PIECE.finditer(text):
         adjoins = bool(run) and text[run[-1].end() : piece.start()].isspace()
-        if _is_boundary(text, piece):
+        if _is_boundary(text, piece, breaking_words):
             if adjoins and piece.group() == "of" and run[-1].group().lower() in NOUNS_BEFORE_OF:
                 run.append(piece)
                 continue
@@ -271,13 +291,13 @@ def _trim_run(run: list[re.Match[str]]) -> Iterator[tuple[int, int]]:
         yield run[max(0, len(run) - _MAX_PHRASE_WORDS)].start(), run[-1].end()
 
 
-def _is_boundary(text: str, piece: re.Match[str]) -> bool:
+def _is_boundary(text: str, piece: re.Match[str], breaking_words: frozenset[str]) -> bool:
     word = piece.group()
     if not word.islower():
         if not word.istitle() or not _SENTENCE_END.search(text, max(0, piece.start() - 3), piece.start()):
             return True
         word = word.lower()
-    return len(word) < 3 or word in BREAKING_WORDS or _BREAKING_ENDING.search(word) is not None
+    return len(word) < 3 or word in breaking_words or _BREAKING_ENDING.search(word) is not None
 
 
 def _compute_weight(phrase: str, count: int) -> float:

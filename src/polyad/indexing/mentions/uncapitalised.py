@@ -1,0 +1,189 @@
+"""Finds names in scripts without capital letters: Chinese, Japanese, Thai, Arabic, Hebrew, Hindi and others.
+
+No dictionary and no segmenter is needed. Names in Katakana, in the characters by which Chinese spells foreign names,
+and around a middle dot are found by their script. Other terms are the runs of words or characters between function
+words, as in RAKE (Rose et al., 2010), and the character n-grams that recur with different neighbours (accessor variety,
+Feng et al., 2004). Each text is read alone, so that its names do not depend on other texts.
+"""
+
+# ruff: noqa: RUF001  look-alike signs of other scripts are matched
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from functools import cache
+
+from polyad.text.function_words import get_function_words
+from polyad.text.scripts import HAN, HANGUL, HIRAGANA, KATAKANA, SOUTH_EAST_ASIAN, UNSPACED, WITHOUT_CAPITALS
+
+_MAX_TERM_CHARACTERS = 24
+"""Most characters of a term in a script without spaces."""
+
+_MAX_HAN_TERM, _MAX_RECURRING = 8, 8
+"""Most characters of a Chinese term without a mark, and of a recurring n-gram."""
+
+_MIN_THAI_TERM = 4
+"""Fewest characters of a term in Thai, Lao, Burmese and Khmer, which have several characters a syllable."""
+
+_MAX_TERM_WORDS = 3
+"""Most words of a term in scripts with spaces."""
+
+_CHARACTERS_PER_TERM = 10
+"""Characters of text, on average, for each term that has no mark of a name."""
+
+_MIN_TERMS = 3
+"""Terms without a mark of a name of the shortest text."""
+
+_TRANSCRIPTION = (
+    "阿埃艾爱愛安奥奧澳巴柏班贝貝比彼毕畢博布查茨达達戴丹德登邓迪蒂丁顿頓多厄恩尔爾法范菲费費芬弗夫福盖蓋冈岡戈格古哈海汉漢赫亨"
+    "胡霍基吉加贾賈杰傑金卡凯凱坎康考柯科克肯库庫奎拉莱萊赖賴兰蘭朗劳勞勒雷蕾利里理莉列林琳留卢盧鲁魯伦倫罗羅洛马馬玛瑪麦麥曼梅蒙"
+    "米密莫默姆穆纳納娜奈内內尼涅宁寧努诺諾欧歐帕潘佩彭皮珀普奇齐齊乔喬琼瓊荣榮茹瑞若萨薩塞赛賽桑森沙莎舍史士斯丝絲苏蘇索塔泰坦"
+    "汤湯特腾騰提廷托瓦万萬威韦韋维維魏温溫沃乌烏吴吳伍西希锡錫席夏肖谢謝辛休逊遜雅亚亞扬楊耶叶葉伊因英尤约約泽澤扎詹朱兹茲佐"
+)
+"""Characters by which Chinese texts spell foreign names."""
+
+_MIDDLE_DOTS = "·・‧•"
+_KATAKANA_NAME = rf"(?=[{KATAKANA}]{{2}})[{KATAKANA}]+(?:[{_MIDDLE_DOTS}＝=][{KATAKANA}]+)*"
+_MARKED = re.compile(
+    rf"(?P<dotted>[{_TRANSCRIPTION}]{{1,8}}(?:[{_MIDDLE_DOTS}][{HAN}]{{1,6}}?(?=[^{_TRANSCRIPTION}]|\Z))+"
+    rf"|[{_TRANSCRIPTION}]{{1,8}}(?:[{_MIDDLE_DOTS}][{_TRANSCRIPTION}]{{1,8}})+)"
+    rf"|(?P<katakana>{_KATAKANA_NAME})(?P<noun>[{HAN}]{{1,4}})?"
+    rf"|(?P<foreign>[{_TRANSCRIPTION}]{{3,8}})"
+)
+
+_HAN_RUN = re.compile(f"[{HAN}]+")
+_KANA = re.compile(f"[{HIRAGANA}{KATAKANA}]")
+_HIRAGANA = re.compile(f"[{HIRAGANA}]")
+_THAI_RUN = re.compile(f"[{SOUTH_EAST_ASIAN}]+")
+_HANGUL_RUN = re.compile(f"[{HANGUL}]{{2,}}")
+_HANGUL_PARTICLE = re.compile("(?<=..)(?:에서는|에서|에게|으로|까지|부터|에는|은|는|이|가|을|를|의|에|와|과|도|로)$")
+_NUMERAL = re.compile("[一二三四五六七八九十百千万萬年月日〇個个回第]+")
+_SPACED_WORD = re.compile(
+    rf"[{WITHOUT_CAPITALS}](?:[{WITHOUT_CAPITALS}\u200c\u200d'\"׳״-]*[{WITHOUT_CAPITALS}])?(?<![،؛؟۔।॥])"
+)
+_ANY_UNCASED = re.compile(f"[{UNSPACED}{HANGUL}{WITHOUT_CAPITALS}]")
+_SPACED_LANGUAGES = ("ar", "fa", "ur", "he", "hi", "mr", "bn")
+
+Spans = Iterable[tuple[int, int]]
+
+
+def mask_uncased_letters(text: str) -> str:
+    """Return the text with the letters of scripts without capitals replaced by NUL characters, so that offsets stay."""
+    return _ANY_UNCASED.sub("\x00", text)
+
+
+def find_uncapitalised_names(text: str) -> Iterator[tuple[tuple[int, int], str]]:
+    """Yield span and rule (``name`` or ``phrase``) of the names and terms in scripts without capitals.
+
+    Time is linear in the length of the text.
+    """
+    names = list(dict.fromkeys(_find_marked_names(text)))
+    yield from ((span, "name") for span in names)
+    terms: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for start, end in dict.fromkeys([*_find_terms(text), *_find_spaced_terms(text), *_find_recurring(text)]):
+        terms[text[start:end]].append((start, end))
+    count = len(_ANY_UNCASED.findall(text)) // _CHARACTERS_PER_TERM + _MIN_TERMS
+    best = sorted(terms, key=lambda term: (-len(terms[term]), -min(len(term), _MAX_HAN_TERM), terms[term][0], term))
+    yield from ((span, "phrase") for term in best[:count] for span in terms[term])
+
+
+def _find_marked_names(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the spans of names that their script shows: Katakana, middle dots and transcriptions."""
+    for match in _MARKED.finditer(text):
+        group = match.lastgroup if match.lastgroup != "noun" else "katakana"
+        assert group is not None, "each alternative is a group"
+        yield match.span(group)
+        if match["noun"]:
+            yield match.span()
+
+
+def _find_terms(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the spans of runs without function words in scripts without spaces, and of Korean words."""
+    is_japanese = _KANA.search(text) is not None
+    for run in _HAN_RUN.finditer(text):
+        pieces = [run.span()] if is_japanese else _split_run(run, _compile_words("zh"))
+        for start, end in pieces:
+            if 2 <= end - start <= _MAX_HAN_TERM and not _NUMERAL.fullmatch(text, start, end):
+                yield start, end
+    for run in _THAI_RUN.finditer(text):
+        for start, end in _split_run(run, _compile_words("th", "lo", "my", "km")):
+            if _MIN_THAI_TERM <= end - start <= _MAX_TERM_CHARACTERS:
+                yield start, end
+    korean = get_function_words("ko")
+    for word in _HANGUL_RUN.finditer(text):
+        particle = _HANGUL_PARTICLE.search(word[0])
+        end = word.end() - (len(particle[0]) if particle else 0)
+        if word[0] not in korean and text[word.start() : end] not in korean:
+            yield word.start(), end
+
+
+def _split_run(run: re.Match[str], separator: re.Pattern[str]) -> Iterator[tuple[int, int]]:
+    """Yield the spans between function words in a run of characters."""
+    start = run.start()
+    for word in separator.finditer(run.string, *run.span()):
+        yield start, word.start()
+        start = word.end()
+    yield start, run.end()
+
+
+@cache
+def _compile_words(*languages: str) -> re.Pattern[str]:
+    """Return a regex for the function words of languages without spaces, the longest first.
+
+    Short words of Thai and its neighbours are parts of many other words, so they do not count.
+    """
+    words = {
+        word
+        for language in languages
+        for word in get_function_words(language)
+        if language == "zh" or len(word) >= 3 or word in ("ใน", "ໃນ")
+    }
+    return re.compile("|".join(sorted(words, key=lambda word: (-len(word), word))))
+
+
+def _find_recurring(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the spans of n-grams of Chinese characters that recur with different neighbours on both sides."""
+    if _HIRAGANA.search(text):
+        return
+    spans: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for run in _HAN_RUN.finditer(text):
+        for piece_start, piece_end in _split_run(run, _compile_words("zh")):
+            for start in range(piece_start, piece_end - 1):
+                for end in range(start + 2, min(start + _MAX_RECURRING, piece_end) + 1):
+                    spans[text[start:end]].append((start, end))
+    for term, places in spans.items():
+        before = {text[start - 1 : start] for start, _ in places}
+        after = {text[end : end + 1] for _, end in places}
+        if len(before) > 1 and len(after) > 1 and not _NUMERAL.fullmatch(term):
+            yield from places
+
+
+def _find_spaced_terms(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the spans of runs of at most three words between function words, in scripts such as Arabic and Hindi."""
+    words = _collect_spaced_function_words()
+    run: list[re.Match[str]] = []
+    for word in _SPACED_WORD.finditer(text):
+        if run and text[run[-1].end() : word.start()] != " ":
+            yield from _trim_words(run)
+            run = []
+        if word[0] in words or len(word[0]) < 2:
+            yield from _trim_words(run)
+            run = []
+        else:
+            run.append(word)
+    yield from _trim_words(run)
+
+
+def _trim_words(run: list[re.Match[str]]) -> Iterator[tuple[int, int]]:
+    """Yield the span of a run of words, or the spans of single words of a run that is longer than a name."""
+    if len(run) > _MAX_TERM_WORDS:
+        yield from (word.span() for word in run if len(word[0]) > 3)
+    elif run:
+        yield run[0].start(), run[-1].end()
+
+
+@cache
+def _collect_spaced_function_words() -> frozenset[str]:
+    return frozenset().union(*map(get_function_words, _SPACED_LANGUAGES))
