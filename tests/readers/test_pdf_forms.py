@@ -154,6 +154,80 @@ def test_a_value_that_is_part_of_the_page_is_read_once() -> None:
     assert read_page(content, field("Grey Plover"), form=FORM).split() == ["Name:", "Grey", "Plover"]
 
 
+def note(text: str, subtype: str = "Text", rectangle: str = "400 695 420 715", more: str = "") -> str:
+    return f"/Subtype/{subtype}/Contents({text})/Rect[{rectangle}]{more}"
+
+
+def test_typed_text_stands_where_it_lies_on_the_page_and_is_no_title() -> None:
+    content = (
+        write("Inspection of the crane", 72, 740, 24) + write("Next inspection:", 72, 700) + write("Next", 72, 686)
+    )
+    typed = note("14 October 2025", "FreeText", "170 697 300 712"), note("Saltby", "FreeText", "400 740 500 760")
+    assert read_page(content, *typed).splitlines() == [
+        "Inspection of the crane\tSaltby",
+        "",
+        "Next inspection: 14 October 2025",
+        "Next",
+    ]
+
+
+def test_notes_follow_the_paragraph_that_they_are_attached_to() -> None:
+    lines = [
+        "The brake of the north crane is old and",
+        "worn. It was",
+        "mended in the spring of the last year.",
+        "It holds.",
+    ]
+    content = "".join(write(line, 72, 700 - 14 * number) for number, line in enumerate(lines))
+    notes = [
+        note("Replace the lining", "Highlight", "72 697 140 709"),
+        note("Ask Jane.\\nAnd Tom.", rectangle="500 10 520 30"),
+    ]
+    assert read_page(content, *notes).splitlines() == [
+        *lines[:3],
+        "",
+        "[Note: Replace the lining]",
+        "",
+        lines[3],
+        "",
+        "[Note: Ask Jane.",
+        "And Tom.]",
+    ]
+
+
+@pytest.mark.parametrize(
+    "annotation",
+    [
+        note("Open the page", "Link"),
+        note("Replace the lining", "Popup"),
+        note("Replace the lining", more="/F 2"),
+        note("Accepted set by Jane", more="/StateModel(Review)/State(Accepted)"),
+        note("north crane", "Highlight", "72 697 300 712"),
+        note(" ", "FreeText"),
+    ],
+)
+def test_links_windows_of_notes_hidden_notes_and_copies_of_the_page_are_no_text(annotation: str) -> None:
+    assert read_page(write("The north crane is old.", 72, 700), annotation) == "The north crane is old."
+
+
+def test_a_note_of_rich_text_alone_is_read() -> None:
+    text = read_page(write("Crane", 72, 700), "/Subtype/Text/RC(<p>Replace <b>it</b> &amp; test</p>)/Rect[9 9 29 29]")
+    assert text == "Crane\n\n[Note: Replace it & test]"
+
+
+def test_notes_on_every_page_leave_running_heads_out() -> None:
+    def draw(canvas: Canvas) -> None:
+        for part in ("brake", "cable", "drum", "engine", "hook", "jib"):
+            canvas.drawString(72, 790, "Handbook of Cranes")
+            canvas.drawString(72, 700, f"The {part} was mended.")
+            canvas.textAnnotation("Checked", Rect=[400, 780, 420, 800])
+            canvas.showPage()
+
+    text = read_form(draw)
+    assert "Handbook" not in text
+    assert text.count("[Note: Checked]") == 6
+
+
 def test_a_value_in_a_form_field_of_a_turned_page_follows_its_label() -> None:
     content = "BT /F 11 Tf 0 1 -1 0 100 72 Tm (Name:) Tj ET"
     assert read_page(content, field("Grey Plover", rectangle="86 120 104 270"), form=FORM) == "Name: Grey Plover"

@@ -14,7 +14,7 @@ from polyad.model import MetadataValue
 from polyad.readers.headings import build_sections
 from polyad.readers.metadata import build_metadata, split_keywords
 from polyad.readers.one_file import OnPage
-from polyad.readers.pdf_annotations import read_annotations
+from polyad.readers.pdf_annotations import Annotation, read_annotations
 from polyad.readers.pdf_furniture import Pages, remove_furniture
 from polyad.readers.pdf_headings import (
     OutlineEntry,
@@ -25,7 +25,7 @@ from polyad.readers.pdf_headings import (
 )
 from polyad.readers.pdf_lines import Line, extract_lines
 from polyad.readers.pdf_paragraphs import join_lines
-from polyad.readers.pdf_placement import place_annotations
+from polyad.readers.pdf_placement import divide_lines, place_annotations
 from polyad.readers.plain_text import Content, to_single_line
 from polyad.readers.titles import clean_stated_title
 from polyad.text.page_labels import PAGE_LABELS, format_runs
@@ -60,12 +60,13 @@ _DATE = re.compile(r"D:(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:(Z)|([+-])(\
 
 
 class _RawDocument(NamedTuple):
-    """The pages, outline entries (bookmarks), metadata and page labels of a PDF, as PDFium returns them.
+    """The pages, annotations, outline entries (bookmarks), metadata and page labels of a PDF, as PDFium returns them.
 
     ``left_out`` names the pages that have pictures and no text, and the pages that cannot be read.
     """
 
     pages: Pages
+    annotations: Sequence[Sequence[Annotation]]
     entries: list[OutlineEntry]
     properties: Mapping[str, str]
     labels: Sequence[str]
@@ -96,11 +97,12 @@ def read_pdf(data: bytes, on_page: OnPage = lambda *_: None) -> Content:
         if error.err_code == raw.FPDF_ERR_PASSWORD:
             raise ReadError("encrypted; save it without a password") from error
         raise ReadError(f"not a PDF, or damaged: {error}") from error
-    if not any(raw_document.pages):
+    if not any(raw_document.pages) and not any(raw_document.annotations):
         if damaged := raw_document.left_out[PAGES]:
             raise ReadError(f"no text in it, and {len(damaged)} damaged pages, such as {damaged[0]}")
         raise ReadError("no text in it; scanned pages need OCR first")
-    pages, removals = remove_furniture(raw_document.pages)
+    page_lines, removals = remove_furniture(raw_document.pages)
+    pages = list(map(place_annotations, page_lines, raw_document.annotations))
     joined_text = join_lines(pages)
     title = (
         clean_stated_title(raw_document.properties.get("Title", ""))
@@ -121,17 +123,20 @@ def _read_raw(data: bytes, on_page: OnPage) -> _RawDocument:
     document = pypdfium2.PdfDocument(data)
     try:
         left_out: dict[str, list[str]] = {PICTURES: [], PAGES: []}
-        pages = list(_read_pages(document, _BASE_CHARACTERS + _CHARACTERS_PER_BYTE * len(data), on_page, left_out))
+        max_characters = _BASE_CHARACTERS + _CHARACTERS_PER_BYTE * len(data)
+        contents = list(_read_pages(document, max_characters, on_page, left_out))
+        pages, annotations = [lines for lines, _ in contents], [annotations for _, annotations in contents]
+        entries = list(_read_outline(document))
         labels = [_read_label(document, index) for index in range(len(document))]
-        return _RawDocument(pages, list(_read_outline(document)), _read_properties(document), labels, left_out)
+        return _RawDocument(pages, annotations, entries, _read_properties(document), labels, left_out)
     finally:
         document.close()
 
 
 def _read_pages(
     document: pypdfium2.PdfDocument, max_characters: int, on_page: OnPage, left_out: Mapping[str, list[str]]
-) -> Iterator[list[Line]]:
-    """Yield the lines of each page of a PDF; a damaged page has none.
+) -> Iterator[tuple[list[Line], list[Annotation]]]:
+    """Yield the lines and annotations of each page of a PDF; a damaged page has none.
 
     Args:
         document: The open PDF.
@@ -146,7 +151,7 @@ def _read_pages(
             text_page = page.get_textpage()
         except pypdfium2.PdfiumError:
             left_out[PAGES].append(f"p. {index + 1}")
-            yield []
+            yield [], []
             continue
         try:
             annotations = read_annotations(document, page, text_page)
@@ -155,7 +160,7 @@ def _read_pages(
                 raise ReadError(f"more than {max_characters:,} characters of text, the limit for a file of this size")
             lines = list(islice(extract_lines(text_page), _MAX_LINES + 1))
             if annotations and len(lines) <= _MAX_LINES:
-                lines = place_annotations(lines, annotations, text_page)
+                lines = divide_lines(lines, annotations, text_page)
             if not lines and next(page.get_objects([raw.FPDF_PAGEOBJ_IMAGE], max_depth=_MAX_PICTURE_DEPTH), None):
                 left_out[PICTURES].append(f"p. {index + 1}")
         finally:
@@ -163,7 +168,7 @@ def _read_pages(
             page.close()
         if len(lines) > _MAX_LINES:
             raise ReadError(f"page {index + 1} has more than {_MAX_LINES:,} lines")
-        yield lines
+        yield lines, annotations
         on_page(index + 1, len(document))
 
 

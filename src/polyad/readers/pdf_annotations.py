@@ -1,11 +1,12 @@
-"""Reads texts that lie on a PDF page and are not part of its content: values of form fields."""
+"""Reads texts that lie on a PDF page and are not part of its content: form fields, typed text and notes."""
 
 from __future__ import annotations
 
 import ctypes
 import re
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from html import unescape
+from typing import Any, Literal, NamedTuple
 
 from polyad.errors import MissingExtraError
 from polyad.readers.plain_text import clean, to_single_line
@@ -19,6 +20,15 @@ except ImportError as error:
 _PASSWORD = 1 << 13
 """Flag of a text field whose value is secret."""
 
+_NOTES = tuple(
+    getattr(raw, f"FPDF_ANNOT_{name}")
+    for name in (
+        *("TEXT", "HIGHLIGHT", "UNDERLINE", "SQUIGGLY", "STRIKEOUT", "CARET", "STAMP", "INK"),
+        *("LINE", "SQUARE", "CIRCLE", "POLYGON", "POLYLINE"),
+    )
+)
+"""Kinds of annotations whose contents are a note on the page."""
+
 _INVISIBLE = raw.FPDF_ANNOT_FLAG_HIDDEN | raw.FPDF_ANNOT_FLAG_NOVIEW
 
 _BOXES = (raw.FPDF_FORMFIELD_CHECKBOX, raw.FPDF_FORMFIELD_RADIOBUTTON)
@@ -29,6 +39,7 @@ _INDEX = re.compile(r"\[\d+\]")
 _GENERATED = re.compile(r".*\d")
 """A name that a program counted, such as "Text29"."""
 
+_TAG = re.compile("<[^<>]*>")
 _BLANK = re.compile(r"[\s._/\\-]*")
 """A value that only fills a field."""
 
@@ -40,9 +51,10 @@ _EDGE = 1.0
 
 
 class Annotation(NamedTuple):
-    """A text that lies on a page: the value of a form field, or a box that is ticked or not.
+    """A text that lies on a page: the value of a form field, a box that is ticked or not, typed text, or a note.
 
     Attributes:
+        kind: What the text is.
         text: The text; one line for each line of the value.
         left: Left edge, in points, as the other edges.
         bottom: Lower edge.
@@ -51,6 +63,7 @@ class Annotation(NamedTuple):
         name: Name of the form field, for a value that has no label on the page.
     """
 
+    kind: Literal["field", "text", "note"]
     text: str
     left: float
     bottom: float
@@ -62,10 +75,10 @@ class Annotation(NamedTuple):
 def read_annotations(
     document: pypdfium2.PdfDocument, page: pypdfium2.PdfPage, text_page: pypdfium2.PdfTextPage
 ) -> list[Annotation]:
-    """Return the values of a page's form fields that the page's own text lacks.
+    """Return the values of form fields, the typed texts and the notes on a page that the page's own text lacks.
 
-    Secret, hidden and empty fields are omitted. Empty boxes are returned beside values or ticked boxes, so that a
-    blank form has the text of its page alone.
+    Secret, hidden and empty fields and notes are omitted. Empty boxes are returned beside values or ticked boxes, so
+    that a blank form has the text of its page alone.
     """
     values = []
     for index in range(min(raw.FPDFPage_GetAnnotCount(page), _MAX_ANNOTATIONS)):
@@ -76,22 +89,37 @@ def read_annotations(
                 raw.FPDFPage_CloseAnnot(annotation)
             if value and not _is_on_page(value, text_page):
                 values.append(value)
-    return values if any(value.text != UNTICKED for value in values) else []
+    if any(value.kind == "field" and value.text != UNTICKED for value in values):
+        return values
+    return [value for value in values if value.kind != "field"]
 
 
 def _read_annotation(document: pypdfium2.PdfDocument, page: pypdfium2.PdfPage, annotation: Any) -> Annotation | None:
-    """Return the value of a visible form field; None for an empty field and for other annotations."""
-    is_field = raw.FPDFAnnot_GetSubtype(annotation) == raw.FPDF_ANNOT_WIDGET
-    if not is_field or raw.FPDFAnnot_GetFlags(annotation) & _INVISIBLE:
+    """Return a visible annotation; None without text, and for links, windows of notes and media."""
+    if raw.FPDFAnnot_GetFlags(annotation) & _INVISIBLE:
         return None
-    _open_form(document, page)
-    text = _read_field(page.formenv, annotation)
+    subtype = raw.FPDFAnnot_GetSubtype(annotation)
+    kind: Literal["field", "text", "note"] = "note"
+    text = name = ""
+    if subtype == raw.FPDF_ANNOT_WIDGET:
+        _open_form(document, page)
+        kind, text, name = "field", _read_field(page.formenv, annotation), _read_name(page.formenv, annotation)
+    elif subtype == raw.FPDF_ANNOT_FREETEXT:
+        kind, text = "text", _read_contents(annotation)
+    elif subtype in _NOTES and not raw.FPDFAnnot_HasKey(annotation, b"StateModel"):  # "Accepted set by Jane"
+        text = _read_contents(annotation)
     if _BLANK.fullmatch(text):
         return None
     box = raw.FS_RECTF()
     raw.FPDFAnnot_GetRect(annotation, box)
     (left, right), (bottom, top) = sorted((box.left, box.right)), sorted((box.bottom, box.top))
-    return Annotation(text, left, bottom, right, top, _read_name(page.formenv, annotation))
+    return Annotation(kind, text, left, bottom, right, top, name)
+
+
+def _read_contents(annotation: Any) -> str:
+    """Return the contents of an annotation, as plain text or else from its rich text (XHTML)."""
+    contents = _read_text(raw.FPDFAnnot_GetStringValue, annotation, b"Contents")
+    return clean(contents or unescape(_TAG.sub(" ", _read_text(raw.FPDFAnnot_GetStringValue, annotation, b"RC"))))
 
 
 def _open_form(document: pypdfium2.PdfDocument, page: pypdfium2.PdfPage) -> None:

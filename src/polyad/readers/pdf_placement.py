@@ -1,11 +1,11 @@
-"""Places the values of form fields among the lines of a PDF page."""
+"""Places the values of form fields, typed texts and notes among the lines of a PDF page."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from statistics import mode
+from statistics import median, mode
 from typing import Any, NamedTuple
 
 from polyad.readers.pdf_annotations import TICKED, UNTICKED, Annotation
@@ -34,15 +34,26 @@ _ASCENT, _DESCENT = 0.9, 0.2
 _ROW_GAP = 6
 """Points in which a field begins below a field of the same column."""
 
+_NOTE_SIZE = 0.85
+"""Type size of a note, which parts it from the paragraph that it follows."""
+
+_MAX_SPACING, _WIDE = 1.6, 0.85
+"""Widest line spacing in a paragraph, and width of a line whose paragraph goes on, in widths of the widest line."""
+
 _DEFAULT_SIZE = 10.0
 """Type size, in points, of a value on a page without text."""
 
 _MAX_PAIRS = 2_000_000
 """Pairs of an annotation and a line up to which places are looked for; a form with 500 fields has 500,000."""
 
+_BREAK = "\n"
+_ORDER = ("text", "field", "note")
+"""Typed texts may be labels of fields, and a note follows a whole paragraph."""
+
 _LEADER = "._\u2026 "
 """Characters of the line that a value is written on."""
 
+_SENTENCE_END = tuple(".!?:;\u2026\u3002\uff01\uff1f")
 _WORD = re.compile(r"\w\w")
 
 
@@ -71,28 +82,35 @@ class _Place(NamedTuple):
     is_label: bool
 
 
-def place_annotations(lines: Sequence[Line], annotations: Iterable[Annotation], text_page: Any) -> list[Line]:
-    """Return the lines of a page and its annotations: each after its label, or where it stands on the page.
-
-    Annotations of a page with far more of them than any form has come last.
+def divide_lines(lines: Sequence[Line], annotations: Sequence[Annotation], text_page: Any) -> list[Line]:
+    """Return the lines of a page, divided where a form field or a typed text stands in the gap of a line.
 
     Args:
         lines: The lines of the page.
         annotations: The annotations of the page.
-        text_page: A ``pypdfium2.PdfTextPage``, to divide a line at the fields in its middle.
+        text_page: A ``pypdfium2.PdfTextPage``.
+    """
+    page = _Page(lines)
+    if page.turn == 0 and len(annotations) * len(lines) <= _MAX_PAIRS:
+        for annotation in annotations:
+            if annotation.kind != "note":
+                page.divide_lines(annotation, _turn_box(annotation, page.turn), text_page)
+    return page.lines
+
+
+def place_annotations(lines: Sequence[Line], annotations: Sequence[Annotation]) -> list[Line]:
+    """Return the lines of a page and its annotations: each after its label, or where it stands on the page.
+
+    Annotations of a page with far more of them than any form has come last.
     """
     page = _Page(lines)
     boxes = [(_turn_box(annotation, page.turn), annotation) for annotation in annotations]
-    boxes.sort(key=lambda pair: (-pair[0].top, pair[0].left))
     if len(boxes) * (len(lines) + len(boxes)) > _MAX_PAIRS:
         nowhere = _Place(0, None, is_beside=False, is_label=False)
-        return [*lines, *(line for box, text in boxes for line in _build_lines(text, box, nowhere, page.turn))]
-    if page.turn == 0:
-        for box, _ in boxes:
-            page.divide_lines(box, text_page)
+        return [*lines, *(line for box, text in boxes for line in page.build_lines(text, box, nowhere))]
     tops = {(round(box.left), round(box.top)) for box, _ in boxes}
     bottoms = {(round(box.left), round(box.bottom)) for box, _ in boxes}
-    for box, annotation in boxes:
+    for box, annotation in sorted(boxes, key=lambda pair: (_ORDER.index(pair[1].kind), -pair[0].top, pair[0].left)):
         left, top, bottom = round(box.left), round(box.top), round(box.bottom)
         is_cell = any((left, bottom - gap) in tops or (left, top + gap) in bottoms for gap in range(_ROW_GAP))
         page.insert(annotation, box, is_cell=is_cell)
@@ -119,14 +137,15 @@ class _Page:
     def __init__(self, lines: Sequence[Line]) -> None:
         self.lines = list(lines)
         self.turn = mode(line.turn for line in lines) if lines else 0
+        self._size = median(line.size for line in lines) if lines else _DEFAULT_SIZE
         self._values: set[Line] = set()
 
-    def divide_lines(self, box: _Box, text_page: Any) -> None:
-        """Divide lines with a field in their middle; without text in its row, the line over the field."""
+    def divide_lines(self, annotation: Annotation, box: _Box, text_page: Any) -> None:
+        """Divide lines with an annotation in their middle; without text in the row of a field, the line over it."""
         row = self._find_row(box)
         for index in reversed(row):
             self._divide_line(index, box.left, min(box.right, self.lines[index].right), text_page)
-        if not row and (label := self._find_label_over(box)) is not None:
+        if not row and annotation.kind == "field" and (label := self._find_label_over(box)) is not None:
             size = self.lines[label].size
             self._divide_line(label, box.left - size, box.left - 1, text_page)
             self._divide_line(label, box.right, box.right + size, text_page)
@@ -138,8 +157,12 @@ class _Page:
             return
         bottom, top = line.baseline - _DESCENT * line.size, line.baseline + _ASCENT * line.size
         before = to_single_line(text_page.get_text_bounded(line.left, bottom, start, top))
-        if line.text.startswith(before) and not _WORD.search(text_page.get_text_bounded(start, bottom, end, top)):
-            after = line.text[len(before) :].strip()
+        after = line.text[len(before) :]
+        is_word = _WORD.search(before[-1:] + after[:1]) or _WORD.search(
+            text_page.get_text_bounded(start, bottom, end, top)
+        )
+        if before and line.text.startswith(before) and not is_word:
+            after = after.strip()
             label = before if before[-2:].strip(_LEADER) else before.rstrip(_LEADER)
             after = after if after[:2].strip(_LEADER) else after.lstrip(_LEADER)
             left = min(end + _SPACE * line.size, line.right)
@@ -156,12 +179,45 @@ class _Page:
         """
         is_box = annotation.text in (TICKED, UNTICKED)
         place = self._find_place_beside(box, is_box=is_box, is_cell=is_cell) or self._find_place_near(box)
-        if is_cell and not place.is_beside:
+        is_over_words = place.neighbour is not None and place.neighbour.right > box.left + place.neighbour.size
+        if annotation.kind == "note" or (annotation.kind == "text" and place.is_beside and is_over_words):
+            place = self._find_place_of_note(box)
+        elif (is_cell or annotation.kind == "text") and not place.is_beside:
             place = place._replace(position=self._find_row_end(place.position - 1))
         if place.is_label or annotation.text != UNTICKED:
-            lines = _build_lines(annotation, box, place, self.turn)
+            lines = self.build_lines(annotation, box, place)
             self.lines[place.position : place.position] = lines
-            self._values.update(lines)
+            self._values.update(lines if annotation.kind != "text" else ())
+
+    def build_lines(self, annotation: Annotation, box: _Box, place: _Place) -> list[Line]:
+        """Return the lines of an annotation, with the field's name if it has no label.
+
+        They have the type size of the neighbour, but are not larger than usual, which would make them a title.
+        """
+        neighbour = place.neighbour
+        size = min(neighbour.size, self._size) if neighbour else self._size
+        left, right, baseline = box.left, box.right, (box.bottom + box.top) / 2 - _MIDDLE * size
+        if neighbour and place.is_beside:
+            baseline = neighbour.baseline
+            if neighbour.left < box.left:
+                is_introduced = not neighbour.text[-1].isalnum()
+                left = neighbour.right + _SPACE * size if is_introduced else max(left, neighbour.right + _SPACE * size)
+            else:
+                right = min(right, neighbour.left - _SPACE * size)
+        elif neighbour and place.is_label:
+            baseline = max(baseline, neighbour.baseline - _LINE_SPACING * size)
+        texts = [text for text in map(to_single_line, annotation.text.splitlines()) if text]
+        if annotation.kind == "note":
+            texts = f"[Note: {_BREAK.join(texts)}]".split(_BREAK)
+            size = _NOTE_SIZE * self._size
+            if neighbour:
+                left, baseline = neighbour.left, neighbour.baseline - _LINE_SPACING * size
+        elif annotation.name and not place.is_label:
+            texts[0] = f"{texts[0]} {annotation.name}" if texts == [TICKED] else f"{annotation.name}: {texts[0]}"
+        return [
+            Line(text, left, max(left, right), baseline - number * _LINE_SPACING * size, size, self.turn, False, False)
+            for number, text in enumerate(texts)
+        ]
 
     def _find_place_beside(self, box: _Box, *, is_box: bool, is_cell: bool) -> _Place | None:
         """Return the place before the text of a box, or after the text or field at the left."""
@@ -191,10 +247,38 @@ class _Page:
         if right is not None and _measure_gap(box.right, self.lines[right].left, self.lines[right]) <= _MAX_BOX_GAP:
             is_after = bool(RIGHT_TO_LEFT.search(self.lines[right].text))
             return _Place(right + is_after, self.lines[right], is_beside=True, is_label=is_after)
-        higher = [index for index, line in self._enumerate() if line.baseline >= box.bottom]
-        last = min(higher, key=lambda at: (not _overlaps(self.lines[at], box), self.lines[at].baseline), default=-1)
+        last = self._find_line_above(box)
         neighbour = self.lines[max(last, 0)] if self.lines else None
         return _Place(self._find_row_end(last), neighbour, is_beside=False, is_label=False)
+
+    def _find_place_of_note(self, box: _Box) -> _Place:
+        """Return the place after the paragraph at a note, or before one that goes on on the next page."""
+        start = self._find_line_above(box)
+        for index in (*range(max(start, 0), len(self.lines)), *range(start - 1, -1, -1)):
+            if self._ends_paragraph(index):
+                return _Place(index + 1, self.lines[index], is_beside=False, is_label=True)
+        return _Place(0, self.lines[0] if self.lines else None, is_beside=False, is_label=False)
+
+    def _ends_paragraph(self, index: int) -> bool:
+        """Return whether a line ends a sentence, or the next line does not continue its paragraph."""
+        line = self.lines[index]
+        if line.text.rstrip("\"'\u201d\u2019\xbb)]").endswith(_SENTENCE_END):
+            return True
+        if index + 1 < len(self.lines):
+            return not self._is_continued(index)
+        width = max(other.right - other.left for other in self.lines)
+        return index == 0 or not self._is_continued(index - 1) or line.right - line.left < _WIDE * width
+
+    def _is_continued(self, index: int) -> bool:
+        """Return whether the next line has the style and distance of a line of the same paragraph."""
+        line, following = self.lines[index : index + 2]
+        is_same_style = line.turn == following.turn and abs(line.size - following.size) < (1 - _NOTE_SIZE) * line.size
+        return is_same_style and line.baseline - following.baseline <= _MAX_SPACING * line.size
+
+    def _find_line_above(self, box: _Box) -> int:
+        """Return the index of the next line above the lower edge of an annotation; -1 without."""
+        higher = [index for index, line in self._enumerate() if line.baseline >= box.bottom - line.size / 2]
+        return min(higher, key=lambda at: (not _overlaps(self.lines[at], box), self.lines[at].baseline), default=-1)
 
     def _enumerate(self) -> Iterator[tuple[int, Line]]:
         """Yield index and line of each line in the usual rotation."""
@@ -240,26 +324,3 @@ def _measure_gap(left: float, right: float, line: Line) -> float:
 
 def _overlaps(line: Line, box: _Box) -> bool:
     return line.left < box.right and line.right > box.left
-
-
-def _build_lines(annotation: Annotation, box: _Box, place: _Place, turn: int) -> list[Line]:
-    """Return the lines of an annotation in the type size of its neighbour, with the field's name if it has no label."""
-    neighbour = place.neighbour
-    size = neighbour.size if neighbour else _DEFAULT_SIZE
-    left, right, baseline = box.left, box.right, (box.bottom + box.top) / 2 - _MIDDLE * size
-    if neighbour and place.is_beside:
-        baseline = neighbour.baseline
-        if neighbour.left < box.left:
-            is_introduced = not neighbour.text[-1].isalnum()
-            left = neighbour.right + _SPACE * size if is_introduced else max(left, neighbour.right + _SPACE * size)
-        else:
-            right = min(right, neighbour.left - _SPACE * size)
-    elif neighbour and place.is_label:
-        baseline = max(baseline, neighbour.baseline - _LINE_SPACING * size)
-    texts = [text for text in map(to_single_line, annotation.text.splitlines()) if text]
-    if annotation.name and not place.is_label:
-        texts[0] = f"{texts[0]} {annotation.name}" if texts == [TICKED] else f"{annotation.name}: {texts[0]}"
-    return [
-        Line(text, left, max(left, right), baseline - number * _LINE_SPACING * size, size, turn, False, False)
-        for number, text in enumerate(texts)
-    ]
