@@ -16,6 +16,7 @@ from polyad.readers.metadata import build_metadata, split_keywords
 from polyad.readers.one_file import OnPage
 from polyad.readers.pdf_annotations import Annotation, read_annotations
 from polyad.readers.pdf_furniture import Pages, remove_furniture
+from polyad.readers.pdf_gaps import split_lines
 from polyad.readers.pdf_headings import (
     OutlineEntry,
     find_headings_by_type,
@@ -26,6 +27,7 @@ from polyad.readers.pdf_headings import (
 from polyad.readers.pdf_lines import Line, extract_lines
 from polyad.readers.pdf_paragraphs import join_lines
 from polyad.readers.pdf_placement import divide_lines, place_annotations
+from polyad.readers.pdf_tables import format_tables
 from polyad.readers.plain_text import Content, to_single_line
 from polyad.readers.titles import clean_stated_title
 from polyad.text.page_labels import PAGE_LABELS, format_runs
@@ -102,7 +104,8 @@ def read_pdf(data: bytes, on_page: OnPage = lambda *_: None) -> Content:
             raise ReadError(f"no text in it, and {len(damaged)} damaged pages, such as {damaged[0]}")
         raise ReadError("no text in it; scanned pages need OCR first")
     page_lines, removals = remove_furniture(raw_document.pages)
-    pages = list(map(place_annotations, page_lines, raw_document.annotations))
+    placed = map(place_annotations, page_lines, raw_document.annotations)
+    pages = list(map(format_tables, placed))
     joined_text = join_lines(pages)
     title = (
         clean_stated_title(raw_document.properties.get("Title", ""))
@@ -158,7 +161,7 @@ def _read_pages(
             characters += text_page.count_chars() + sum(len(annotation.text) for annotation in annotations)
             if characters > max_characters:
                 raise ReadError(f"more than {max_characters:,} characters of text, the limit for a file of this size")
-            lines = list(islice(extract_lines(text_page), _MAX_LINES + 1))
+            lines = split_lines(text_page, list(islice(extract_lines(text_page), _MAX_LINES + 1)))
             if annotations and len(lines) <= _MAX_LINES:
                 lines = divide_lines(lines, annotations, text_page)
             if not lines and next(page.get_objects([raw.FPDF_PAGEOBJ_IMAGE], max_depth=_MAX_PICTURE_DEPTH), None):

@@ -29,6 +29,12 @@ _FIXED_FLAG = 1
 _LONGEST_NAME = 128
 """Bytes of a font's name that are looked at."""
 
+_X, _Y, _FLAGS, _MATRIX = ctypes.c_double(), ctypes.c_double(), ctypes.c_int(), raw.FS_MATRIX()
+_FONT_NAME = ctypes.create_string_buffer(_LONGEST_NAME)
+_ORIGIN = ctypes.byref(_X), ctypes.byref(_Y)
+_FLAGS_REFERENCE, _MATRIX_REFERENCE = ctypes.byref(_FLAGS), ctypes.byref(_MATRIX)
+"""Places of PDFium's results; it never runs in two threads at once, and new places for each letter take time."""
+
 _LIGATURE = re.compile("[\ufb00-\ufb06\ufb1d-\ufdff\ufe70-\ufefc]")
 """A Latin ligature or a Hebrew or Arabic letter in the form that it has in a word (presentation form)."""
 
@@ -44,6 +50,14 @@ _LEVEL = 0.3
 _DOTLESS = {"\u0131": "i", "\u0237": "j"}
 
 
+class Piece(NamedTuple):
+    """The text of a line between two wide gaps, with its left and right end in points."""
+
+    text: str
+    left: float
+    right: float
+
+
 class Line(NamedTuple):
     """A line of a PDF page, with its position and typeface. Distances are in points, in reading direction.
 
@@ -56,6 +70,9 @@ class Line(NamedTuple):
         turn: Rotation in whole degrees, counter-clockwise.
         is_bold: Whether all sampled characters are bold.
         is_fixed: Whether all sampled characters are monospaced, as in code.
+        characters: Indices of PDFium's characters; empty if the text is in another order.
+        pieces: The parts of a line with wide gaps, such as the cells of a table; otherwise empty.
+        row: Number of the line as a row of a table, from 1; 0 outside tables.
     """
 
     text: str
@@ -66,6 +83,9 @@ class Line(NamedTuple):
     turn: int
     is_bold: bool
     is_fixed: bool
+    characters: range = range(0)
+    pieces: tuple[Piece, ...] = ()
+    row: int = 0
 
 
 class Style(NamedTuple):
@@ -99,7 +119,7 @@ def extract_lines(text_page: Any) -> Iterator[Line]:
         offset += _count_utf16_units(text[end : match.start()])
         end = match.end()
         piece = match[0]
-        if words := _normalize_text(piece).strip():
+        if words := normalize_text(piece).strip():
             start = offset + len(piece) - len(piece.lstrip())
             characters = _find_characters(text_page, start, start + _count_utf16_units(piece.strip()))
             line = _build_line(text_page, words, characters)
@@ -132,7 +152,9 @@ def _join_row(text_page: Any, row: Sequence[tuple[Line, range]]) -> Line:
     glyphs = [glyph for _, characters in row for glyph in _read_glyphs(text_page, characters)]
     text = order_letters(glyphs, max(line.size for line in lines)) or " ".join(line.text for line in lines)
     ends = [end for line in lines for end in (line.left, line.right)]
-    return max(lines, key=lambda line: len(line.text))._replace(text=text, left=min(ends), right=max(ends))
+    return max(lines, key=lambda line: len(line.text))._replace(
+        text=text, left=min(ends), right=max(ends), characters=range(0)
+    )
 
 
 def _read_glyphs(text_page: Any, characters: range) -> Iterator[Glyph]:
@@ -142,7 +164,7 @@ def _read_glyphs(text_page: Any, characters: range) -> Iterator[Glyph]:
     for index in characters:
         raw.FPDFText_GetCharOrigin(text_page, index, x, y)
         raw.FPDFText_GetLooseCharBox(text_page, index, box)
-        text = _normalize_text(chr(raw.FPDFText_GetUnicode(text_page, index)))
+        text = normalize_text(chr(raw.FPDFText_GetUnicode(text_page, index)))
         yield Glyph(text, x.value, box.left, box.right)
 
 
@@ -160,7 +182,7 @@ def _count_utf16_units(text: str) -> int:
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
-def _normalize_text(piece: str) -> str:
+def normalize_text(piece: str) -> str:
     """Return a text with ligatures expanded, accents combined, and the hyphens restored that PDFium replaces."""
     if piece[-1] in "\x02\ufffe":
         piece = piece[:-1] + "-"
@@ -197,21 +219,20 @@ def _build_line(text_page: Any, text: str, characters: range) -> Line:
         round(math.degrees(middle.angle)) % 360,
         all(sample.is_bold for sample in samples),
         all(sample.is_fixed for sample in samples),
+        characters,
     )
 
 
 def _sample_character(text_page: Any, index: int) -> _Sample:
     """Return position, font and size of the character with PDFium's ``index``."""
-    x, y = ctypes.c_double(), ctypes.c_double()
-    raw.FPDFText_GetCharOrigin(text_page, index, x, y)
-    matrix = raw.FS_MATRIX()
-    raw.FPDFText_GetMatrix(text_page, index, matrix)
+    x, y, matrix, flags, name = _X, _Y, _MATRIX, _FLAGS, _FONT_NAME
+    raw.FPDFText_GetCharOrigin(text_page, index, *_ORIGIN)
+    raw.FPDFText_GetMatrix(text_page, index, _MATRIX_REFERENCE)
     # Many programs write text in font size 1 and enlarge the text by a matrix.
     size = raw.FPDFText_GetFontSize(text_page, index) * math.hypot(matrix.c, matrix.d)
-    flags = ctypes.c_int()
-    buffer = ctypes.create_string_buffer(_LONGEST_NAME)
-    raw.FPDFText_GetFontInfo(text_page, index, buffer, _LONGEST_NAME, flags)
-    is_bold, is_fixed = _parse_font_name(buffer.value)
+    name.value = b""
+    raw.FPDFText_GetFontInfo(text_page, index, name, _LONGEST_NAME, _FLAGS_REFERENCE)
+    is_bold, is_fixed = _parse_font_name(name.value)
     is_fixed = is_fixed or bool(flags.value & _FIXED_FLAG)
     return _Sample(x.value, y.value, size, math.atan2(matrix.b, matrix.a), is_bold, is_fixed)
 

@@ -108,6 +108,8 @@ def _find_line_joins(pages: Sequence[Sequence[Line]]) -> Iterator[_LineJoin]:
         for place, line in enumerate(page):
             if previous is None:
                 yield _LineJoin(0, "")
+            elif previous.row or line.row:
+                yield _LineJoin(0, "\n" if line.row > 1 else "\n\n")
             elif place and _is_same_row(previous, line):
                 yield _LineJoin(0, _choose_separator(previous, line))
             else:

@@ -54,13 +54,15 @@ class Cell(NamedTuple):
 _BLANK = Cell("")
 
 
-def format_table(rows: Iterable[Sequence[Cell]]) -> str:
+def format_table(rows: Iterable[Sequence[Cell]], *, is_layout: bool = False) -> str:
     r"""Return a table as text: a line for each row, with tabs between the cells.
 
     >>> format_table([map(Cell, ["Hall", "Mills", "Saws"]), map(Cell, ["North", "", "3"])])
     'Hall\tMills\tSaws\nHall: North\tSaws: 3'
     """
-    return "\n".join("\t".join(to_single_line(cell.text) for cell in row) for row in label_rows(rows))
+    return "\n".join(
+        "\t".join(to_single_line(cell.text) for cell in row) for row in label_rows(rows, is_layout=is_layout)
+    )
 
 
 def label_rows(rows: Iterable[Iterable[Cell]], *, is_layout: bool = False) -> Iterator[list[Cell]]:
