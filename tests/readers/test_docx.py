@@ -294,6 +294,29 @@ def test_several_headings_of_the_highest_level_are_no_title() -> None:
     assert read_docx(write_word(paragraph("Manual of pumps", "Heading1") + chapters)).title == "Manual of pumps"
 
 
+def spaced(text: str, properties: str = "") -> str:
+    return f'<w:p>{properties}<w:r><w:t xml:space="preserve">{text}</w:t></w:r></w:p>'
+
+
+def test_lines_of_code_keep_their_indentation() -> None:
+    lines = ["if ready(pump):", "    start(pump)", "    note = 1", "stop(pump)"]
+    assert text_of("".join(map(spaced, lines))) == "if ready(pump):\n\n" + "\n".join(lines[1:])
+
+
+def test_an_indent_in_monospaced_type_is_as_many_spaces() -> None:
+    font = '<w:rPr><w:rFonts w:ascii="Courier New"/></w:rPr>'
+    body = paragraph("") + "".join(
+        f'<w:p><w:pPr><w:ind w:left="{480 * level}"/></w:pPr><w:r>{font}<w:t>{line}</w:t></w:r></w:p>'
+        for level, line in enumerate(["if ready(pump):", "start the pump"])
+    )
+    assert text_of(body) == "if ready(pump):\n    start the pump"
+
+
+def test_prose_that_begins_with_spaces_is_no_code() -> None:
+    body = spaced("    The pump was mended in the spring.") + spaced("   It runs.") + spaced("\tNo one hears it")
+    assert text_of(body) == "The pump was mended in the spring.\n\nIt runs.\n\nNo one hears it"
+
+
 def test_generated_tables_of_contents_are_left_out() -> None:
     by_style = paragraph("1 Pumps 2", "TOC1")
     gallery = '<w:sdtPr><w:docPartObj><w:docPartGallery w:val="Table of Contents"/></w:docPartObj></w:sdtPr>'

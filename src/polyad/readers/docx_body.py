@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterator
 from xml.etree.ElementTree import Element
 
+from polyad.readers.docx_code import count_indent, indent_code, is_code
 from polyad.readers.docx_fields import (
     CONTENTS_FIELDS,
     PAGE_FIELDS,
@@ -15,7 +16,7 @@ from polyad.readers.docx_fields import (
 from polyad.readers.docx_math import format_math
 from polyad.readers.docx_numbering import Numbering
 from polyad.readers.docx_package import get_number, get_value, is_on
-from polyad.readers.docx_styles import Styles
+from polyad.readers.docx_styles import Styles, is_monospaced
 from polyad.readers.docx_symbols import decode_symbol, decode_symbols
 from polyad.readers.drawings import GRAPHICS, read_graphic
 from polyad.readers.numbering import BULLET
@@ -25,7 +26,7 @@ from polyad.readers.tables import Cell
 from polyad.readers.text_builder import TICKED, UNTICKED, TextBuilder
 from polyad.text.removals import CONTENTS, PICTURES
 
-_CHARACTERS = {"w-tab": " ", "w-ptab": " ", "w-br": "\n", "w-cr": "\n", "w-noBreakHyphen": "\u2011"}
+_CHARACTERS = {"w-tab": "\t", "w-ptab": " ", "w-br": "\n", "w-cr": "\n", "w-noBreakHyphen": "\u2011"}
 _SKIPPED = frozenset({"w-del", "w-moveFrom", "w-rt", "w-pPr", "w-rPr", "w-sdtPr"})
 """Deleted text, readings over base text, properties."""
 
@@ -76,6 +77,7 @@ class BodyReader:
         self._generated_texts: set[int] = set()
         self._pieces: list[str] = []  # text of the current paragraph
         self._boxes: list[Element | str] = []  # text boxes and texts of charts of the current paragraph
+        self._is_code = False  # whether the last paragraph was code
         self._font = self._undescribed = ""  # the latter is the name of a picture
         self._table_depth = 0
         self._readers: dict[str, Callable[[Element], None]] = {
@@ -140,7 +142,12 @@ class BodyReader:
             if self._styles.get_style(paragraph).name == "title":
                 self.titles.append(to_single_line(text))
             mark, level = label or ("", 0)
-            self.flow.write_paragraph(text, rank=self._styles.get_rank(paragraph), label=mark, level=level)
+            rank = self._styles.get_rank(paragraph)
+            after_code, self._is_code = self._is_code, not (rank or label) and self._is_line_of_code(paragraph, text)
+            if self._is_code:
+                self.flow.write_code(indent_code(paragraph, text), is_continued=after_code)
+            else:
+                self.flow.write_paragraph(text, rank=rank, label=mark, level=level)
         for box in boxes:
             if isinstance(box, str):
                 self.flow.end_line(2)
@@ -148,6 +155,13 @@ class BodyReader:
                 self.flow.end_line(2)
             else:
                 self._read_blocks(box)
+
+    def _is_line_of_code(self, paragraph: Element, text: str) -> bool:
+        if self._styles.get_style(paragraph).is_code:
+            return True
+        runs = [run for run in paragraph.iter("w-r") if run.find("w-t") is not None]
+        is_fixed, is_indented = bool(runs) and all(map(is_monospaced, runs)), count_indent(paragraph) > 0
+        return is_code(text, is_fixed=is_fixed, is_indented=is_indented, after_code=self._is_code)
 
     def _read_inline(self, parent: Element) -> None:
         for child in parent:

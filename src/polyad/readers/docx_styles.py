@@ -20,6 +20,9 @@ _CONTENTS = re.compile(
 )
 """Word's names of the styles in generated tables of contents and indexes, the same in all languages."""
 
+_CODE = re.compile(r"\b(?:source|program)? ?code\b|preformatted|verbatim|listing|macro ?text")
+_MONOSPACED = re.compile(r"mono|courier|consol|menlo|monaco|typewriter|\bcode\b|fixed", re.IGNORECASE)
+
 _UNDEFINED = Element("w-style")
 
 
@@ -33,6 +36,7 @@ class Style(NamedTuple):
         list_id: Id of the list whose numbers the style carries; empty if there is none.
         list_level: Level in this list from 0; None if the style does not state it.
         is_contents: Whether the style is that of generated tables of contents and indexes.
+        is_code: Whether the style has a monospaced font, or its name is that of code.
     """
 
     id: str
@@ -41,6 +45,7 @@ class Style(NamedTuple):
     list_id: str
     list_level: int | None
     is_contents: bool
+    is_code: bool
 
 
 class Styles:
@@ -75,16 +80,17 @@ class Styles:
     def _read_style(self, style_id: str) -> Style:
         outline_level = list_level = None
         list_id = ""
+        is_code = _CODE.search(name := _get_name(style_id, self._elements.get(style_id, _UNDEFINED))) is not None
         for ancestor_id, element in self._list_ancestry(style_id):
+            is_code = is_code or is_monospaced(element)
             if outline_level is None:
                 outline_level = _read_outline_level(ancestor_id, element)
             if not list_id:
                 list_id, level = _read_list(element)
                 list_level = level if list_level is None else list_level
-        name = _get_name(style_id, self._elements.get(style_id, _UNDEFINED))
         if outline_level is None:
             outline_level = 0 if name == "heading" else _BODY_LEVEL  # Apple Pages
-        return Style(style_id, name, outline_level, list_id, list_level, _CONTENTS.fullmatch(name) is not None)
+        return Style(style_id, name, outline_level, list_id, list_level, _CONTENTS.fullmatch(name) is not None, is_code)
 
     def _list_ancestry(self, style_id: str) -> Iterator[tuple[str, Element]]:
         """Yield id and element of a style and of the styles on which it is based."""
@@ -94,6 +100,11 @@ class Styles:
             style_id = get_value(element.find("w-basedOn"))
             if not style_id:
                 return
+
+
+def is_monospaced(element: Element) -> bool:
+    """Return whether a style or a run states a monospaced font."""
+    return _MONOSPACED.search(get_value(element.find("w-rPr/w-rFonts"), "ascii")) is not None
 
 
 def _get_name(style_id: str, element: Element) -> str:

@@ -15,6 +15,7 @@ from polyad.readers.headings import build_sections
 from polyad.readers.metadata import build_metadata, split_keywords
 from polyad.readers.one_file import OnPage
 from polyad.readers.pdf_annotations import Annotation, read_annotations
+from polyad.readers.pdf_code import indent_code
 from polyad.readers.pdf_furniture import Pages, remove_furniture
 from polyad.readers.pdf_gaps import split_lines
 from polyad.readers.pdf_headings import (
@@ -105,7 +106,7 @@ def read_pdf(data: bytes, on_page: OnPage = lambda *_: None) -> Content:
         raise ReadError("no text in it; scanned pages need OCR first")
     page_lines, removals = remove_furniture(raw_document.pages)
     placed = map(place_annotations, page_lines, raw_document.annotations)
-    pages = list(map(format_tables, placed))
+    pages = list(map(format_tables, indent_code(placed)))
     joined_text = join_lines(pages)
     title = (
         clean_stated_title(raw_document.properties.get("Title", ""))

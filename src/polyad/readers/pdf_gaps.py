@@ -37,8 +37,8 @@ _FIRST_SQUARE = "\u2e80"
 
 _SPACES = re.compile(" +")
 
-FIXED_ADVANCE = 0.6
-"""Width of a monospaced letter in type sizes, as in Courier."""
+_FIXED_GAP = 0.9
+"""Least gap between two pieces of a monospaced line: more than one space."""
 
 
 def split_lines(text_page: Any, lines: Sequence[Line]) -> list[Line]:
@@ -84,7 +84,7 @@ def _split_line(text_page: Any, line: Line) -> tuple[Piece, ...]:
     text = line.text
     if len(text) != len(line.characters):  # ligatures are expanded
         text = "".join(chr(raw.FPDFText_GetUnicode(text_page, index) or 32) for index in line.characters)
-    gap = FIXED_ADVANCE if line.is_fixed else _WIDE_GAP
+    gap = _FIXED_GAP if line.is_fixed else _WIDE_GAP
     ends = [
         (0, line.left, line.left),
         *_find_gaps(text_page, text, line, gap * line.size),

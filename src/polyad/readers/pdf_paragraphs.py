@@ -11,6 +11,7 @@ from statistics import median
 from typing import NamedTuple
 
 from polyad.model import Location
+from polyad.readers.pdf_code import FIXED_ADVANCE, MAX_SPACES
 from polyad.readers.pdf_lines import Line
 
 _GAP = 1.25
@@ -128,8 +129,10 @@ def _is_same_row(previous: Line, line: Line) -> bool:
 
 
 def _choose_separator(previous: Line, line: Line) -> str:
-    """Return the separator of two pieces of one row: a tab between table cells, a space, or nothing in a word."""
+    """Return the separator of two pieces of one row: a tab between table cells, spaces, or nothing in a word."""
     gap = (line.left - previous.right) / (max(previous.size, line.size) or 1)
+    if line.is_fixed and previous.is_fixed:
+        return " " * min(MAX_SPACES, round(gap / FIXED_ADVANCE))
     if gap >= _CELL_GAP:
         return "\t"
     return " " if gap >= _TOUCHING else ""

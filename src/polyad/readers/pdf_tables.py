@@ -353,13 +353,15 @@ def _continues(row: _Band, band: _Band, leading: float) -> bool:
 
 def _build_cells(row: Sequence[_Band], columns: Sequence[Piece], is_header: bool) -> list[Cell]:
     """Return the cells of a row; the pieces of a wrapped cell become one text."""
-    own: defaultdict[int, list[Piece]] = defaultdict(list)
+    pieces_by_column: defaultdict[int, list[Piece]] = defaultdict(list)
     for piece in (piece for band in row for piece in band.pieces):
-        own[min(bisect_left(columns, piece.left, key=lambda column: column.right), len(columns) - 1)].append(piece)
+        pieces_by_column[
+            min(bisect_left(columns, piece.left, key=lambda column: column.right), len(columns) - 1)
+        ].append(piece)
     cells: list[Cell] = []
     place = 0
     while place < len(columns):
-        pieces = own[place]
+        pieces = pieces_by_column[place]
         is_spanning = len(pieces) == 1 and pieces[0].left < columns[place].left
         span = sum(_overlap(pieces[0], column) for column in columns[place:]) if is_spanning else 1
         text = to_single_line(" ".join(piece.text for piece in pieces))

@@ -100,6 +100,15 @@ class TextBuilder:
         self.end_line(1 if is_item else 2)
         self.item_level = level if is_item else -1
 
+    def write_code(self, text: str, *, is_continued: bool) -> None:
+        """Write lines of code unchanged, in a paragraph of their own unless they continue code."""
+        if is_continued:
+            self.gap = min(self.gap, 1)
+        self.end_line(1 if is_continued else 2)
+        self.write_verbatim(text)
+        self.end_line(2)
+        self.item_level = -1
+
     def write_table(self, rows: Sequence[Sequence[Cell]]) -> None:
         """Write a table of a word processor: a line for each row, with tabs between values with their column names.
 
