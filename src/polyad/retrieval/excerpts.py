@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 import numpy as np
 
 from polyad.model import Evidence, Pagination, ScoredPassage, Span
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.hits import PART_SEPARATOR, ScoredSpan
+from polyad.text.clause_numbers import begins_next_clause, find_clause_numbers, find_clause_references
 from polyad.text.sentences import find_code_blocks, find_labels
 from polyad.text.words import count_words, extract_search_terms, extract_terms_and_codes
 
@@ -171,25 +172,50 @@ class ExcerptSelector:
         Scores do not include the relevance of the hit.
         """
         sentences = _join_code(hit.text, [_trim_ellipsis(hit.text, span) for span in self._split_sentences(hit.text)])
-        spans = [span for span in sentences if span.of(hit.text).strip(_HEADING_MARKS) not in hit.head]
+        spans = [
+            span
+            for span in sentences
+            if span.of(hit.text).strip(_HEADING_MARKS) not in hit.head or self._find_clauses(span.of(hit.text))
+        ]
         spans = _join_labels(hit.text, spans or sentences) or [Span(0, len(hit.text))]
         coverage, similarity = np.array([self._value_sentence(hit, span) for span in spans]).T
         values = coverage + similarity
         own_scores: list[float] = (values - similarity.min()).tolist()
         scores: list[float] = np.convolve(values, [_FOLLOWING_WEIGHT, 1, _PRECEDING_WEIGHT])[1:-1].tolist()
-        for place, span in enumerate(spans):
-            if span.of(hit.text).rstrip(_HEADING_MARKS).endswith(":"):
-                for item in _find_list_items(hit.text, spans[place:]):
-                    for each in (scores, own_scores):
-                        each[place + item] = max(each[place + item], _LIST_WEIGHT * each[place])
+        for place in range(len(spans)):
+            for item in self._find_continuations(hit.text, spans[place:]):
+                for each in (scores, own_scores):
+                    each[place + item] = max(each[place + item], _LIST_WEIGHT * each[place])
         return spans, scores, own_scores
+
+    def _find_continuations(self, text: str, sentences: Sequence[Span]) -> Iterable[int]:
+        """Return the indices of the sentences that belong to the first: items of its list, or the rest of its clause.
+
+        Only the rest of a clause that the question names counts.
+        """
+        first = sentences[0].of(text)
+        if first.rstrip(_HEADING_MARKS).endswith(":"):
+            return _find_list_items(text, sentences)
+        if not (clauses := self._find_clauses(first)):
+            return ()
+        return takewhile(
+            lambda index: not begins_next_clause(sentences[index].of(text), clauses[0]), range(1, len(sentences))
+        )
+
+    def _find_clauses(self, sentence: str) -> list[str]:
+        """Return the search terms of the clause numbers with which a sentence begins and that the question names."""
+        return [term for term in find_clause_numbers(sentence) if term in self._clauses] if self._clauses else []
 
     def _value_sentence(self, hit: ExcerptSource, span: Span) -> tuple[float, float]:
         """Return the share of the question's terms in a sentence, and the weighted similarity of its hyperedge."""
-        terms, codes = extract_terms_and_codes(span.of(hit.text))
+        terms, codes = extract_terms_and_codes(" ".join(span.of(hit.text).split()))  # a wrapped line begins no clause
         coverage = sum(self._weights.get(term, 0.0) for term in {*terms, *codes})
         overlapping = (edge for edge in hit.hyperedges if edge.span.start < span.end and span.start < edge.span.end)
         return coverage, _UNIT_WEIGHT * max((edge.similarity for edge in overlapping), default=0.0)
+
+    @cached_property
+    def _clauses(self) -> frozenset[str]:
+        return frozenset(find_clause_references(self._question))
 
     @cached_property
     def _weights(self) -> dict[str, float]:

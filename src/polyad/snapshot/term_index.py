@@ -22,7 +22,11 @@ import numpy.typing as npt
 from polyad.hypergraph.sparse import expand_ranges, find_top_positions, union
 from polyad.model import BoolArray, FloatArray, IntArray
 from polyad.snapshot.columns import Column, Hashes, LiveRows, StringColumn, append_run, hash_string
+from polyad.text.clause_numbers import MARK
 from polyad.text.words import extract_search_terms, extract_terms_and_codes
+
+_CLAUSE_FACTOR = 3
+"""Weight of the number of a clause: more than a passage gains that names this number and the word "clause" often."""
 
 K1 = 1.2
 B = 0.75
@@ -214,7 +218,12 @@ class PassageTerms:
     def _score_passages(self, terms: Sequence[str], k: int) -> tuple[IntArray, Scores]:
         """Return (rows, BM25 scores) of all passages that may be among the ``k`` best, sorted by row."""
         live_lists = map(self._drop_deleted_if_many, self._get_lists(terms))
-        weighted = [(self._compute_idf(n), lists) for lists in live_lists if (n := self._count_live(lists))]
+        factors = (_CLAUSE_FACTOR if term.startswith(MARK) else 1 for term in terms)
+        weighted = [
+            (factor * self._compute_idf(n), lists)
+            for factor, lists in zip(factors, live_lists, strict=True)
+            if (n := self._count_live(lists))
+        ]
         weighted.sort(key=lambda pair: -pair[0])
         limits = np.array([idf * (K1 + 1) for idf, _ in weighted])
         scores = np.zeros(len(self.live), dtype=np.float64)

@@ -50,7 +50,8 @@ _HEADING = re.compile(r"#{1,6}\s")
 
 _NUMBER = r"(?:\d{1,3}(?:\.\d{1,3}){0,5}|[ivxlcIVXLC]{1,6}|[A-Za-z])"
 OPENING = re.compile(
-    rf"(?:[-–—―*+·o]|(?:§|§§|Art\.|Sec\.)\s?\d+[a-z]?\.?|\({_NUMBER}\)|\[\d{{1,4}}\]|{_NUMBER}[.)])(?=\s)"
+    rf"(?:[-–—―*+·o]|(?:§|§§|Art\.|Sec\.)\s?\d+[a-z]?\.?|\({_NUMBER}\)|\[\d{{1,4}}\]|{_NUMBER}[.)]"
+    r"|\d{1,3}(?:\.\d{1,3}){1,5})(?=\s)"
 )
 """A list mark or clause number: it begins a paragraph unless a sentence continues with it on a new line."""
 

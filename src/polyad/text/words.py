@@ -3,7 +3,7 @@
 White space and punctuation separate words. Chinese, Japanese and Korean text has no spaces: each character counts as a
 word, and overlapping pairs of characters are search terms, as is usual. Thai, Lao, Burmese and Khmer words have several
 letters, so pairs and groups of four letters are search terms. The parts of a number or code are also one term together:
-``P-17`` is more than a P and a 17.
+``P-17`` is more than a P and a 17. So is a number of a clause; see :mod:`polyad.text.clause_numbers`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from functools import cache
 from typing import TYPE_CHECKING, TypeVar
 
 import Stemmer
+
+from polyad.text.clause_numbers import find_clause_numbers, find_clause_references
 
 if TYPE_CHECKING:
     from polyad.model import Span
@@ -236,9 +238,9 @@ _STOP_WORDS = frozenset(
 
 
 def extract_terms_and_codes(text: str) -> tuple[list[str], list[str]]:
-    """Return two lists for a text: its search terms (word stems), and its codes, such as "P-17"."""
+    """Return two lists for a text: its word stems, and its other terms: codes ("P-17") and numbers of clauses."""
     folded = _fold(text)
-    return _stem_words(folded), _join_codes(folded)
+    return _stem_words(folded), [*_join_codes(folded), *find_clause_numbers(text)]
 
 
 def extract_terms(text: str) -> list[str]:
@@ -267,8 +269,10 @@ def extract_query_terms(question: str) -> list[str]:
 
 
 def extract_search_terms(question: str) -> list[str]:
-    """Return the terms that a BM25 search looks up for a question: its word stems, then its codes."""
-    return list(dict.fromkeys([*extract_query_terms(question), *extract_codes(question)]))
+    """Return the terms that a BM25 search looks up for a question: word stems, codes, and numbers of clauses."""
+    return list(
+        dict.fromkeys([*extract_query_terms(question), *extract_codes(question), *find_clause_references(question)])
+    )
 
 
 def split_ideographs(text: str) -> str:

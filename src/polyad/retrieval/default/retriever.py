@@ -39,6 +39,7 @@ from polyad.retrieval.default.signals import (
 )
 from polyad.retrieval.evidence import HYPEREDGES_PER_PASSAGE, RankedHyperedge, build_evidence, read_entity_names
 from polyad.retrieval.question import LinkedQuestion, QuestionLinker
+from polyad.text.clause_numbers import MARK, find_clause_references
 from polyad.text.sentences import HEADING_SEPARATOR
 from polyad.text.words import extract_search_terms
 
@@ -46,7 +47,7 @@ _REASONS_PER_PASSAGE = 3
 _MIN_REASON = 0.005
 """Contributions up to this round to 0."""
 _SECOND_STAGE_REASON = "compared with the best passages"
-_LITERAL_REASON = "contains a rare number of the question"
+_LITERAL_REASON = "contains a rare number or a clause of the question"
 
 _LITERAL_SCORE = 8.0
 """Score of a passage with all rare numbers and codes of the question. Of 60 generated questions about a rare number of
@@ -235,6 +236,7 @@ class DefaultRetriever:
         if self._second_stage.any():
             adjustments = compute_score_adjustments(inputs, scores, self._second_stage, snapshot)
         literals = _score_rare_literals(inputs.question, snapshot, inputs.candidates)
+        literals += _score_clause_numbers(question, snapshot, inputs.candidates)
         contributions = np.column_stack([contributions, adjustments, literals])
         return _Ranking(snapshot, inputs, contributions, scores + adjustments + literals, relevance_shift)
 
@@ -318,7 +320,7 @@ def _score_rare_literals(question: LinkedQuestion, snapshot: Snapshot, passages:
     terms = [
         term
         for term in extract_search_terms(question.text)
-        if len(term) >= _MIN_LITERAL_CHARACTERS and any(map(str.isdigit, term))
+        if len(term) >= _MIN_LITERAL_CHARACTERS and any(map(str.isdigit, term)) and not term.startswith(MARK)
     ]
     names = (extract_search_terms(mention.name) for mention in question.entities.values()) if terms else ()
     linked = {term for name in names if any(map(str.isalpha, name)) for term in name}
@@ -329,6 +331,17 @@ def _score_rare_literals(question: LinkedQuestion, snapshot: Snapshot, passages:
     if not rare:
         return np.zeros(len(passages), dtype=np.float32)
     shares: FloatArray = snapshot.contains_terms(rare, passages).mean(axis=1, dtype=np.float32)
+    return np.float32(_LITERAL_SCORE) * shares
+
+
+def _score_clause_numbers(question: str, snapshot: Snapshot, passages: IntArray) -> FloatArray:
+    """Score each passage by whether one of its lines begins with the number of a clause that the question names."""
+    terms = list(find_clause_references(question))
+    terms = [term for term, count in zip(terms, snapshot.document_frequencies(terms), strict=True) if count]
+    if not terms:
+        return np.zeros(len(passages), dtype=np.float32)
+    is_contained = snapshot.contains_terms(terms, passages)
+    shares: FloatArray = (is_contained.any(axis=1) + is_contained.mean(axis=1, dtype=np.float32)) / np.float32(2)
     return np.float32(_LITERAL_SCORE) * shares
 
 
