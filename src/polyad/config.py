@@ -165,7 +165,8 @@ class SplitSettings:
         section_tokens: A passage begins at each heading, but a section of fewer tokens is merged with neighbouring
             sections of the same level. 0 merges no sections; a value above ``passage_tokens`` ignores headings, which
             makes fewer calls with ``facts``.
-        language: ISO 639 code, optionally with a region, for the rules that find sentence ends.
+        language: ISO 639 code, optionally with a region, for the rules that find sentence ends. With ``en``, a text
+            that is evidently in another language has the rules of its own.
     """
 
     passage_tokens: int | None = None

@@ -31,6 +31,7 @@ from polyad.schemas.places import (
     split_lines,
 )
 from polyad.text.files import get_source_file
+from polyad.text.function_words import infer_language
 from polyad.text.validity import describe_validity, parse_bounds, parse_interval
 from polyad.text.words import extract_query_terms, extract_terms, format_count, sanitize
 
@@ -82,7 +83,8 @@ def show_evidence(evidence: Evidence, explain: bool, full: bool = False) -> None
         full: Whether to print whole hits in place of excerpts.
     """
     out = console()
-    terms = set(extract_query_terms(evidence.question))
+    language = infer_language(evidence.question)
+    terms = set(extract_query_terms(evidence.question, language))
     if not evidence.passages:
         say(_describe_no_hits(evidence))
     for number, hit in enumerate(evidence.passages, 1):
@@ -91,7 +93,7 @@ def show_evidence(evidence: Evidence, explain: bool, full: bool = False) -> None
         head = f"{number}. {describe_hit(hit, full)}"
         out.print(style_text(head, "bold") + style_text(relevance, "dim"), soft_wrap=True)
         out.print(style_text(f"   {passage.id}", "dim"), soft_wrap=True)
-        _show_lines(split_lines(hit, passage.text if full else get_excerpt(hit)), terms)
+        _show_lines(split_lines(hit, passage.text if full else get_excerpt(hit)), terms, language)
         for validity in _describe_validities(evidence, hit):
             say_indented(validity)
         for fact in hit.retracted:
@@ -109,8 +111,8 @@ def show_evidence(evidence: Evidence, explain: bool, full: bool = False) -> None
         out.print(_build_trace_table(evidence))
 
 
-def _show_lines(lines: Iterable[str], terms: Set[str]) -> None:
-    """Print indented lines, wrapped to the terminal's width; ``terms`` (words of the question) are bold."""
+def _show_lines(lines: Iterable[str], terms: Set[str], language: str) -> None:
+    """Print indented lines, wrapped to the terminal's width; ``terms`` (of a question in ``language``) are bold."""
     out = console()
     width = max(20, out.width - 1)
     for long_line in lines:
@@ -120,7 +122,7 @@ def _show_lines(lines: Iterable[str], terms: Set[str]) -> None:
         )
         for line in map(style_text, wrapped):
             for word in _WORD.finditer(line.plain) if out.is_terminal else ():
-                if terms & set(extract_terms(word[0])):
+                if terms & set(extract_terms(word[0], language)):
                     line.stylize("bold", *word.span())
             out.print(line, soft_wrap=True)
 

@@ -57,7 +57,7 @@ class SentenceSplitter:
         settings = settings or SplitSettings()
         self._limit, self._max_overlap = _get_sizes(settings, default_sizes)
         self._min_section, self._language = settings.section_tokens, settings.language
-        self.name = f"sentences-3 {(self._limit, self._max_overlap, self._min_section, self._language)}"
+        self.name = f"sentences-4 {(self._limit, self._max_overlap, self._min_section, self._language)}"
 
     def passages(self, text: str, breaks: Sequence[int] = ()) -> list[Span]:
         """Return the spans of the passages in ``text``, in order; ``breaks`` are offsets at which sections begin.

@@ -15,7 +15,7 @@ from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.hits import PART_SEPARATOR, ScoredSpan
 from polyad.text.clause_numbers import begins_next_clause, find_clause_numbers, find_clause_references
 from polyad.text.sentences import find_code_blocks, find_labels
-from polyad.text.words import count_words, extract_search_terms, extract_terms_and_codes
+from polyad.text.words import count_words, extract_search_terms, extract_terms_and_codes, infer_question_language
 
 WORDS_PER_HIT = 105
 """Words of excerpts per hit; a hit that fits the question better than the others may have more."""
@@ -208,7 +208,7 @@ class ExcerptSelector:
 
     def _value_sentence(self, hit: ExcerptSource, span: Span) -> tuple[float, float]:
         """Return the share of the question's terms in a sentence, and the weighted similarity of its hyperedge."""
-        terms, codes = extract_terms_and_codes(" ".join(span.of(hit.text).split()))  # a wrapped line begins no clause
+        terms, codes = extract_terms_and_codes(" ".join(span.of(hit.text).split()), self._language)
         coverage = sum(self._weights.get(term, 0.0) for term in {*terms, *codes})
         overlapping = (edge for edge in hit.hyperedges if edge.span.start < span.end and span.start < edge.span.end)
         return coverage, _UNIT_WEIGHT * max((edge.similarity for edge in overlapping), default=0.0)
@@ -218,9 +218,13 @@ class ExcerptSelector:
         return frozenset(find_clause_references(self._question))
 
     @cached_property
+    def _language(self) -> str:
+        return infer_question_language(self._question, self._snapshot.document_frequencies)
+
+    @cached_property
     def _weights(self) -> dict[str, float]:
         """The weight of each question term: its inverse document frequency, scaled so that all sum to 1."""
-        terms = extract_search_terms(self._question)
+        terms = extract_search_terms(self._question, self._language)
         counts = np.maximum(1, self._snapshot.document_frequencies(terms))
         rarity = np.log(1 + self._snapshot.passage_count / counts)
         return dict(zip(terms, (rarity / rarity.sum()).tolist(), strict=True))

@@ -23,7 +23,7 @@ from polyad.hypergraph.sparse import expand_ranges, find_top_positions, union
 from polyad.model import BoolArray, FloatArray, IntArray
 from polyad.snapshot.columns import Column, Hashes, LiveRows, StringColumn, append_run, hash_string
 from polyad.text.clause_numbers import MARK
-from polyad.text.words import extract_search_terms, extract_terms_and_codes
+from polyad.text.words import extract_search_terms, extract_terms_and_codes, infer_question_language
 
 _CLAUSE_FACTOR = 3
 """Weight of the number of a clause: more than a passage gains that names this number and the word "clause" often."""
@@ -210,7 +210,8 @@ class PassageTerms:
 
     def search(self, question: str, k: int, ids: StringColumn) -> tuple[IntArray, FloatArray]:
         """Return (rows, BM25 scores) of the ``k`` best passages with a score above 0, ties ordered by ``ids``."""
-        rows, scores = self._score_passages(extract_search_terms(question), k)
+        language = infer_question_language(question, self.document_frequencies)
+        rows, scores = self._score_passages(extract_search_terms(question, language), k)
         values = np.round(scores, 6).astype(np.float32)
         top = find_top_positions(values, k, lambda positions: ids.rank(rows[positions]))
         return rows[top], values[top]

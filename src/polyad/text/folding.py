@@ -21,7 +21,7 @@ _ARABIC_LETTERS = {
 }
 """Arabic letters with several forms; vowel marks and stretching (tatweel) of Arabic and Hebrew, which are omitted."""
 
-_ARABIC_ARTICLE = re.compile(r"\b(?:[وف]?[بك]?ال|[وف]?لل)(?=[\u0621-\u06d3]{3})")
+ARABIC_ARTICLE = re.compile(r"\b(?:[وف]?[بك]?ال|[وف]?لل)(?=[\u0621-\u06d3]{3})")
 """The Arabic article, which is written as part of the word, with the prepositions and conjunctions before it."""
 
 
@@ -40,4 +40,4 @@ def fold_uncased_letters(text: str) -> str:
     """
     if not _UNCASED.search(text):
         return text
-    return _ARABIC_ARTICLE.sub("", text.translate(build_letter_table()))
+    return ARABIC_ARTICLE.sub("", text.translate(build_letter_table()))

@@ -15,55 +15,84 @@ from functools import cache
 from importlib import resources
 
 from polyad.text.lexicon import FUNCTION_WORDS
+from polyad.text.scripts import HAN, HANGUL, HIRAGANA, KATAKANA, is_mostly_uncased
 
 _MIN_WORDS = 2
 """Fewest function words of another language by which a text is not in English."""
 
-_OWN_ALPHABETS = frozenset({"ru", "uk", "bg", "el"})
-"""Languages whose alphabet is not Latin, so that one word is enough."""
+_OWN_ALPHABETS = frozenset({"ru", "uk", "bg", "el", "ar", "fa", "ur", "he", "hi", "mr", "bn"})
+"""Languages with spaces whose alphabet is not Latin, so that one word is enough."""
 
-_WORD = re.compile(r"(?<![\w'’])[^\W\d_]{2,}")
+_SCRIPTS = {"ja": f"[{HIRAGANA}{KATAKANA}]", "ko": f"[{HANGUL}]", "zh": f"[{HAN}]", "th": "[\u0e01-\u0e3a]"} | {
+    "lo": "[\u0e81-\u0ebd]", "my": "[\u1000-\u103f]", "km": "[\u1780-\u17d3]"
+}  # fmt: skip
+"""Pattern of a letter that shows the language of a text without spaces; Japanese also has Chinese characters."""
+
+_LETTER = "[^\\W\\d_]|[\u0300-\u036f\u0591-\u05c7\u0610-\u06d3\u0900-\u0963\u0970-\u09e5]"
+_WORD = re.compile(rf"(?<![\w'’])(?:{_LETTER}){{2,}}")
 
 
 @cache
-def read_function_words() -> Mapping[str, frozenset[str]]:
+def read_function_words() -> Mapping[str, tuple[str, ...]]:
     """Return the function words of each language, in lower case, by its ISO 639-1 code; without English."""
     lines = resources.files("polyad.text").joinpath("function_words.txt").read_text(encoding="utf-8").splitlines()
     entries = (line.partition(":") for line in lines if not line.startswith("#"))
-    return {language: frozenset(words.split()) for language, _, words in entries}
+    return {language: tuple(words.split()) for language, _, words in entries}
 
 
+@cache
 def get_function_words(language: str) -> frozenset[str]:
     """Return the function words of a language, in lower case; empty for English and unknown languages.
 
     >>> "später" in get_function_words("de"), get_function_words("en")
     (True, frozenset())
     """
-    return read_function_words().get(language, frozenset())
+    return frozenset(read_function_words().get(language, ()))
 
 
 def infer_language(text: str) -> str:
     """Return the ISO 639-1 code of the language most of whose function words are in a text; ``en`` without evidence.
 
-    Meant for alphabets with capitals, in which a word list is all that a rule for names needs.
+    Scripts without spaces show the language themselves.
 
     >>> infer_language("Wer goss die Glocke von Tarn?"), infer_language("Who cast the Bell of Tarn?")
     ('de', 'en')
     """
+    return find_language_evidence(text) or "en"
+
+
+def find_language_evidence(text: str) -> str:
+    """Return the language of a text as :func:`infer_language` does, but empty without evidence, also of English."""
+    if is_mostly_uncased(text) and (script := _infer_by_script(text)):
+        return script
     languages_by_word = _index_function_words()
     counts: Counter[str] = Counter()
+    shared: Counter[str] = Counter()  # words that English has too
+    english = 0
     for word in _WORD.findall(text.lower()):
-        counts.update(languages_by_word.get(word, ()))
-    english = counts.pop("en", 0)
-    count, language = max(((count, language) for language, count in counts.items()), default=(0, "en"))
-    return language if count > 3 * english and (count >= _MIN_WORDS or language in _OWN_ALPHABETS) else "en"
+        languages = languages_by_word.get(word, ())
+        if word in FUNCTION_WORDS:
+            english += 1
+            shared.update(languages)
+        else:
+            counts.update(languages)
+    count, language = max(((count, language) for language, count in counts.items()), default=(0, ""))
+    english_only = english - shared[language]
+    if count > 3 * english_only and (count >= _MIN_WORDS or language in _OWN_ALPHABETS):
+        return language
+    return "en" if english_only and english_only >= count else ""
+
+
+def _infer_by_script(text: str) -> str:
+    """Return the language of a script without spaces in a text; empty for other scripts."""
+    return next((language for language, letter in _SCRIPTS.items() if re.search(letter, text)), "")
 
 
 @cache
 def _index_function_words() -> Mapping[str, tuple[str, ...]]:
-    """Return the languages of each function word; words that English shares with others are English only."""
+    """Return the languages of each function word, without English."""
     index: dict[str, list[str]] = defaultdict(list)
     for language, words in read_function_words().items():
-        for word in words - FUNCTION_WORDS:
+        for word in words:
             index[word].append(language)
-    return {word: tuple(languages) for word, languages in index.items()} | dict.fromkeys(FUNCTION_WORDS, ("en",))
+    return {word: tuple(languages) for word, languages in index.items()}

@@ -19,6 +19,7 @@ from typing import get_args
 
 from polyad.errors import ConfigurationError
 from polyad.model import Argument, ArgumentType, Condition, Operator
+from polyad.text.dates import convert_foreign_date, fold_digits
 from polyad.text.words import normalize_value
 
 _NUMBER = re.compile(
@@ -38,6 +39,8 @@ _UNITS = frozenset(
     ns ms sec min h hr hrs day days week weeks month months year years yr yrs hour hours minute minutes second
     seconds Hz kHz MHz GHz mV V kV mA mW W kW MW GW J kJ kcal cal Pa hPa kPa MPa bar mbar mmHg
     kB MB GB TB bit byte bytes
+    \u043a\u0433 \u0433 \u043a\u043c \u043c \u0441\u043c \u043c\u043c \u516c\u65a4 \u5343\u514b \u514b
+    \u516c\u91cc \u5343\u7c73 \u7c73 \u5398\u7c73 \u6beb\u7c73 \u0643\u063a \u0643\u0645
     """.split()
 )
 """Units that are recognised without a declaration: "12 Monkeys" is no number, nor is "1980s"."""
@@ -113,7 +116,7 @@ def parse_number(value: str, unit: str = "") -> Extent | None:
     >>> parse_number("1,200.50 mg/dl")
     Extent(low=Decimal('1200.50'), end=Decimal('1200.50'), unit='mg/dl')
     """
-    match = _NUMBER.fullmatch(value.strip())
+    match = _NUMBER.fullmatch(fold_digits(value.strip()))
     if not match:
         return None
     sign, whole, fraction, exponent, value_unit = match.groups(default="")
@@ -124,9 +127,10 @@ def parse_number(value: str, unit: str = "") -> Extent | None:
 def parse_date(value: str) -> Extent | None:
     """Parse an ISO 8601 year, month, day, minute or second as a range of seconds; None if it is no date.
 
-    A time without a zone is in UTC. Years are those of the common era, with four digits.
+    Days, months and years may be in the form of another language, such as "5. März 2021" or
+    "2021年3月5日". A time without a zone is in UTC. Years are those of the common era, with four digits.
     """
-    match = _DATE.fullmatch(value.strip())
+    match = _DATE.fullmatch(fold_digits(convert_foreign_date(value.strip())))
     if not match:
         return None
     year, month, day, hour, minute, second, fraction, zone = match.groups()
@@ -218,9 +222,10 @@ def parse_condition_year(condition: Condition) -> int | None:
 
     Numbers of four digits are compared with this year.
     """
-    if condition.operator in ("=", "!=") or parse_number(condition.value) or not parse_date(condition.value):
+    value = fold_digits(convert_foreign_date(condition.value.strip()))
+    if condition.operator in ("=", "!=") or parse_number(value) or not parse_date(value):
         return None
-    return int(condition.value.strip()[:4])
+    return int(value[:4])
 
 
 def is_satisfied(condition: Condition, argument: Argument) -> bool:

@@ -16,12 +16,15 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from itertools import pairwise, takewhile
 from typing import NamedTuple
 
 from sentencex import segment  # type: ignore[import-untyped]  # has no stubs
 
 from polyad.model import Span
+from polyad.text.function_words import infer_language
+from polyad.text.scripts import SOUTH_EAST_ASIAN
 from polyad.text.words import TOKEN
 
 _MIN_WIDTH = 40
@@ -368,6 +371,31 @@ _ABBREVIATION = re.compile(
 This pattern and those below search for a character and then look behind it: a pattern that starts with a lookbehind is
 tried at every letter."""
 
+_ABBREVIATIONS = {
+    "ar": "أ د م", "de": "[Dd]r Fa [Hh]l Hrsg [Ii]nkl Nr Prof St Str [Zz]zgl", "el": "Αγ Δρ κ κα", "es": "Av Dn Dª",
+    "fr": "av apr Mlle Mlles MM Mme Mmes Mgr", "hi": "डॉ प्रो श्री", "it": "Avv dott Ing prof sig Sig St", "mr": "डॉ प्रा",
+    "nl": "Dhr dhr drs Mevr mevr Mr St", "pl": "im ks prof św r ul w", "pt": "Av Dr Dra Exmo Sr Sra Sto",
+    "ro": "Bd Dl D-l D-na Dna dl dna nr Nr Str str", "ru": "г гг д им св ул ул Ул", "sv": "Dr S:t",
+    "tr": "Av Dr Prof Sn St",    "uk": "вул им ім м р св", "cs": "ing Ing sv tzv", "da": "Dr Hr Skt", "no": "Dr Hr St",
+}  # fmt: skip
+"""Words whose full stop ends no sentence before a letter or digit, by language, beyond those that sentencex knows."""
+
+_DAYS_BEFORE = {
+    "de": "am im der dem den des das die zum zur vom beim seit bis ab und ins",
+    "da": "den det de d i og", "no": "den det de i og", "fi": "ja", "hu": "a az és", "cs": "dne od do ve v z a",
+    "sk": "dňa od do vo v z a", "tr": "ve", "pl": "dnia od do w z i",
+}  # fmt: skip
+"""Words before an ordinal number such as "14.", by language: no sentence ends behind it."""
+
+_INITIAL_BEFORE_HYPHEN = re.compile(r"\.(?=-\w)")
+_ORDINAL_BEFORE_WORD = re.compile(r"(?<=\d)\.(?=\s[^\W\d_A-Z])")
+_MONTH = re.compile(
+    r"(?<=\d)\.(?=\s(?:Januar|Februar|März|April|Mai|Juni|Juli|August|September|Oktober|November|Dezember|Jänner|Ocak|Şubat"
+    r"|Mart|Nisan|Mayıs|Haziran|Temmuz|Ağustos|Eylül|Ekim|Kasım|Aralık|Jahrhundert|Jh)\w*\b)"
+)
+_QUOTED_END = re.compile(r"[。！？](?=[」』）][ぁ-ん])")
+"""The end of a quoted sentence inside a Japanese sentence."""
+
 _MARK = re.compile(r"--+|—|[_*](?<![\w*][_*])[_*]*+(?=\w)")
 """Characters that hide the word behind them from sentencex: a dash without a space, or the beginning of emphasis."""
 
@@ -390,12 +418,13 @@ _CUTS = (
     re.compile(r"[;；](?=\s|$)|[；]|(?:--|—)|\n(?=[^\S\n])"),
     re.compile(r"\n"),
     re.compile(r"[,，、](?=\s|$)|[，、]"),
+    re.compile(rf"(?<=[{SOUTH_EAST_ASIAN}])\s(?=[{SOUTH_EAST_ASIAN}])"),
 )
 """Places where an overlong sentence is cut, best first."""
 
 
 def split_sentences(text: str, language: str) -> list[Span]:
-    """Return the character spans of the sentences in ``text``, in order; ``language`` is an ISO 639 code.
+    """Return the character spans of the sentences in ``text``, in order, by the rules of its language.
 
     The spans are disjoint and cover all but white space. No sentence continues across the beginning of a paragraph; see
     :func:`polyad.text.sentences.find_paragraphs`. A sentence of more than 200 words is cut at a semicolon, dash, line
@@ -403,13 +432,15 @@ def split_sentences(text: str, language: str) -> list[Span]:
 
     Args:
         text: Any text.
-        language: ISO 639 code, optionally with a region. An unknown language has only the rules common to all.
+        language: ISO 639 code, optionally with a region. An unknown language has only the rules common to all. A text
+            that is evidently not in English has the rules of its own language in place of those of ``en``.
     """
+    language = language.lower()  # sentencex knows lower-case codes only
+    if language == "en":
+        language = infer_language(text)
     cuts = [0]
     for start, end in pairwise([*find_paragraphs(text), len(text)]):
-        cuts.extend(
-            start + place for place in _find_sentence_ends(text[start:end], language.lower())
-        )  # sentencex knows lower-case codes only
+        cuts.extend(start + place for place in _find_sentence_ends(text[start:end], language))
     cuts[1 if len(cuts) == 1 else -1 :] = [len(text)]
     whole = (trim_span(text, start, end) for start, end in pairwise(cuts))
     return [part for span in whole if span is not None for part in _split_overlong(text, span)]
@@ -432,6 +463,8 @@ def _find_sentence_ends(paragraph: str, language: str) -> Iterator[int]:
     ends before a lower-case letter.
     """
     copy = _mask_misleading_characters(paragraph)
+    if language != "en":
+        copy = _mask_full_stops(copy, language.partition("-")[0])
     end, first = 0, ""
     for start, piece in _find_sentences(copy, language):
         holds_words = any(map(str.isalnum, piece))
@@ -477,6 +510,26 @@ def _mask_misleading_characters(paragraph: str) -> str:
     copy = _MARK.sub(_blank_out, copy)
     copy = _ABBREVIATION.sub(",", copy)
     return _UNSAFE.sub(" ", copy)
+
+
+def _mask_full_stops(paragraph: str, language: str) -> str:
+    """Return ``paragraph`` with a comma for each full stop of an ordinal number or abbreviation in its language."""
+    copy = _INITIAL_BEFORE_HYPHEN.sub(",", _QUOTED_END.sub("、", paragraph))
+    if language in _DAYS_BEFORE:
+        copy = _MONTH.sub(",", _ORDINAL_BEFORE_WORD.sub(",", copy))
+    pattern = _compile_abbreviations(language)
+    return pattern.sub(lambda match: f"{match[0][:-1]},", copy) if pattern else copy
+
+
+@cache
+def _compile_abbreviations(language: str) -> re.Pattern[str] | None:
+    """Return a regex for the abbreviations and the ordinal numbers of a language; None without any."""
+    alternatives = []
+    if abbreviations := _ABBREVIATIONS.get(language):
+        alternatives.append(rf"(?:{'|'.join(abbreviations.split())})\.(?=\s?[^\W_])")
+    if words := _DAYS_BEFORE.get(language):
+        alternatives.append(rf"(?:{'|'.join(words.split())})\s\d{{1,3}}\.(?=\s)")
+    return re.compile(rf"(?<![^\s(«„“])(?:{'|'.join(alternatives)})") if alternatives else None
 
 
 def _blank_out(match: re.Match[str]) -> str:

@@ -1,9 +1,10 @@
 """Cleans, counts and stems the words of a text, by rules that are the same on every machine and for every store.
 
 White space and punctuation separate words. Chinese, Japanese and Korean text has no spaces: each character counts as a
-word, and overlapping pairs of characters are search terms, as is usual. Thai, Lao, Burmese and Khmer words have several
-letters, so pairs and groups of four letters are search terms. The parts of a number or code are also one term together:
-``P-17`` is more than a P and a 17. So is a number of a clause; see :mod:`polyad.text.clause_numbers`.
+word, and overlapping pairs of characters are search terms, as is usual. In Thai, Lao, Burmese and Khmer, pairs of
+clusters are: a letter with its vowel signs. Other words are stemmed by the rules of the text's language. The parts of a
+number or code are also one term together: ``P-17`` is more than a P and a 17. So is a number of a clause; see
+:mod:`polyad.text.clause_numbers`.
 """
 
 from __future__ import annotations
@@ -13,14 +14,18 @@ import threading
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, TypeVar
 
 import Stemmer
 
 from polyad.text.clause_numbers import find_clause_numbers, find_clause_references
+from polyad.text.folding import ARABIC_ARTICLE, build_letter_table
+from polyad.text.function_words import find_language_evidence, infer_language, read_function_words
+from polyad.text.lexicon import FUNCTION_WORDS
 
 if TYPE_CHECKING:
-    from polyad.model import Span
+    from polyad.model import IntArray, Span
 
 T = TypeVar("T")
 
@@ -98,8 +103,13 @@ def shorten_at_word(text: str, max_characters: int) -> str:
     return text[:end].rstrip() + " …"
 
 
-TOKEN = re.compile(r"[a-zA-Z\u00c0-\u024f]{1,8}|[0-9]{1,4}|\S")
-"""An estimated token: up to 8 Latin letters, up to 4 digits, or any other character that is not white space."""
+TOKEN = re.compile(
+    r"[a-zA-Z\u00c0-\u024f]{1,8}|[0-9]{1,4}|[\u0370-\u06ff\u10a0-\u10ff\u1f00-\u1fff]{1,4}"
+    r"|[\u0900-\u0dff]{1,3}|[\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff]{1,2}|\S"
+)
+"""An estimated token: up to 8 Latin letters, up to 4 letters of other alphabets (such as Greek, Cyrillic and Arabic),
+up to 3 signs of the scripts of India, 2 of those of South-East Asia, up to 4 digits, or any other character but white
+space."""
 
 
 def count_tokens(text: str) -> int:
@@ -208,12 +218,19 @@ _SOUTH_EAST_ASIAN = re.compile(
 )
 """Thai, Lao, Burmese or Khmer text without digits and punctuation."""
 
+_CLUSTER = re.compile(
+    "[\u0e40-\u0e44\u0ec0-\u0ec4]?."
+    "[\u0e30-\u0e3a\u0e45\u0e47-\u0e4e\u0eb0-\u0ebd\u0ec8-\u0ece\u102b-\u103e\u1056-\u1059\u17b4-\u17d3]*"
+)
+"""A letter with the vowel signs before and behind it."""
+
 _VOWEL_CODES = range(0x900, 0x1800)
 """Characters among which are the vowel signs of India and South-East Asia, which Python's ``\\w`` does not match."""
 _DIGIT = re.compile(r"\d")
 _RUN = re.compile(r"(?<!\S)[^\s\d]*+\d\S*+")  # with a digit; nothing is tried twice
 _JOINED = re.compile(r"(?<!\w)\w++(?:[-./:]\w++)+")  # nothing is tried twice: questions may be long
 
+_ARABIC = "[\u0620-\u06d3]"
 _VOICING = (0x3099, 0x309A)
 
 _MARK_CODES = range(0x300, 0x20000)
@@ -237,19 +254,70 @@ _STOP_WORDS = frozenset(
 """Words that do not distinguish passages."""
 
 
-def extract_terms_and_codes(text: str) -> tuple[list[str], list[str]]:
-    """Return two lists for a text: its word stems, and its other terms: codes ("P-17") and numbers of clauses."""
+_STEMMERS = {
+    "ca": "catalan", "da": "danish", "de": "german", "el": "greek", "es": "spanish", "fi": "finnish", "fr": "french",
+    "hi": "hindi", "hu": "hungarian", "id": "indonesian", "it": "italian", "nl": "dutch", "no": "norwegian",
+    "pt": "portuguese", "ro": "romanian", "ru": "russian", "sv": "swedish", "tr": "turkish",
+}  # fmt: skip
+"""Snowball's name of each language with a stemmer, by ISO 639-1 code; English has the older Porter stemmer."""
+
+_TURKISH_I = str.maketrans("I\u0130", "\u0131i")
+
+
+_MARKERS = 8
+"""Function words of a language by which an index is known to be in it."""
+
+_ENGLISH_MARKERS = ("the", "of", "and", "to", "is", "by", "with", "from")
+
+
+def infer_question_language(question: str, count_passages: Callable[[Sequence[str]], IntArray]) -> str:
+    """Return the ISO 639-1 code of a question's language; that of the index if the question is too short to tell.
+
+    Args:
+        question: A question or a name.
+        count_passages: Returns how many passages of the index contain each of some search terms.
+    """
+    if language := find_language_evidence(question):
+        return language
+    markers = _list_markers()
+    counts = iter(count_passages([term for _, terms in markers for term in terms]).tolist())
+    totals = [(sum(next(counts) for _ in terms), language) for language, terms in markers]
+    return max(totals, key=lambda pair: pair[0])[1]
+
+
+@cache
+def _list_markers() -> list[tuple[str, list[str]]]:
+    """Return each language with search terms of its most frequent function words; English first."""
+    markers = [("en", list(_ENGLISH_MARKERS))]
+    for language, words in read_function_words().items():
+        distinct = [word for word in words if len(word) > 1 and word not in FUNCTION_WORDS]
+        terms = [term for word in distinct for term in extract_terms(word, language)[:1]]
+        markers.append((language, list(dict.fromkeys(terms))[:_MARKERS]))
+    return markers
+
+
+def extract_terms_and_codes(text: str, language: str | None = None) -> tuple[list[str], list[str]]:
+    """Return two lists for a text: its word stems, and its other terms: codes ("P-17") and numbers of clauses.
+
+    Args:
+        text: Any text.
+        language: ISO 639-1 code; by default that of the function words in the text.
+    """
     folded = _fold(text)
-    return _stem_words(folded), [*_join_codes(folded), *find_clause_numbers(text)]
+    return _stem_words(text, folded, language), [*_join_codes(folded), *find_clause_numbers(text)]
 
 
-def extract_terms(text: str) -> list[str]:
+def extract_terms(text: str, language: str | None = None) -> list[str]:
     r"""Return the search terms of a text: the stem of each word, in order.
+
+    Args:
+        text: Any text.
+        language: ISO 639-1 code; by default that of the function words in the text.
 
     >>> extract_terms("Caf\u00e9s were noticed by WATCHMEN.")
     ['cafe', 'were', 'notic', 'by', 'watchmen']
     """
-    return _stem_words(_fold(text))
+    return _stem_words(text, _fold(text), language)
 
 
 def extract_codes(text: str) -> list[str]:
@@ -261,33 +329,43 @@ def extract_codes(text: str) -> list[str]:
     return _join_codes(_fold(text))
 
 
-def extract_query_terms(question: str) -> list[str]:
-    """Return the distinct word stems of a question without stop words; with stop words if there are no others."""
-    words = dict.fromkeys(_find_term_words(_fold(question)))
+def extract_query_terms(question: str, language: str | None = None) -> list[str]:
+    """Return the distinct word stems of a question without stop words; with stop words if there are no others.
+
+    Args:
+        question: A question, or part of one.
+        language: ISO 639-1 code; by default that of the function words in the question.
+    """
+    folded = _fold(question)
+    language = language or infer_language(question)
+    if language in _STEMMERS:
+        return list(dict.fromkeys(_stem_words(question, folded, language)))
+    words = dict.fromkeys(_find_term_words(folded))
     telling = [word for word in words if word not in _STOP_WORDS] or list(words)
     return list(dict.fromkeys(map(stem_word, telling)))
 
 
-def extract_search_terms(question: str) -> list[str]:
-    """Return the terms that a BM25 search looks up for a question: word stems, codes, and numbers of clauses."""
-    return list(
-        dict.fromkeys([*extract_query_terms(question), *extract_codes(question), *find_clause_references(question)])
-    )
+def extract_search_terms(question: str, language: str | None = None) -> list[str]:
+    """Return the terms that a BM25 search looks up for a question: word stems, codes, and numbers of clauses.
+
+    ``language`` is an ISO 639-1 code; by default that of the function words in the question.
+    """
+    terms = [*extract_query_terms(question, language), *extract_codes(question), *find_clause_references(question)]
+    return list(dict.fromkeys(terms))
 
 
 def split_ideographs(text: str) -> str:
     """Split text of scripts without spaces between words into overlapping groups of characters (n-grams).
 
     Chinese, Japanese and Korean text is split into pairs: ``东京塔`` becomes ``东京 京塔``. Thai, Lao, Burmese and
-    Khmer text is split into pairs and groups of four.
+    Khmer text is split into pairs of clusters (letters with their vowel signs).
     """
-    text = _IDEOGRAPHS.sub(lambda run: _join_n_grams(run[0], (2,)), text)
-    return _SOUTH_EAST_ASIAN.sub(lambda run: _join_n_grams(run[0], (2, 4)), text)
+    text = _IDEOGRAPHS.sub(lambda run: _join_pairs(run[0]), text)
+    return _SOUTH_EAST_ASIAN.sub(lambda run: _join_pairs(_CLUSTER.findall(run[0])), text)
 
 
-def _join_n_grams(run: str, sizes: Sequence[int]) -> str:
-    n_grams = [run[start : start + size] for size in sizes for start in range(len(run) - size + 1)]
-    return f" {' '.join(n_grams) or run} "
+def _join_pairs(characters: Sequence[str]) -> str:
+    return f" {' '.join(map(''.join, pairwise(characters))) or ''.join(characters)} "
 
 
 def _find_term_words(folded: str) -> list[str]:
@@ -301,8 +379,17 @@ def _compile_term_word() -> re.Pattern[str]:
     return re.compile(rf"[{signs}]*+[^\W_]+(?:[{signs}]+[^\W_]*)*")
 
 
-def _stem_words(folded: str) -> list[str]:
-    return [stem_word(word) for word in _find_term_words(folded)]
+def _stem_words(text: str, folded: str, language: str | None) -> list[str]:
+    """Return the word stems of a text; ``folded`` is the text without accents.
+
+    Outside English, words are stemmed with their accents: the rules of the stemmers depend on them.
+    """
+    language = language or infer_language(text)
+    if language not in _STEMMERS:
+        return [stem_word(word) for word in _find_term_words(folded)]
+    lower = unicodedata.normalize("NFC", (text.translate(_TURKISH_I) if language == "tr" else text).lower())
+    stemmed = _compile_term_word().sub(lambda word: stem_word(word[0], language), lower)
+    return _find_term_words(_fold(stemmed))
 
 
 def _join_codes(folded: str) -> list[str]:
@@ -321,25 +408,31 @@ def _fold(text: str) -> str:
         return lower
     plain = unicodedata.normalize("NFKD", lower).translate(_build_accent_table())
     # Composed again: NFKD takes hangul apart, and kana from their voicing marks.
-    return split_ideographs(unicodedata.normalize("NFC", plain))
+    plain = unicodedata.normalize("NFC", plain)
+    return split_ideographs(ARABIC_ARTICLE.sub("", plain) if _compile(_ARABIC).search(plain) else plain)
 
 
 @cache
 def _build_accent_table() -> dict[int, str | None]:
     """Return a table for ``str.translate`` that deletes accents and replaces letters, as search terms ignore them."""
     accents = (code for code in _MARK_CODES if unicodedata.combining(chr(code)) and code not in _VOICING)
-    return {**dict.fromkeys(accents), **{ord(letter): plain for letter, plain in _LETTERS.items()}}
+    letters = {ord(letter): plain for letter, plain in _LETTERS.items()}
+    return {**build_letter_table(), **dict.fromkeys(accents), **letters}
 
 
 _local = threading.local()
 
 
 @cache
-def stem_word(word: str) -> str:
-    """Return the Porter stem of a lower-case word; a long or non-ASCII word is returned unchanged."""
-    if len(word) > _MAX_STEMMED or not word.isascii():
+def stem_word(word: str, language: str = "en") -> str:
+    """Return the stem of a lower-case word by Snowball's rules for its language, or Porter's for English.
+
+    A long word, and a non-ASCII word of an unknown language, is returned unchanged.
+    """
+    name = _STEMMERS.get(language, "porter")
+    if len(word) > _MAX_STEMMED or (name == "porter" and not word.isascii()):
         return word
-    if not hasattr(_local, "stemmer"):
-        _local.stemmer = Stemmer.Stemmer("porter")
-    stem: str = _local.stemmer.stemWord(word)
+    if not hasattr(_local, name):
+        setattr(_local, name, Stemmer.Stemmer(name))
+    stem: str = getattr(_local, name).stemWord(word)
     return stem

@@ -19,6 +19,7 @@ from polyad.indexing.mentions.capitalised import find_names
 from polyad.indexing.mentions.uncapitalised import find_uncapitalised_names, mask_uncased_letters
 from polyad.model import Mention
 from polyad.protocols.components import LanguageModel
+from polyad.text.dates import find_foreign_dates
 from polyad.text.function_words import get_function_words, infer_language
 from polyad.text.lexicon import BREAKING_WORDS, COMMON_WORDS, NOUNS_BEFORE_OF
 from polyad.text.scripts import is_mostly_uncased
@@ -74,14 +75,15 @@ def _extract_mentions(text: str) -> list[Mention]:
     flowing = _BROKEN_LINE.sub(" ", text)  # as long as the text: a name may go over the end of a line
     types: dict[tuple[int, int], str] = dict.fromkeys(find_quoted_titles(flowing), "work")
     rest = _mask_spans(flowing, types)
-    found_dates = list(find_dates(rest))
+    language = infer_language(text)
+    found_dates = list(find_foreign_dates(rest)) if language != "en" else []
+    found_dates += find_dates(_mask_spans(rest, found_dates))
     types |= dict.fromkeys(found_dates, "date")
     rest = _mask_spans(rest, (span for span in found_dates if not text[span[0] : span[1]].isdigit()))
     if is_mostly_uncased(text):
         for span, rule in find_uncapitalised_names(rest):
             types.setdefault(span, rule)
         rest = mask_uncased_letters(rest)
-    language = infer_language(text)
     for start, end in find_names(rest, language):
         types.setdefault((start, end), "acronym" if _is_acronym(text[start:end]) else "name")
     for span, rule in _find_technical_mentions(rest, types, language):

@@ -24,7 +24,7 @@ from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.question import LinkedQuestion
 from polyad.text.files import read_package_file
 from polyad.text.sentences import split_sentences
-from polyad.text.words import extract_query_terms
+from polyad.text.words import extract_query_terms, infer_question_language
 
 K = 5
 """Best passages that are measured."""
@@ -111,11 +111,15 @@ class UnknownNames:
     def from_question(cls, question: LinkedQuestion, snapshot: Snapshot) -> Self:
         """Find the capitalised words of a question that no passage contains, except in names of entities."""
         names = [word for word in list(_WORD.finditer(question.text))[1:] if word[0][0].isupper()]
-        linked_terms = {term for mention in question.entities.values() for term in extract_query_terms(mention.name)}
-        terms = [term for term in extract_query_terms(question.text) if term not in linked_terms] if names else []
+        language = infer_question_language(question.text, snapshot.document_frequencies)
+        mentions = question.entities.values()
+        linked_terms = {term for mention in mentions for term in extract_query_terms(mention.name, language)}
+        terms = (
+            [term for term in extract_query_terms(question.text, language) if term not in linked_terms] if names else []
+        )
         counts = snapshot.document_frequencies(terms)
         unknown_terms = {term for term, count in zip(terms, counts, strict=True) if count == 0}
-        unknown_names = [name for name in names if unknown_terms.issuperset(extract_query_terms(name[0]))]
+        unknown_names = [name for name in names if unknown_terms.issuperset(extract_query_terms(name[0], language))]
         rest = question.text
         for name in reversed(unknown_names):
             rest = rest[: name.start()] + rest[name.end() :]

@@ -41,7 +41,7 @@ from polyad.retrieval.evidence import HYPEREDGES_PER_PASSAGE, RankedHyperedge, b
 from polyad.retrieval.question import LinkedQuestion, QuestionLinker
 from polyad.text.clause_numbers import MARK, find_clause_references
 from polyad.text.sentences import HEADING_SEPARATOR
-from polyad.text.words import extract_search_terms
+from polyad.text.words import extract_search_terms, infer_question_language
 
 _REASONS_PER_PASSAGE = 3
 _MIN_REASON = 0.005
@@ -317,12 +317,13 @@ def _score_rare_literals(question: LinkedQuestion, snapshot: Snapshot, passages:
     An error code or part number that few passages contain says more about them than its rarity among other words, and
     encoders hardly distinguish numbers. Links already count numbers in a linked name, such as "Felices 140".
     """
+    language = infer_question_language(question.text, snapshot.document_frequencies)
     terms = [
         term
-        for term in extract_search_terms(question.text)
+        for term in extract_search_terms(question.text, language)
         if len(term) >= _MIN_LITERAL_CHARACTERS and any(map(str.isdigit, term)) and not term.startswith(MARK)
     ]
-    names = (extract_search_terms(mention.name) for mention in question.entities.values()) if terms else ()
+    names = (extract_search_terms(mention.name, language) for mention in question.entities.values()) if terms else ()
     linked = {term for name in names if any(map(str.isalpha, name)) for term in name}
     terms = [term for term in terms if term not in linked]
     counts = snapshot.document_frequencies(terms).tolist() if terms else []

@@ -32,7 +32,7 @@ from polyad.retrieval.default.links import (
 )
 from polyad.retrieval.default.relevance import UnknownNames
 from polyad.retrieval.question import LinkedQuestion, QuestionLinker, replace_aliases
-from polyad.text.words import extract_query_terms
+from polyad.text.words import extract_query_terms, infer_question_language
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +59,13 @@ class TermCoverage:
         A passage that mentions an entity of the question by another name, such as an alias, also contains the terms of
         the name in the question. Very frequent entities are omitted.
         """
-        terms = extract_query_terms(question.text)
+        language = infer_question_language(question.text, snapshot.document_frequencies)
+        terms = extract_query_terms(question.text, language)
         counts = snapshot.document_frequencies(terms)
         rarity = np.log(1 + snapshot.passage_count / np.maximum(1, counts).astype(np.float32))
         weights: FloatArray = (rarity / max(float(rarity.sum()), 1e-9)).astype(np.float32)
         is_contained = snapshot.contains_terms(terms, passages)
-        names = [set(extract_query_terms(mention.name)) for mention in question.entities.values()]
+        names = [set(extract_query_terms(mention.name, language)) for mention in question.entities.values()]
         is_in_name = np.array([[term in name for term in terms] for name in names], dtype=bool).reshape(
             len(names), len(terms)
         )
