@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from polyad.model import Mention
 from polyad.text.folding import fold_uncased_letters
-from polyad.text.function_words import get_function_words
+from polyad.text.function_words import get_function_words, infer_language
 from polyad.text.lexicon import COMMON_WORDS, FORMS_OF_ADDRESS, FUNCTION_WORDS, GENERIC_WORDS
 from polyad.text.scripts import HANGUL, KATAKANA, SOUTH_EAST_ASIAN, UNSPACED, has_uncased_letters
 from polyad.text.words import normalize_value
@@ -292,6 +292,12 @@ _MAX_NAME_WORDS = 12
 _MAX_NAME_CHARACTERS = 24
 """Most characters of a name in a script without spaces that is searched for."""
 
+_ENDINGS = {
+    "de": re.compile(r"(?<=\w{3})(?<=[^\Ws])(?:es|s)\b"),
+    "tr": re.compile(r"(?<=\w)['’]\w{1,6}\b"),
+}
+"""Endings of names in running text, by language."""
+
 _MIN_UNSPACED_NAME, _MIN_THAI_NAME = 2, 4
 """Fewest characters of a name inside a run of characters: of Chinese, Japanese or Korean, and of Thai and its
 neighbours, which have several characters a syllable."""
@@ -351,7 +357,20 @@ class EntityNameMatcher:
         self._find_existing_keys = find_existing_keys
 
     def find(self, text: str) -> list[Mention]:
-        """Return all mentions of entity names in ``text``, without overlap; the longest name wins."""
+        """Return all mentions of entity names in ``text``, without overlap; the longest name wins.
+
+        Names with a German genitive or a Turkish ending are looked for again without it.
+        """
+        mentions = self._find_as_spelt(text)
+        ending = _ENDINGS.get(infer_language(text))
+        bare = ending.sub(lambda letters: " " * len(letters[0]), text) if ending else text
+        if bare != text:
+            taken = {place for mention in mentions for place in range(mention.start, mention.end)}
+            others = self._find_as_spelt(bare)
+            mentions += [mention for mention in others if taken.isdisjoint(range(mention.start, mention.end))]
+        return sorted(mentions, key=lambda mention: mention.start)
+
+    def _find_as_spelt(self, text: str) -> list[Mention]:
         words = list(_split_words(text))
         most = _MAX_NAME_CHARACTERS if any(word.unspaced for word in words) else _MAX_NAME_WORDS
         windows = [_build_keys(text, words[start : start + most]) for start in range(len(words))]
