@@ -21,6 +21,8 @@ class EmbedderCalibration:
             text-embedding-3-small; so the next two).
         hyperedge_threshold: tau_H, cosine times score, in [0, 10].
         passage_threshold: tau_C, a cosine in [0, 1].
+        languages: ISO 639-1 codes of the languages that the embedder was trained on, where it need not be measured;
+            None for all.
     """
 
     kappa: float = 75.0
@@ -28,13 +30,18 @@ class EmbedderCalibration:
     entity_threshold: float = 50.0
     hyperedge_threshold: float = 5.0
     passage_threshold: float = 0.5
+    languages: frozenset[str] | None = frozenset()
 
 
 PAPER_VALUES = EmbedderCalibration()
 
 MEASURED_VALUES = {
     "all-MiniLM-L6-v2": EmbedderCalibration(
-        kappa=30.0, activation_threshold=0.2, hyperedge_threshold=4.0, passage_threshold=0.3
+        kappa=30.0,
+        activation_threshold=0.2,
+        hyperedge_threshold=4.0,
+        passage_threshold=0.3,
+        languages=frozenset({"en"}),
     )
 }
 """Parameters by embedder name. all-MiniLM-L6-v2 has lower cosines between questions and sentences than the embedders of

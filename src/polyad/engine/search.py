@@ -18,8 +18,9 @@ from polyad.model import Evidence, Query, Timings
 from polyad.protocols.components import Progress, Retriever, report_failure, silent
 from polyad.protocols.lookups import get_version
 from polyad.protocols.snapshot import Snapshot
-from polyad.protocols.store import RELEVANCE, Store
+from polyad.protocols.store import ENCODER_TRUST, RELEVANCE, Store
 from polyad.retrieval.assembly import MAX_DEPTH_FACTOR, SearchOptions, assemble_hits
+from polyad.retrieval.default.encoder_trust import EncoderTrust
 from polyad.retrieval.default.relevance import Calibration
 from polyad.retrieval.excerpts import ExcerptSelector, locate_excerpts
 from polyad.retrieval.hits import SpanRanker
@@ -62,13 +63,20 @@ class _RankingRetriever(Protocol):
 
 @runtime_checkable
 class _CalibratedRetriever(Protocol):
-    """A retriever with a method ``calibrate``, which fits how its scores convert to relevance."""
+    """A retriever with a method ``calibrate``, which fits how its scores convert to relevance.
 
+    Another method measures how far the retriever can trust the encoder of the index.
+    """
+
+    encoder_trust: EncoderTrust
     scorer_digest: str
     calibration: Calibration | None
 
     def calibrate(self, snapshot: Snapshot) -> Calibration:
         """Return the parameters that convert the retriever's scores on this index to relevance in [0, 1]."""
+
+    def measure_trust(self, snapshot: Snapshot) -> EncoderTrust:
+        """Return the trust in the encoder, by language."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,8 +170,10 @@ class Searcher:
         """
         self.check_question(question)
         resolved = self.resolve(retriever)
-        if isinstance(resolved.retriever, _CalibratedRetriever) and options.min_relevance:
-            self._calibrate(resolved.retriever, self.prepare(resolved, progress))
+        if isinstance(resolved.retriever, _CalibratedRetriever):
+            self._measure_trust(resolved.retriever, self.get_snapshot(resolved.spec, progress))
+            if options.min_relevance:
+                self._calibrate(resolved.retriever, self.prepare(resolved, progress))
         start, start_encoding = time.perf_counter(), self._components.get_encode_seconds()
         evidence = self._search_current(question, options, resolved, progress)
         encode = self._components.get_encode_seconds() - start_encoding
@@ -187,6 +197,18 @@ class Searcher:
         embedder = self._components.embedder if resolved.spec.embeds_question else None
         with embedder.prefetch(questions, "query") if embedder else nullcontext():
             yield
+
+    def _measure_trust(self, retriever: _CalibratedRetriever, snapshot: Snapshot) -> None:
+        """Measure how far a retriever can trust the encoder of this index, unless a stored measurement is valid."""
+        if retriever.encoder_trust.is_current(snapshot.passage_count):
+            return
+        if stored := self._store.get_values(ENCODER_TRUST).get(ENCODER_TRUST):
+            retriever.encoder_trust = EncoderTrust.from_bytes(stored)
+        if not retriever.encoder_trust.is_current(snapshot.passage_count):
+            with suppress(StaleSnapshotError):  # a writer deleted a sampled passage; the next search measures
+                retriever.encoder_trust = retriever.measure_trust(snapshot)
+                values = {ENCODER_TRUST: retriever.encoder_trust.to_bytes()}
+                self._store.put_values(ENCODER_TRUST, values, is_optional=True)
 
     def _load_calibration(self, retriever: _CalibratedRetriever) -> Calibration | None:
         """Return a retriever's calibration (conversion of scores to relevance) from memory or the store, or None."""

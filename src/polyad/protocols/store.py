@@ -40,10 +40,13 @@ DOCUMENT_NAMESPACES = (ORIGINALS, WITHDRAWN)
 RELEVANCE = "relevance"
 """Namespace, and only key, of the calibration of relevance."""
 
+ENCODER_TRUST = "encoder-trust"
+"""Namespace, and only key, of the trust in the encoder by language."""
+
 REPLIES = "replies"
 """Namespace of cached replies of language models. Several indexes may share the values of this namespace."""
 
-VECTOR_NAMESPACES = (PENDING_VECTORS, ENTITY_VECTORS, RELEVANCE)
+VECTOR_NAMESPACES = (PENDING_VECTORS, ENTITY_VECTORS, RELEVANCE, ENCODER_TRUST)
 """Namespaces whose values were computed from vectors of the index's embedder."""
 
 REBUILDS = "rebuild-"

@@ -36,6 +36,7 @@ class CosineScaler:
     Args:
         vectors: Unit vectors of the question and of the rest of the question, ``[2, dimension]``.
         snapshot: An index of at least one passage.
+        trust: Trust in the encoder in [0, 1], a factor of all similarities.
 
     Attributes:
         vectors: The vectors of the question and of the rest of the question.
@@ -43,12 +44,14 @@ class CosineScaler:
         similar: The nearest passages whose cosine exceeds the mean of the corpus.
         means: Mean cosine of the corpus to each vector, ``[2]``.
         spreads: Highest cosine of the corpus to each vector minus the mean, ``[2]``.
+        trust: Trust in the encoder.
     """
 
-    def __init__(self, vectors: FloatArray, snapshot: Snapshot) -> None:
+    def __init__(self, vectors: FloatArray, snapshot: Snapshot, trust: float = 1.0) -> None:
         nearest = snapshot.nearest("passage", vectors, DENSE_DEPTH)
         highest = np.array([cosines[0] for _, cosines in nearest], dtype=np.float32)
         self.vectors = vectors
+        self.trust = trust
         self.means = snapshot.mean_cosines(vectors)
         self.spreads = np.maximum(highest - self.means, 1e-6)
         self.nearest = tuple(rows for rows, _ in nearest)
@@ -69,7 +72,7 @@ class CosineScaler:
         if len(missing):
             missing = sort_unique(missing)
             cosines = self._snapshot.cosines(kind, missing, self.vectors)
-            relative = np.maximum(0, (cosines - self.means) / self.spreads).astype(np.float32, copy=False)
+            relative = np.maximum(0, (cosines - self.means) / self.spreads * self.trust).astype(np.float32, copy=False)
             cached_rows = np.concatenate([cached_rows, missing])
             order = cached_rows.argsort(kind="stable")  # merges two sorted runs
             cached_rows, values = self._cache[kind] = cached_rows[order], np.concatenate([values, relative])[order]

@@ -19,6 +19,7 @@ from polyad.model import Evidence, FloatArray, Hyperedge, IntArray, Passage, Que
 from polyad.protocols.components import Embedder, MentionExtractor
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.assembly import MAX_DEPTH_FACTOR
+from polyad.retrieval.default.encoder_trust import EncoderTrust
 from polyad.retrieval.default.relevance import (
     INTERCEPT,
     WEIGHTS,
@@ -166,6 +167,7 @@ class DefaultRetriever:
 
     Attributes:
         scorer_digest: Digest of the weights of ranking and relevance, which a calibration belongs to.
+        encoder_trust: How far similarities count in each language of the index; fully, before it is measured.
         calibration: Scale of the scores of the index, from which relevance is predicted; None for an average index.
 
     Raises:
@@ -190,6 +192,7 @@ class DefaultRetriever:
         )
         self._second_stage = np.array([scorer.second_stage.get(name, 0.0) for name in FEATURES], dtype=np.float32)
         self.scorer_digest = hashlib.sha256(f"{scorer.to_text()}{WEIGHTS}{INTERCEPT}".encode()).hexdigest()[:16]
+        self.encoder_trust = EncoderTrust()
         self.calibration: Calibration | None = None
 
     def retrieve(self, query: Query, snapshot: Snapshot) -> Evidence:
@@ -201,6 +204,10 @@ class DefaultRetriever:
         if not snapshot.passage_count:
             return lambda _: build_evidence(snapshot, question, self.name, [])
         return _CachedEvidence(partial(self._build_evidence, self._score_candidates(question, snapshot)))
+
+    def measure_trust(self, snapshot: Snapshot) -> EncoderTrust:
+        """Return how far the embedder's similarities can be trusted in each language of the index."""
+        return EncoderTrust.measure(snapshot, self._embedder)
 
     def calibrate(self, snapshot: Snapshot) -> Calibration:
         """Return a calibration that converts scores into relevance, fitted to questions generated from the index.
@@ -224,7 +231,7 @@ class DefaultRetriever:
         return ranking.compute_relevance_features(), ranking.compute_relevance_features(hidden_rows)
 
     def _score_candidates(self, question: str, snapshot: Snapshot) -> _Ranking:
-        extractor = SignalExtractor(snapshot, self._embedder, self._linker)
+        extractor = SignalExtractor(snapshot, self._embedder, self._linker, self.encoder_trust)
         inputs = extractor.compute_inputs(question)
         signals = compute_signals(inputs)
         contributions = signals * self._mix_weights(inputs.linkability)

@@ -209,8 +209,8 @@ def _compute_vector_features(
     sources = snapshot.vectors("passage", candidates[: len(weights_of_best)])
     question = inputs.scale.vectors[0]
     remainder = question - (question @ sources[0]) * sources[0]
-    cosines = (
-        snapshot.cosines("passage", candidates, np.concatenate([sources, remainder[None]])) / inputs.scale.spreads[0]
+    cosines = snapshot.cosines("passage", candidates, np.concatenate([sources, remainder[None]])) * (
+        inputs.scale.trust / inputs.scale.spreads[0]
     )
     to_sources = cosines[:, :-1].copy()
     np.fill_diagonal(to_sources, 0)  # a passage is not compared with itself

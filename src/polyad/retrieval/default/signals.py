@@ -11,7 +11,7 @@ question asks. The "rest of the question" below is the question without the name
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +20,7 @@ from polyad.hypergraph.sparse import Scores, is_in, rank_by_id, sort_unique, uni
 from polyad.model import BoolArray, FloatArray, IntArray
 from polyad.protocols.components import Embedder
 from polyad.protocols.snapshot import Snapshot
+from polyad.retrieval.default.encoder_trust import EncoderTrust
 from polyad.retrieval.default.links import (
     MAX_FOLLOWED_DEGREE,
     CosineScaler,
@@ -306,11 +307,13 @@ class SignalExtractor:
         snapshot: An index of at least one passage.
         embedder: The embedder of the index.
         linker: Finds the entities that the question names.
+        trust: How far the embedder's similarities count.
     """
 
     snapshot: Snapshot
     embedder: Embedder
     linker: QuestionLinker
+    trust: EncoderTrust = field(default_factory=EncoderTrust)
 
     def extract_candidates(self, question: str) -> Candidates:
         """Return the candidate passages of a question with their signals, to train a scorer."""
@@ -327,7 +330,7 @@ class SignalExtractor:
         names = UnknownNames.from_question(linked_question, snapshot)
         texts = [question, linked_question.remainder, *([names.rest] if names.share else [])]
         vectors = self.embedder.encode(replace_aliases(texts, linked_question, snapshot), "query")
-        scale = CosineScaler(vectors[:2], snapshot)
+        scale = CosineScaler(vectors[:2], snapshot, self.trust.get_trust(question))
         bm25_rows, bm25 = self._rank_by_bm25(question)
         entities = np.array(list(linked_question.entities), dtype=np.int64)
         degrees = snapshot.graph.mention_counts(entities)
@@ -375,9 +378,9 @@ class SignalExtractor:
             np.maximum(*(hop.get_link_strengths(candidates) for hop in hops)),
             dense=dense,
             rest=rest,
-            dense_rank=_invert_ranks(scale.nearest[0], candidates),
+            dense_rank=scale.trust * _invert_ranks(scale.nearest[0], candidates),
             bm25_rank=_invert_ranks(bm25_rows, candidates),
-            fused_rank=_fuse_rankings([scale.similar[0], bm25_rows], candidates),
+            fused_rank=_fuse_rankings([(scale.similar[0], scale.trust), (bm25_rows, 2 - scale.trust)], candidates),
             bm25=bm25.get(candidates),
             terms=coverage,
             coverage=coverage.compute_coverage(is_contained),
@@ -519,10 +522,16 @@ def _invert_ranks(ranked_rows: IntArray, candidates: IntArray) -> FloatArray:
     return Scores.from_pairs(ranked_rows, RANK_CONSTANT / (RANK_CONSTANT + ranks)).get(candidates)
 
 
-def _fuse_rankings(rankings: list[IntArray], candidates: IntArray) -> FloatArray:
-    """Return the reciprocal rank fusion of two ``rankings`` (arrays of rows) for each candidate, at most 1."""
+def _fuse_rankings(rankings: Sequence[tuple[IntArray, float]], candidates: IntArray) -> FloatArray:
+    """Return the reciprocal rank fusion of two rankings for each candidate, at most 1.
+
+    Args:
+        rankings: Rows, best first, and the weight of each ranking; the weights sum to 2.
+        candidates: Row numbers.
+    """
     total = np.zeros(len(candidates), dtype=np.float32)
-    for rows in rankings:
+    for rows, weight in rankings:
         ranks = np.arange(min(len(rows), BM25_DEPTH), dtype=np.float32)
-        total += Scores.from_pairs(rows[:BM25_DEPTH], FUSION_CONSTANT / (2 * (FUSION_CONSTANT + ranks))).get(candidates)
+        shares = np.float32(weight) * FUSION_CONSTANT / (2 * (FUSION_CONSTANT + ranks))
+        total += Scores.from_pairs(rows[:BM25_DEPTH], shares).get(candidates)
     return total
