@@ -36,7 +36,7 @@ _KEPT_SHARE, _MAX_CHARACTERS = 0.3, 300
 _RIVALS = 19
 """Passages that the passage of a sentence is compared with."""
 
-_NO_TRUST, _FULL_TRUST = 0.55, 0.9
+_NO_TRUST, _FULL_TRUST = 0.65, 0.95
 """Share of first places at and below which similarity does not count, and from which it counts fully."""
 
 _UNMEASURED_TRUST = 0.3
