@@ -56,6 +56,9 @@ _MAX_DEPTH = 6
 _MAX_PICTURE_DEPTH = 3
 """Nested forms of a page in which pictures are looked for."""
 
+_MIN_GARBLED = 10
+"""Characters without meaning that make a page one that cannot be read."""
+
 _NO_VALUE = ("anonymous", "unknown", "unspecified")
 """Placeholders that programs write for a missing author or subject."""
 
@@ -102,7 +105,7 @@ def read_pdf(data: bytes, on_page: OnPage = lambda *_: None) -> Content:
         raise ReadError(f"not a PDF, or damaged: {error}") from error
     if not any(raw_document.pages) and not any(raw_document.annotations):
         if damaged := raw_document.left_out[PAGES]:
-            raise ReadError(f"no text in it, and {len(damaged)} damaged pages, such as {damaged[0]}")
+            raise ReadError(f"no text in it, and {len(damaged)} pages that cannot be read, such as {damaged[0]}")
         raise ReadError("no text in it; scanned pages need OCR first")
     page_lines, removals = remove_furniture(raw_document.pages)
     placed = map(place_annotations, page_lines, raw_document.annotations)
@@ -146,7 +149,7 @@ def _read_pages(
         document: The open PDF.
         max_characters: Characters that all pages together may contain.
         on_page: Called after each page that was read.
-        left_out: Receives the pages that have pictures and no text, and those that PDFium cannot load.
+        left_out: Receives the pages that have pictures and no text, and those that cannot be read.
     """
     characters = 0
     for index in range(len(document)):
@@ -162,10 +165,15 @@ def _read_pages(
             characters += text_page.count_chars() + sum(len(annotation.text) for annotation in annotations)
             if characters > max_characters:
                 raise ReadError(f"more than {max_characters:,} characters of text, the limit for a file of this size")
-            lines = split_lines(text_page, list(islice(extract_lines(text_page), _MAX_LINES + 1)))
+            garbled: list[str] = []
+            lines = split_lines(text_page, list(islice(extract_lines(text_page, garbled), _MAX_LINES + 1)))
+            if sum(map(len, garbled)) >= _MIN_GARBLED:
+                left_out[PAGES].append(f"p. {index + 1}")
             if annotations and len(lines) <= _MAX_LINES:
                 lines = divide_lines(lines, annotations, text_page)
-            if not lines and next(page.get_objects([raw.FPDF_PAGEOBJ_IMAGE], max_depth=_MAX_PICTURE_DEPTH), None):
+            if not (lines or garbled) and next(
+                page.get_objects([raw.FPDF_PAGEOBJ_IMAGE], max_depth=_MAX_PICTURE_DEPTH), None
+            ):
                 left_out[PICTURES].append(f"p. {index + 1}")
         finally:
             text_page.close()

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from polyad.errors import MissingExtraError
+from polyad.readers.pdf_garbled import is_garbled_line, is_garbled_page
 from polyad.readers.pdf_right_to_left import RIGHT_TO_LEFT, Glyph, order_letters
 from polyad.readers.plain_text import clean
 
@@ -106,33 +107,48 @@ class _Sample(NamedTuple):
     is_fixed: bool
 
 
-def extract_lines(text_page: Any) -> Iterator[Line]:
+def extract_lines(text_page: Any, garbled: list[str]) -> Iterator[Line]:
     """Yield the non-blank lines of a PDF page in drawing order.
 
     Args:
         text_page: A ``pypdfium2.PdfTextPage``.
+        garbled: Receives the lines whose characters are no text.
     """
-    text = text_page.get_text_range()
-    offset = end = 0  # ``offset`` counts UTF-16 code units, as PDFium does
     row: list[tuple[Line, range]] = []  # pieces of a row with right-to-left letters
+    for words, characters in _extract_pieces(text_page, garbled):
+        line = _build_line(text_page, words, characters)
+        if row and not is_level(row[-1][0], line):
+            yield _join_row(text_page, row)
+            row = []
+        if line.turn == 0 and (row or RIGHT_TO_LEFT.search(words)):
+            row.append((line, characters))
+        else:
+            yield line
+    if row:
+        yield _join_row(text_page, row)
+
+
+def _extract_pieces(text_page: Any, garbled: list[str]) -> Iterator[tuple[str, range]]:
+    """Yield the lines of a page as PDFium returns them, without blank and garbled ones, and their characters."""
+    text = text_page.get_text_range()
+    if is_garbled_page(text_page, text):
+        garbled.append(text)
+        return
+    offset = end = 0  # ``offset`` counts UTF-16 code units, as PDFium does
     for match in _PIECE.finditer(text):
         offset += _count_utf16_units(text[end : match.start()])
         end = match.end()
         piece = match[0]
-        if words := normalize_text(piece).strip():
-            start = offset + len(piece) - len(piece.lstrip())
-            characters = _find_characters(text_page, start, start + _count_utf16_units(piece.strip()))
-            line = _build_line(text_page, words, characters)
-            if row and not is_level(row[-1][0], line):
-                yield _join_row(text_page, row)
-                row = []
-            if line.turn == 0 and (row or RIGHT_TO_LEFT.search(words)):
-                row.append((line, characters))
-            else:
-                yield line
+        words = normalize_text(piece).strip()
+        start = offset + len(piece) - len(piece.lstrip())
+        characters = (
+            _find_characters(text_page, start, start + _count_utf16_units(piece.strip())) if words else range(0)
+        )
+        if is_garbled_line(text_page, piece, characters):
+            garbled.append(piece)
+        elif words:
+            yield words, characters
         offset += _count_utf16_units(piece)
-    if row:
-        yield _join_row(text_page, row)
 
 
 def _find_characters(text_page: Any, start: int, end: int) -> range:
