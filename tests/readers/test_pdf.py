@@ -114,6 +114,32 @@ def test_a_pdf_of_one_size_is_called_by_the_entry_of_its_outline_that_all_others
     assert read_pdf(drawn(draw)).title == "Handbook of Pumps"
 
 
+def test_a_title_that_is_drawn_last_stands_before_the_text_below_it() -> None:
+    def draw(canvas: Canvas) -> None:
+        canvas.setFont("Helvetica", 9)
+        canvas.drawString(72, 800, "Saltby Water Works")
+        write_lines(canvas, [WORDS] * 20, top=660)
+        canvas.setFont("Helvetica-Bold", 22)
+        canvas.drawString(72, 740, "Handbook of Pumps")
+        canvas.drawString(72, 714, "and Valves")
+
+    content = read_pdf(drawn(draw))
+    assert content.title == "Handbook of Pumps and Valves"
+    lines = [line for line in content.text.splitlines() if line]
+    assert lines[:4] == ["Saltby Water Works", "Handbook of Pumps", "and Valves", WORDS]
+    assert lines.count("Handbook of Pumps") == 1
+
+
+def test_a_headline_over_the_second_column_stays_there() -> None:
+    def draw(canvas: Canvas) -> None:
+        write_lines(canvas, ["The pumps are old."] * 20, top=740)
+        canvas.setFont("Helvetica-Bold", 22)
+        canvas.drawString(320, 740, "New valves")
+        write_lines(canvas, ["The valves shut."] * 18, top=710, left=320)
+
+    assert read_pdf(drawn(draw)).text.startswith("The pumps are old.")
+
+
 # What is no text of the document
 
 

@@ -24,6 +24,7 @@ from polyad.readers.pdf_headings import (
     find_largest_lines,
     find_root_entry,
     locate_outline_entries,
+    put_title_first,
 )
 from polyad.readers.pdf_lines import Line, extract_lines
 from polyad.readers.pdf_paragraphs import join_lines
@@ -107,7 +108,7 @@ def read_pdf(data: bytes, on_page: OnPage = lambda *_: None) -> Content:
         if damaged := raw_document.left_out[PAGES]:
             raise ReadError(f"no text in it, and {len(damaged)} pages that cannot be read, such as {damaged[0]}")
         raise ReadError("no text in it; scanned pages need OCR first")
-    page_lines, removals = remove_furniture(raw_document.pages)
+    page_lines, removals = remove_furniture(put_title_first(raw_document.pages))
     placed = map(place_annotations, page_lines, raw_document.annotations)
     pages = list(map(format_tables, indent_code(placed)))
     joined_text = join_lines(pages)

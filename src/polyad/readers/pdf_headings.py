@@ -246,6 +246,28 @@ def find_largest_lines(pages: Sequence[Sequence[Line]]) -> str:
     return "" if is_part or is_numbered or len(title) > MAX_HEADING or _GENERIC.fullmatch(title) else title
 
 
+def put_title_first(pages: list[list[Line]]) -> list[list[Line]]:
+    """Return the lines of the pages with the title before the text below it, where a program drew the title last.
+
+    The title is the largest text of the first page, and stands over all lines that it is put before. A headline over
+    the second of two columns does not.
+    """
+    number = next((number for number, page in enumerate(pages[:_FIRST_PAGES]) if page), 0)
+    if not find_largest_lines(pages):
+        return pages
+    page = pages[number]
+    largest = max(line.size for line in page if line.turn == 0)
+    places = [place for place, line in enumerate(page) if line.size >= (1 - _SIZE_TOLERANCE) * largest]
+    first, end = places[0], places[-1] + 1
+    lowest = min(page[place].baseline for place in places)
+    start = next((place for place, line in enumerate(page[:first]) if line.baseline < lowest), first)
+    is_over_text = all(line.baseline + line.size < lowest for line in page[start:first])
+    if start == first or end - first > min(len(places), _MAX_LINES) or not is_over_text:
+        return pages
+    page = [*page[:start], *page[first:end], *page[start:first], *page[end:]]
+    return [*pages[:number], page, *pages[number + 1 :]]
+
+
 def find_root_entry(entries: Sequence[OutlineEntry]) -> str:
     """Return the title of the PDF bookmark that stands for the whole document; empty if missing or generic.
 
