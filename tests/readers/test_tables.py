@@ -82,6 +82,17 @@ def test_a_form_of_names_and_values_has_no_header_row() -> None:
     ]
 
 
+def test_a_form_with_several_names_in_a_row_has_no_header_row() -> None:
+    assert read(
+        ["Customer", "Moreau Ltd", "Order number", "A-7781"],
+        ["Carrier", "Skua Freight", "Pallets", 14],
+        ["Driver", "", "Gate", 7],
+    )[1:] == ["Carrier\tSkua Freight\tPallets\t14", "Driver\t\tGate\t7"]
+    assert read(["Born:", 1815, "Sea:", "Irish"], ["City:", "Aldby", "Sons:", 3])[0] == "Born:\t1815\tSea:\tIrish"
+    table = read(["Saw", "Q1 2023", "Place", "Q2 2023"], ["S1", 30, "Aldby", 500], ["S2", 40, "Brae", 700])
+    assert table[0] == "Saw: S1\tQ1 2023: 30\tPlace: Aldby\tQ2 2023: 500"
+
+
 def test_after_a_blank_row_another_table_may_begin() -> None:
     first: list[list[str | int | Cell]] = [["Part", "Stock", "Least"], ["Seal", 14, 10]]
     assert read(*first, [], ["Supplier", "Phone", "City"], ["Lodewell", "555 0110", "Aldby"]) == [

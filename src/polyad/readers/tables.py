@@ -35,6 +35,7 @@ _VALUE = re.compile(r"[^\w\n]*\d[\d\s.,:/'’+−–TE-]*[^\d\n]{0,5}")
 """A number, date or time with at most a short unit."""
 
 _DIGITS = re.compile(r"[\d\s.,:'’+−–-]+")
+_DIGIT = re.compile(r"\d")
 _MIN_COLUMNS = 2
 
 
@@ -214,7 +215,7 @@ def _count_label_rows(block: Sequence[list[Cell]], is_layout: bool) -> int:
     count = _add_group_rows(block, 1)
     body = block[count:]
     has_row_names = block[0][0].is_header and any(row[0].is_header for row in body)
-    if not body or has_row_names or not all(_is_label_row(row, body) for row in block[:count]):
+    if not body or has_row_names or _is_form(block) or not all(_is_label_row(row, body) for row in block[:count]):
         return 0
     kinds = [of_column for column in range(max(map(len, block))) if (of_column := _list_kinds(body, column))]
     lengths = [sum(len(cell.text) for cell in row) for row in block]
@@ -224,6 +225,20 @@ def _count_label_rows(block: Sequence[list[Cell]], is_layout: bool) -> int:
         return count if has_values or is_short or not is_layout else 0
     has_one_kind = len(set(kinds[-1])) == 1 and kinds[-1][0] != ""
     return count if has_one_kind or (is_short and len(block) >= _LOOKAHEAD) else 0
+
+
+def _is_form(block: Sequence[Sequence[Cell]]) -> bool:
+    """Return whether every second column, from the first, holds names, and the columns between hold their values."""
+    width = max(map(len, block))
+    names, values = ([_get_text(row, column) for row in block for column in range(first, width, 2)] for first in (0, 1))
+    if width < 2 * _MIN_COLUMNS or width % 2 or any(map(_VALUE.fullmatch, names)):
+        return False
+    if all(name.endswith(":") for name in filter(None, names)):
+        return not any(value.endswith(":") for value in values)
+    is_distinct = all(names) and len(set(names)) == len(names) and not any(_DIGIT.search(name) for name in names)
+    first_values, others = values[: width // 2], values[width // 2 :]
+    has_number = any(_DIGIT.search(value) for value in first_values)
+    return is_distinct and has_number and not all(map(_VALUE.fullmatch, filter(None, others)))
 
 
 def _add_group_rows(block: Sequence[list[Cell]], header_rows: int) -> int:
