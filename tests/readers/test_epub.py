@@ -93,7 +93,7 @@ def test_the_table_of_contents_is_no_chapter_and_names_others() -> None:
     )
     assert content.text == "Deep."
     assert [part.name for part in content.sections] == ["The second well"]
-    assert content.removals == {"removed_contents": ("Contents of everything",)}
+    assert content.removals == {"removed_contents": ("of everything",)}
 
 
 def test_a_page_with_the_table_of_contents_and_chapters_is_read() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import posixpath
 import re
 import unicodedata
@@ -13,8 +14,6 @@ from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 from xml.etree.ElementTree import Element, ParseError
 from zipfile import BadZipFile, ZipFile
-
-from resiliparse.parse.html import HTMLTree
 
 from polyad.errors import ReadError
 from polyad.model import MetadataValue, Section
@@ -40,6 +39,7 @@ _SELF_CLOSING = re.compile(
 """Self-closing elements: an HTML parser would put all following text into an element such as ``<title/>``."""
 
 _ANCHOR = re.compile(rb"<[^<>]*?\s(?:id|name)\s*=\s*[\"']([^\"'<>]+)[\"'][^<>]*>")
+_LINK, _TAG = re.compile(rb"<a\b[^<>]*>(.{0,2000}?)</a>", re.DOTALL | re.IGNORECASE), re.compile(rb"<[^<>]*>")
 _MARK, _MARK_IN_TEXT = b"&#xE000;%d&#xE001;", re.compile("\ue000(\\d{1,6})\ue001\n*")
 """Mark of the place of an anchor, in letters for private use, in HTML and in text."""
 
@@ -88,13 +88,11 @@ def read_epub(data: bytes) -> Content:
             path for path in contents_pages & pages.keys() if _is_list_of_links(pages[path])
         }
         chapters = [_read_chapter(page, names.get(path, {})) for path, page in pages.items() if path not in listings]
-        contents = [
-            line for path in filter(listings.__contains__, pages) for line in read_html(pages[path]).text.splitlines()
-        ]
+        contents = [line for path in pages if path in listings for line in _list_links(pages[path])]
         title, metadata = _read_properties(package)
     content = join_contents([chapter for chapter in chapters if chapter.text.strip()])
     metadata |= build_metadata([("missing_chapters", missing)])
-    removals = merge_removals([content.removals, {PAGES: missing, CONTENTS: list(filter(str.strip, contents))}])
+    removals = merge_removals([content.removals, {PAGES: missing, CONTENTS: contents}])
     return replace(content, title=clean_stated_title(title), metadata=metadata, removals=removals)
 
 
@@ -178,13 +176,15 @@ def _find_contents_pages(package: Element, package_path: str, files: Mapping[str
 
 def _is_list_of_links(markup: bytes) -> bool:
     """Return whether more than half of a page's text are links, as in a table of contents."""
-    body = HTMLTree.parse_from_bytes(markup, "utf-8").body
-    if body is None:
-        return False
-    letters, linked = (
-        "".join("".join(node.text or "" for node in nodes).split()) for nodes in ([body], body.query_selector_all("a"))
-    )
-    return 2 * len(linked) > len(letters)
+    body = markup[max(0, markup.find(b"<body")) :]
+    letters, linked = (len(b"".join(_TAG.sub(b"", text).split())) for text in (body, b"".join(_LINK.findall(body))))
+    return 2 * linked > letters
+
+
+def _list_links(markup: bytes) -> list[str]:
+    """Return the text of each link of a page."""
+    texts = (html.unescape(_TAG.sub(b" ", link).decode(errors="replace")) for link in _LINK.findall(markup))
+    return list(filter(None, map(to_single_line, texts)))
 
 
 def _reject_encrypted(archive: ZipFile, chapters: list[_Item]) -> None:
