@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from resiliparse.parse.html import DOMNode, ElementNode, HTMLTree
 
@@ -119,18 +119,21 @@ class ClutterDetector:
         """
         tag = node.tag or ""
         self._is_below_heading |= tag in _RANKS or tag in ("main", "article")
-        if tag in _TAGS or _is_hidden(node, is_content=node in self._content_nodes):
+        attributes = {name: node.getattr(name) or "" for name in node.attrs}  # most elements have one or none
+        if tag in _TAGS or _is_hidden(node, attributes, is_content=node in self._content_nodes):
             return True
         if tag == "a":
             return _is_permalink(node)
-        role = _get_attribute(node, "role")
+        role = attributes.get("role", "")
         if role in _ROLES:
             return node not in self._content_nodes
         if role in _CONTENT_ROLES or node in self._content_nodes or tag in _CONTENT_TAGS:
             return False
         if tag == "footer":
             return node.parent is None or node.parent.tag not in _QUOTING
-        names = _CLASSES.intersection(_get_classes(node)) | _IDS.intersection([_get_attribute(node, "id")])
+        names = _CLASSES.intersection(attributes.get("class", "").split()) | _IDS.intersection(
+            [attributes.get("id", "")]
+        )
         return bool(names) and not (names <= _MISTAKABLE and self._is_below_heading and _is_prose(node))
 
 
@@ -165,25 +168,28 @@ def _is_prose(node: ElementNode) -> bool:
     return not is_last and not has_link and _SENTENCE.match(text) is not None
 
 
-def _is_hidden(node: ElementNode, *, is_content: bool) -> bool:
+def _is_hidden(node: ElementNode, attributes: Mapping[str, str], *, is_content: bool) -> bool:
     """Return whether an HTML element is permanently hidden; content of unselected tabs is not.
 
     An element that contains the main content is hidden only until a script has run.
     """
     tag = node.tag
     if attribute := _SHOWING_ATTRIBUTES.get(tag or ""):
-        return not node.hasattr(attribute)
+        return attribute not in attributes
     if tag in ("noscript", "object"):  # what browsers show instead of a script or another file
         text = get_start(node)[0]
         return (tag == "noscript" and not text.strip()) or _NOTICE.search(text) is not None
     if tag == "rt":
         return is_reading(node)
-    if _get_attribute(node, "role") == "tabpanel" or _PANEL.search(_get_attribute(node, "class")):
-        return _get_attribute(node, "aria-hidden") == "true" and "katex" in _get_attribute(node, "class")
-    if node.hasattr("hidden") and _get_attribute(node, "hidden") != "until-found":
+    if not attributes:
+        return False
+    names, is_aria_hidden = attributes.get("class", ""), attributes.get("aria-hidden") == "true"
+    if attributes.get("role") == "tabpanel" or _PANEL.search(names):
+        return is_aria_hidden and "katex" in names
+    if attributes.get("hidden", "until-found") != "until-found":
         return True
-    is_invisible = _INVISIBLE.search(_get_attribute(node, "style")) is not None
-    return _get_attribute(node, "aria-hidden") == "true" or (is_invisible and not is_content)
+    is_invisible = _INVISIBLE.search(attributes.get("style", "")) is not None
+    return is_aria_hidden or (is_invisible and not is_content)
 
 
 def _get_classes(node: ElementNode) -> Iterator[str]:
