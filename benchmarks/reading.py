@@ -11,7 +11,7 @@ the text, or if its letters stand there with those of both neighbours, so that s
 not matter. Order is the share of adjacent pairs of words that are adjacent in the text too. Surplus is the share of the
 reader's words that the converter does not have. Equal files are measured once.
 
-`reading_reasons.json` has the reason why a reader returns fewer words of a file than the converter, if it is not a fault
+`reading_reasons.json` has the reason why a reader returns fewer words of a file than the converter, if this is no fault
 of the reader. Each file below 95 % should have one: the row of its format counts those that have none.
 """
 
@@ -31,6 +31,7 @@ import sys
 import tempfile
 import unicodedata
 import zipfile
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import ProcessPoolExecutor
@@ -85,6 +86,14 @@ _WORD = re.compile(
 REASONS = Path(__file__).with_name("reading_reasons.json")
 """The ends of the paths of files whose recall has a reason, by reason."""
 
+_NUMBER = re.compile(r"(?<![\d.])\d{1,15}(?:\.\d+)?(?![\d.])")
+_FORMULA_ERROR = re.compile(r"\bErr:\d{3}\b")
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MONTH = re.compile(rf"(?<![^\W\d_])({'|'.join(_MONTHS)})[a-z]{{0,6}}(?![^\W\d_])", re.IGNORECASE)
+
+_SERIES = re.compile(r"^Series\d+$", re.MULTILINE)
+"""Name that LibreOffice gives to a series of a chart that has none."""
+
 _LISTED = 30
 """Missing words that are listed for a file."""
 
@@ -131,10 +140,11 @@ def main() -> None:
                 continue
             reading = read_in_new_process(paths)
             rows = [
-                measure(path.relative_to(arguments.folder), converted[path], reading.texts.get(path, ""), failure)
+                measure(path.relative_to(arguments.folder), *texts, reading.failures.get(path, ""))
                 for path in paths
                 if find_words(converted[path])
-                for failure in [reading.failures.get(path, "")]
+                for pair in [(converted[path], reading.texts.get(path, ""))]
+                for texts in [align_numbers(*pair) if extension == ".xlsx" else pair]
             ]
             files += rows
             formats.append(summarise(extension, rows, reading))
@@ -232,7 +242,8 @@ def parse_flat_file(xml: str) -> str:
     """Return the texts of a flat OpenDocument file: body, notes, charts, headers, and masters that have slides.
 
     What LibreOffice generates has no words of the file: dates, numbers of pages, marks of notes, prompts of empty
-    placeholders, tables of contents. Comments, deleted text, readings and descriptions of pictures are none either.
+    placeholders, tables of contents, "Series2" in charts. Comments, deleted text, readings of words and descriptions of
+    pictures are no text either.
     """
     root = ElementTree.fromstring(xml)
     regions = [region for region in root.iterfind(".//{*}changed-region") if region.find("{*}deletion") is not None]
@@ -240,6 +251,7 @@ def parse_flat_file(xml: str) -> str:
     masters = root.iterfind("{*}master-styles/{*}master-page/*")
     shapes = [shape for shape in masters if not any(key.endswith("}class") for key, _ in shape.items())]
     texts = ["".join(text.iterate(part)) for part in (*shapes, *root.iterfind("{*}body/*"))]
+    texts = [_SERIES.sub("", text) for text in texts]
     return "\n".join(dict.fromkeys(texts))  # LibreOffice copies headers and footers to each kind of page
 
 
@@ -353,6 +365,39 @@ def read(paths: Sequence[Path]) -> Reading:
 def find_words(text: str) -> list[str]:
     """Return the words of a text in compatibility form, without case and without soft hyphens."""
     return _WORD.findall(unicodedata.normalize("NFKC", text.replace("\xad", "")).casefold())
+
+
+def align_numbers(converted: str, text: str) -> tuple[str, str]:
+    """Return the text of the converter and that of the reader with equal forms of equal numbers and dates.
+
+    LibreOffice displays 1234.567 as "1,234.6" and a date as "1-Mar-23" where a cell's format says so. The reader writes
+    numbers with all digits, and dates as "2023-03-01". "Err:502" is a message of LibreOffice on a formula.
+    """
+    converted, text = (shorten_numbers(one) for one in (_FORMULA_ERROR.sub("", converted), text))
+    numbers = sorted((float(number), number) for number in _NUMBER.findall(text))
+
+    def restore(match: re.Match[str]) -> str:
+        """Return the reader's number that rounds to a number of the converter, each number of the reader once."""
+        value, half = float(match[0]), 0.501 * 10.0 ** -len(match[0].partition(".")[2])
+        place = bisect_left(numbers, (value, match[0]))
+        if numbers[place : place + 1] != [(value, match[0])]:
+            place = bisect_left(numbers, (value - half, ""))
+        is_rounded = place < len(numbers) and numbers[place][0] <= value + half
+        return numbers.pop(place)[1] if is_rounded else match[0]
+
+    return _NUMBER.sub(restore, converted), text
+
+
+def shorten_numbers(text: str) -> str:
+    """Return a text with numbers, years and the names of months in their shortest form.
+
+    >>> shorten_numbers("1,234.50 on 01-Mar-2023")
+    '1234.5 on 1-3-23'
+    """
+    text = re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "", text)
+    text = _MONTH.sub(lambda name: str(_MONTHS.index(name[1].lower()) + 1), text)
+    text = re.sub(r"(\.\d*?[1-9])0+(?!\d)", r"\1", text)
+    return re.sub(r"(?<=\d)\.0+(?!\d)|\b(?:19|20)(?=\d\d\b)|\b0+(?=\d)", "", text)
 
 
 def measure(file: Path, converted: str, text: str, failure: str) -> FileRow:

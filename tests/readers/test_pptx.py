@@ -127,6 +127,7 @@ def test_a_chart_has_a_line_for_each_category_with_its_values() -> None:
         chart = slide(presentation, BLANK).shapes.add_chart(XL_CHART_TYPE.COLUMN_CLUSTERED, *box, data).chart
         chart.has_title = True
         chart.chart_title.text_frame.text = "Complaints"
+        chart.plots[0].series[0].points[1].data_label.text_frame.text = "after the repair"
         chart_data = XyChartData
         points = chart_data()
         points.add_series("Flow").add_data_point(2, 7)
@@ -137,7 +138,7 @@ def test_a_chart_has_a_line_for_each_category_with_its_values() -> None:
         slide(presentation, BLANK).shapes.add_chart(XL_CHART_TYPE.BUBBLE, *box, bubbles)
 
     assert read(build).text.split("\n\n") == [
-        "Complaints\nLeak\tAldby: 30%\tSaltby: 5%\nNoise\tAldby: 10%",
+        "Complaints\nLeak\tAldby: 30%\tSaltby: 5%\nNoise\tAldby: 10% (after the repair)",
         "2\tFlow: 7",
         "2\tFlow: 7 (40)",
     ]

@@ -89,15 +89,23 @@ def read_chart(chart: Element) -> str:
         categories = _read_points(series.find("{*}cat")) or _read_points(series.find("{*}xVal"))
         values = _read_points(series.find("{*}val")) or _read_points(series.find("{*}yVal"))
         sizes = _read_points(series.find("{*}bubbleSize"))
+        labels = _read_labels(series)
         for place, value in values.items():
-            category, size = categories.get(place, ""), sizes.get(place, "")
+            category = categories.get(place, "")
             row = rows.setdefault((place, category), [category] if category else [])
-            row.append((f"{name}: {value}" if name else value) + (f" ({size})" if size else ""))
+            notes = [f" ({note})" for note in (sizes.get(place), labels.get(place)) if note]
+            row.append((f"{name}: {value}" if name else value) + "".join(notes))
     titles = [
         to_single_line(" ".join([*list_paragraphs(title), *(value.text or "" for value in title.iterfind(".//{*}v"))]))
         for title in chart.iterfind(".//{*}title")
     ]
     return "\n".join([*filter(None, titles), *("\t".join(row) for _, row in sorted(rows.items()))])
+
+
+def _read_labels(series: Element) -> dict[int, str]:
+    """Return the typed labels of the points of a series by their place."""
+    labels = ((label.find("{*}idx"), list_paragraphs(label)) for label in series.iterfind("{*}dLbls/{*}dLbl"))
+    return {int(index.get("val", 0)): to_single_line(" ".join(lines)) for index, lines in labels if index is not None}
 
 
 def _read_points(data: Element | None) -> dict[int, str]:
