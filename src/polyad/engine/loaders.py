@@ -30,6 +30,7 @@ _LOG = logging.getLogger(__name__)
 # A component's name is the name of a row, optionally followed by a colon and an argument of the row's function.
 
 DEFAULT_EMBEDDER = "all-MiniLM-L6-v2"
+MULTILINGUAL_EMBEDDER = "multilingual-e5-small"
 DEFAULT_EXTRACTOR = "rules"
 DEFAULT_STORE = "sqlite"
 
@@ -51,6 +52,9 @@ _TORCH_FOR_PASSAGES = "polyad.embedders.minilm.embedder:TorchForPassages.from_na
 
 _NUMPY_EMBEDDER = "polyad.embedders.minilm.embedder:MiniLMEmbedder.from_name"
 """Loads the default embedder without PyTorch."""
+
+_MULTILINGUAL = "polyad.embedders.multilingual_e5.embedder:load_multilingual_embedder"
+"""Loads the multilingual embedder with PyTorch, if the original model is available, or with numpy."""
 
 mentions: Table[Callable[[str, LanguageModel | None], MentionExtractor]] = Table(
     "mentions",
@@ -155,6 +159,7 @@ def load_embedder(name: str, settings: EncoderSettings | None = None) -> Embedde
     ``openai:MODEL`` is served by an OpenAI-compatible endpoint; ``hashing:DIMENSION`` hashes words and needs no model,
     for tests and comparisons; any other name is the name or the folder of a sentence-transformers model. The default
     embedder embeds questions with numpy, and documents with sentence-transformers if that is installed.
+    ``multilingual-e5-small`` needs no sentence-transformers either.
 
     Args:
         name: As above, or the name of another package's embedder.
@@ -175,12 +180,16 @@ def _choose_local_embedder(name: str, settings: EncoderSettings) -> str:
     """Return the import path of the function that loads a local model with numpy, with PyTorch, or with both.
 
     Raises:
-        ConfigurationError: The settings require numpy for a model other than the default.
+        ConfigurationError: The settings require numpy for a model that numpy does not support.
     """
-    is_default = name.removeprefix("sentence-transformers/") == DEFAULT_EMBEDDER
+    name = resolve_embedder_name(name)
+    is_default = name == DEFAULT_EMBEDDER
+    if name == MULTILINGUAL_EMBEDDER:
+        return _MULTILINGUAL
     if settings.backend == "numpy" and not is_default:
         raise ConfigurationError(
-            f"the backend 'numpy' supports {DEFAULT_EMBEDDER!r} only, not {name!r}; remove the setting"
+            f"the backend 'numpy' supports {DEFAULT_EMBEDDER!r} and {MULTILINGUAL_EMBEDDER!r} only, not {name!r}; "
+            "remove the setting"
         )
     if settings.backend == "torch" or not is_default:
         return _LOCAL_EMBEDDER
@@ -202,7 +211,10 @@ def resolve_embedder_name(name: str, settings: EncoderSettings | None = None, *,
     kind, _, rest = name.partition(":")
     if name != expected and kind == expected.partition(":")[0] and kind in embedders:
         return embedders[kind](rest, settings or EncoderSettings()).name
-    return str(Path(name).resolve()) if Path(name).is_dir() else name.removeprefix("sentence-transformers/")
+    if Path(name).is_dir():
+        return str(Path(name).resolve())
+    is_multilingual = name == f"intfloat/{MULTILINGUAL_EMBEDDER}"
+    return MULTILINGUAL_EMBEDDER if is_multilingual else name.removeprefix("sentence-transformers/")
 
 
 def load_extractor(name: str, language_model: LanguageModel | None) -> MentionExtractor:

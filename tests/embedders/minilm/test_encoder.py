@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
 from polyad.embedders.minilm.encoder import Network, WordPieceTokenizer, apply_gelu
-from polyad.embedders.minilm.weights import get_model_folder, read_weights
+from polyad.embedders.minilm.weights import MINILM, read_weights
 from polyad.embedders.sentence_transformers import SentenceTransformerEmbedder
 
-_FOLDER = get_model_folder()
+_FOLDER = MINILM.get_folder()
 REFERENCE = Tokenizer.from_file(str(_FOLDER / "tokenizer.json"))
 REFERENCE.no_truncation()
 REFERENCE.no_padding()
@@ -70,7 +70,7 @@ def test_a_long_text_is_cut_into_windows_that_begin_and_end_as_texts_do() -> Non
 
 @pytest.fixture(scope="module")
 def network() -> Network:
-    return Network(read_weights(get_model_folder() / "model.safetensors"))
+    return Network(read_weights(MINILM.get_folder() / "model.safetensors"))
 
 
 @pytest.fixture(scope="module")

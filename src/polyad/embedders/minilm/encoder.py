@@ -1,6 +1,7 @@
-"""The model all-MiniLM-L6-v2 with numpy: texts -> windows of word pieces -> a BERT encoder -> vectors.
+"""Sentence encoders with numpy: texts -> windows of word pieces -> a BERT encoder -> vectors.
 
-The encoder is BERT (Devlin et al., 2019, arXiv 1810.04805).
+The encoder is BERT (Devlin et al., 2019, arXiv 1810.04805): all-MiniLM-L6-v2, and multilingual-e5-small, which has
+other word pieces.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from string import punctuation
+from typing import Protocol
 
 import numpy as np
 
-from polyad.model import FloatArray
+from polyad.model import FloatArray, IntArray
 
 _CJK = (
     (0x4E00, 0x9FFF),
@@ -179,6 +181,13 @@ class _Layer:
     output_norm: tuple[FloatArray, FloatArray]
 
 
+class WordVectors(Protocol):
+    """The vectors of the tokens of a vocabulary: an array ``[tokens, width]``, or compressed rows."""
+
+    def __getitem__(self, ids: IntArray, /) -> FloatArray:
+        """Return the vectors of tokens, float32 ``[ids, width]``."""
+
+
 class Network:
     """A BERT encoder whose output is the mean of the token vectors (mean pooling).
 
@@ -187,10 +196,11 @@ class Network:
 
     Args:
         weights: float32 arrays by their names in the model's file.
+        words: Word vectors; by default an array of ``weights``.
     """
 
-    def __init__(self, weights: Mapping[str, FloatArray]) -> None:
-        self._words = weights["embeddings.word_embeddings.weight"]
+    def __init__(self, weights: Mapping[str, FloatArray], words: WordVectors | None = None) -> None:
+        self._words: WordVectors = weights["embeddings.word_embeddings.weight"] if words is None else words
         positions = weights["embeddings.position_embeddings.weight"]
         self._positions: FloatArray = positions + weights["embeddings.token_type_embeddings.weight"][0]
         self._norm = _get_norm(weights, "embeddings.LayerNorm")

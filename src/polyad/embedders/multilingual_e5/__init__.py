@@ -1,0 +1,1 @@
+"""The embedder with the model multilingual-e5-small."""
