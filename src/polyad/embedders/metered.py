@@ -31,6 +31,10 @@ class MeteredEmbedder:
         self._built_with = built_with
         self._account = threading.local()
 
+    def replace_embedder(self, embedder: Embedder, built_with: tuple[str, int]) -> None:
+        """Wrap another embedder. The arguments are those of the constructor."""
+        self.name, self._embedder, self._built_with = embedder.name, embedder, built_with
+
     @property
     def dimension(self) -> int:
         """The number of components of the vectors in the index or, without an index, of the embedder."""

@@ -53,6 +53,7 @@ class Components:
 
     Attributes:
         load_embedder: Loads an embedder by its name. A program with several indexes replaces it, to load a model once.
+        is_embedder_open: Whether the index was empty and the first documents choose its embedder.
     """
 
     def __init__(
@@ -65,8 +66,11 @@ class Components:
         prompts: Prompts = DEFAULT_PROMPTS,
         index_embedder: tuple[str, int] | None = None,
         loader: loaders.Loader = loaders,
+        *,
+        is_embedder_open: bool = False,
     ) -> None:
         self.loader = loader
+        self.is_embedder_open = is_embedder_open
         self._index_embedder = index_embedder
         self.prompts = prompts
         self.settings = settings
@@ -92,6 +96,13 @@ class Components:
                     _LOG.info("the embedder %r was loaded in %.1f s", embedder.name, time.perf_counter() - start)
                 self._metered = MeteredEmbedder(embedder, self._index_embedder)
             return self._metered
+
+    def replace_embedder(self, embedder: Embedder) -> None:
+        """Use another embedder, which built the index, also in retrievers that were made before."""
+        with self._lock:
+            self._embedder, self._index_embedder = embedder, (embedder.name, embedder.dimension)
+            if self._metered is not None:
+                self._metered.replace_embedder(embedder, self._index_embedder)
 
     @property
     def extractor(self) -> MentionExtractor:

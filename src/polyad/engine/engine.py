@@ -143,6 +143,14 @@ class Engine:
         """The directory of the index; None if the index is in a database server or in memory."""
         return self._store.manifest.directory
 
+    @property
+    def is_outdated(self) -> bool:
+        """Whether another process wrote the first documents, whose language may have changed the embedder.
+
+        Then open the index again.
+        """
+        return self.components.is_embedder_open and get_version(self._store) > 0
+
     @cached_property
     def writer(self) -> Writer:
         """The component that writes documents into the index."""
@@ -174,7 +182,8 @@ class Engine:
             place: Directory of the index, or ``NAME://...`` for another kind of store.
             store: Opens the store, if ``place`` does not name its kind.
             embedder: Name of an embedding model (see :func:`polyad.engine.loaders.load_embedder`) or an embedder. By
-                default the embedder of the index; for a new index ``all-MiniLM-L6-v2``.
+                default the embedder of the index; for a new index ``all-MiniLM-L6-v2`` or, if most of the text of its
+                first documents is not English, ``multilingual-e5-small``.
             mention_extractor: Name of an extractor (see :func:`polyad.engine.loaders.load_extractor`) or an extractor.
                 By default the extractor of the index; for a new index the preset's extractor if it can be loaded, else
                 ``rules``, which needs no model.

@@ -12,7 +12,7 @@ from polyad.engine.settings import Settings
 from polyad.errors import StoreNotFoundError
 from polyad.language_models.reply_cache import CachedLanguageModel
 from polyad.protocols.components import Embedder, LanguageModel, MentionExtractor, Reranker
-from polyad.protocols.lookups import check_manifest
+from polyad.protocols.lookups import check_manifest, get_version
 from polyad.protocols.store import REPLIES, Manifest, Store, StoreOpener
 from polyad.snapshot.files import FOLDER
 from polyad.stores.sqlite import FILE_NAME, REPLIES_FILE_NAME
@@ -52,6 +52,7 @@ def open_index(
         IndexMismatchError: The index was built with another embedder or extractor.
         ConfigurationError: There is no such embedder, extractor, language model or reranker.
     """
+    is_default = embedder is None
     loaded_prompts = Prompts(prompts)
     if isinstance(language_model, str | LanguageModelSettings):
         language_model = loader.load_language_model(language_model)
@@ -83,6 +84,9 @@ def open_index(
             loaded_prompts,
             (store.manifest.embedder, store.manifest.dimension),
             loader,
+            is_embedder_open=is_default
+            and store.manifest.embedder == loaders.DEFAULT_EMBEDDER
+            and not get_version(store),
         )
     except BaseException:
         store.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Generator, Iterable, Iterator, Sequence, Set
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -14,6 +14,7 @@ from pathlib import Path
 from polyad.curation.corrections import load_effects
 from polyad.curation.curator import Curator, HistoryRecorder
 from polyad.engine.components import Components
+from polyad.engine.embedder_choice import choose_embedder
 from polyad.engine.file_runs import FileRuns, FileSelection, MethodRun
 from polyad.engine.registry import DEFAULT_METHOD, METHOD_BY_KIND, Limits, MethodAssignment, make_builder, methods
 from polyad.engine.search import Searcher
@@ -219,13 +220,14 @@ class Writer:
 
     def _index_run(self, run: MethodRun, command: _Command) -> IndexReport:
         """Index documents whose hyperedges one construction method builds, save the snapshot, and return a report."""
+        documents = choose_embedder(run.documents, self._store, self._components)
         builder, checkpoint = make_builder(run.method, self._components, command.limits), command.checkpoint
         embedder, usage_before = self._components.embedder, self._components.usage
         start, encode_seconds_before, texts_before = time.perf_counter(), embedder.seconds, embedder.text_count
         model = self._components.language_model
         with model.replacing_replies(checkpoint) if model and checkpoint is not None else nullcontext():
             indexer = self._build_indexer(builder, run.method, command.recorder)
-            counts = indexer.index(run.documents, run.progress, run.file_count, checkpoint=checkpoint)
+            counts = indexer.index(documents, run.progress, run.file_count, checkpoint=checkpoint)
         self._searcher.min_version = get_version(self._store)
         self._snapshots.save(counts.hyperedges)
         if methods[run.method].describes_entities and counts.passages:
@@ -275,14 +277,20 @@ class Writer:
     # Steps of workers, which index documents of the same run side by side
 
     def list_files(self, paths: Sequence[Path], method: str) -> tuple[list[Path | Failure], tuple[str, ...]]:
-        """Return (files below ``paths``, or a failure for each unreadable path; files that were skipped)."""
+        """Return (files below ``paths``, or a failure for each unreadable path; files that were skipped).
+
+        The first documents choose the embedder of a new index, before workers open the index.
+        """
         default = method or self._get_assignment().default
         reader = methods[default].read(self._components.settings.read)
         if not isinstance(reader, FileReader):
             raise ConfigurationError(f"the method {default!r} reads no files one by one; leave out --workers")
-        return list(reader.list_files(paths)), tuple(reader.skipped)
+        files = list(reader.list_files(paths))
+        with closing(self.read_files([path for path in files if isinstance(path, Path)], method)) as documents:
+            choose_embedder((item for _, item in documents), self._store, self._components)
+        return files, tuple(reader.skipped)
 
-    def read_files(self, paths: Sequence[Path], method: str) -> Iterator[tuple[str, Document | Failure]]:
+    def read_files(self, paths: Sequence[Path], method: str) -> Generator[tuple[str, Document | Failure], None, None]:
         """Yield (construction method, document or failure) for each document in the files ``paths``."""
         files, _ = self._select_files(paths, method, force=False)
         # A link that leads out of its folder was refused when the files were listed.

@@ -55,6 +55,11 @@ class Workspace:
     identity: tuple[int, int]
 
     @property
+    def is_outdated(self) -> bool:
+        """Whether another process deleted or replaced the index, or chose its embedder."""
+        return _get_file_identity(self.place) != self.identity or self.engine.is_outdated
+
+    @property
     def values(self) -> ValueStore:
         """The key-value store inside the workspace's index."""
         return self.engine.values
@@ -150,8 +155,7 @@ class Workspaces:
             PolyadError: The index cannot be opened.
         """
         with self._lock:
-            if name in self._open and _get_file_identity(self._open[name].place) != self._open[name].identity:
-                # another process deleted or replaced the index
+            if name in self._open and self._open[name].is_outdated:
                 threading.Thread(target=self._open.pop(name).close, daemon=True).start()
             if name not in self._open:
                 place = self.find_place(name)

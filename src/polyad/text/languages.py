@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -52,7 +52,12 @@ def detect_language(text: str) -> str:
     letters = sum(map(len, _LATIN.findall(sample))) if is_latin else sum(3 if len(w) == 1 else len(w) for w in words)
     if letters < _MIN_LETTERS:
         return ""
-    language, probability = _load_identifier().classify((_OTHER if is_latin else _LATIN).sub(" ", sample))
+    return _classify((_OTHER if is_latin else _LATIN).sub(" ", sample))
+
+
+@lru_cache(1024)  # the first documents of an index are classified twice: for its embedder, and one by one
+def _classify(sample: str) -> str:
+    language, probability = _load_identifier().classify(sample)
     return language if probability >= _MIN_PROBABILITY and language != _NO_LANGUAGE else ""
 
 

@@ -1,0 +1,139 @@
+"""The languages of the first documents choose the embedder of a new index, unless the user names one."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from polyad import Document
+from polyad.config import EncoderSettings
+from polyad.embedders.hashing import HashingEmbedder
+from polyad.engine import Engine
+from polyad.errors import IndexMismatchError, ModelNotFoundError
+from polyad.protocols.components import Embedder
+
+DEFAULT, MULTILINGUAL = "all-MiniLM-L6-v2", "multilingual-e5-small"
+GERMAN = "Die Glocke von Tarn wurde im Jahr 1702 von Ines Moreau gegossen."
+ENGLISH = "The bell of Tarn was cast by Ines Moreau in the year 1702."
+
+
+class NamedHashingEmbedder(HashingEmbedder):
+    """Hashed words under the name of a model."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(384)
+        self._model = name
+
+    @property
+    def name(self) -> str:
+        return self._model
+
+
+@pytest.fixture
+def embedders(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Names of the embedders that were loaded."""
+    names: list[str] = []
+
+    def load(name: str, settings: EncoderSettings | None = None) -> Embedder:
+        names.append(name)
+        return NamedHashingEmbedder(name)
+
+    monkeypatch.setattr("polyad.engine.loaders.load_embedder", load)
+    return names
+
+
+def build_documents(*texts: str) -> list[Document]:
+    return [Document(str(number), "", text) for number, text in enumerate(texts)]
+
+
+@pytest.mark.usefixtures("embedders")
+@pytest.mark.parametrize(
+    ("texts", "name"),
+    [
+        ([ENGLISH], DEFAULT),
+        ([GERMAN], MULTILINGUAL),
+        ([ENGLISH, GERMAN, GERMAN], MULTILINGUAL),
+        ([GERMAN, ENGLISH, ENGLISH], DEFAULT),
+        ([GERMAN, "17 3.5 2.2", "4711-A", "4712-B"], MULTILINGUAL),
+        (["17 3.5 2.2"], DEFAULT),
+        (["塔恩之钟是谁铸造的？"], MULTILINGUAL),  # noqa: RUF001
+    ],
+)
+def test_the_language_of_most_of_the_text_chooses(tmp_path: Path, texts: list[str], name: str) -> None:
+    with Engine.open(tmp_path) as engine:
+        engine.search("Who cast it?")  # makes a retriever with the first embedder
+        engine.index_documents(build_documents(*texts))
+        assert engine.catalogue.statistics().settings["embedder"] == engine.components.embedder.name == name
+        if len(texts[0]) > 40:
+            assert engine.search(texts[0]).passages[0].passage.document_id == "0"
+        assert engine.index_documents(build_documents(*texts)).counts.unchanged == len(texts)
+    with Engine.open(tmp_path) as engine:
+        assert engine.components.embedder.name == name
+
+
+@pytest.mark.usefixtures("embedders")
+def test_files_choose_too(tmp_path: Path) -> None:
+    (tmp_path / "glocke.txt").write_text(GERMAN, encoding="utf-8")
+    with Engine.open(tmp_path / "kb") as engine:
+        engine.index(tmp_path / "glocke.txt")
+        assert engine.components.embedder.name == MULTILINGUAL
+
+
+@pytest.mark.usefixtures("embedders")
+@pytest.mark.parametrize(
+    "open_index",
+    [
+        lambda path: Engine.open(path, embedder=DEFAULT),
+        lambda path: Engine.open(path, embedder=NamedHashingEmbedder(DEFAULT)),
+    ],
+)
+def test_a_named_embedder_stays(tmp_path: Path, open_index: Callable[[Path], Engine]) -> None:
+    with open_index(tmp_path) as engine:
+        engine.index_documents(build_documents(GERMAN))
+        assert engine.components.embedder.name == DEFAULT
+
+
+@pytest.mark.usefixtures("embedders")
+def test_later_documents_do_not_choose(tmp_path: Path) -> None:
+    for text in (ENGLISH, GERMAN, GERMAN + " Sie läutet noch heute."):
+        with Engine.open(tmp_path) as engine:
+            engine.index_documents([Document(text, "", text)])
+            assert engine.components.embedder.name == DEFAULT
+
+
+def test_the_choice_is_logged_in_one_line(
+    tmp_path: Path, embedders: list[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    with Engine.open(tmp_path) as engine, caplog.at_level(logging.WARNING, "polyad"):
+        engine.index_documents(build_documents(GERMAN))
+    [record] = caplog.records
+    assert "(de): the new index gets the embedder multilingual-e5-small" in record.getMessage()
+    assert embedders == [DEFAULT, MULTILINGUAL]
+
+
+def test_without_the_multilingual_model_the_index_is_built_and_a_warning_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def load(name: str, settings: EncoderSettings | None = None) -> Embedder:
+        if name == MULTILINGUAL:
+            raise ModelNotFoundError("the model cannot be downloaded")
+        return NamedHashingEmbedder(name)
+
+    monkeypatch.setattr("polyad.engine.loaders.load_embedder", load)
+    with Engine.open(tmp_path) as engine, caplog.at_level(logging.WARNING, "polyad"):
+        assert engine.index_documents(build_documents(GERMAN)).counts.added == 1
+        assert engine.components.embedder.name == DEFAULT
+    assert "cannot be downloaded" in caplog.text
+
+
+@pytest.mark.usefixtures("embedders")
+def test_an_engine_that_was_opened_before_the_choice_is_outdated(tmp_path: Path) -> None:
+    with Engine.open(tmp_path) as early, Engine.open(tmp_path) as engine:
+        assert not early.is_outdated
+        engine.index_documents(build_documents(GERMAN))
+        assert (early.is_outdated, engine.is_outdated) == (True, False)
+        with pytest.raises(IndexMismatchError):
+            early.search("Glocke")
