@@ -69,7 +69,12 @@ _NOT_SPACE = re.compile(r"\S+")
 _LOWER_SUFFIX = re.compile(r"[-–]([a-z]{4,})$")
 _POSSESSIVE = re.compile(r"['’][sS]$")
 _TYPICAL_OF_COMMON_WORDS = re.compile(r"(?:ing|ly|tions?|ments?|ness|ists?|ers|ies)$")
+_ADVERB = re.compile(r"(?:mente|ement|amment|emment)$")
+"""Ending of adverbs in Romance languages."""
+
 _CAPITAL_WITHIN_SENTENCE = re.compile(rf"[a-z,] ({CAPITAL}{_LETTER}*)")
+_CAPITAL_AFTER_WORD = re.compile(rf"(?:[^\W\d_]|,) ({CAPITAL}{_LETTER}*)")
+_ANY_WORD = re.compile(r"[^\W\d_]+")
 _LOWER_WORD = re.compile(r"\b[a-z]+\b")
 
 _JOINING_WORDS = frozenset({"of", "the", "&", "+", "'n'", "vs", "vs.", "à", ",", ":"}) | frozenset(PARTICLES.split("|"))
@@ -141,12 +146,14 @@ class _CapitalEvidence:
 
     Attributes:
         text: The text.
+        is_vietnamese: Whether the text is in Vietnamese, where a capital often begins a compound of several words.
         foreign_words: Function words of the text's language; empty for English.
         function_words: These and those of English.
     """
 
     def __init__(self, text: str, language: str) -> None:
         self.text = text
+        self.is_vietnamese = language == "vi"
         self.foreign_words = get_function_words(language)
         self.function_words = FUNCTION_WORDS | self.foreign_words if self.foreign_words else FUNCTION_WORDS
 
@@ -164,15 +171,20 @@ class _CapitalEvidence:
         lower = word.lower()
         if lower in self._lower_words:
             return False
+        if self.foreign_words and (_ADVERB.search(lower) or self.is_vietnamese):
+            return word in self._words_within_sentences
         return not _TYPICAL_OF_COMMON_WORDS.search(lower) or word in self._words_within_sentences
 
     @cached_property
     def _lower_words(self) -> frozenset[str]:
+        if self.foreign_words:
+            return frozenset(filter(str.islower, _ANY_WORD.findall(self.text)))
         return frozenset(_LOWER_WORD.findall(self.text))
 
     @cached_property
     def _words_within_sentences(self) -> frozenset[str]:
-        return frozenset(_CAPITAL_WITHIN_SENTENCE.findall(self.text))
+        pattern = _CAPITAL_AFTER_WORD if self.foreign_words else _CAPITAL_WITHIN_SENTENCE
+        return frozenset(pattern.findall(self.text))
 
 
 def _split_tokens(match: re.Match[str]) -> list[_Token]:

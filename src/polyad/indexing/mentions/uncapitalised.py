@@ -14,7 +14,9 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from functools import cache
+from itertools import pairwise
 
+from polyad.text.folding import build_letter_table
 from polyad.text.function_words import get_function_words
 from polyad.text.scripts import HAN, HANGUL, HIRAGANA, KATAKANA, SOUTH_EAST_ASIAN, UNSPACED, WITHOUT_CAPITALS
 
@@ -24,6 +26,9 @@ _MAX_TERM_CHARACTERS = 24
 _MAX_HAN_TERM, _MAX_RECURRING = 8, 8
 """Most characters of a Chinese term without a mark, and of a recurring n-gram."""
 
+_MAX_LENGTH_RANK = 12
+"""Characters up to which a longer term is taken first."""
+
 _MIN_THAI_TERM = 4
 """Fewest characters of a term in Thai, Lao, Burmese and Khmer, which have several characters a syllable."""
 
@@ -32,6 +37,9 @@ _MAX_TERM_WORDS = 3
 
 _CHARACTERS_PER_TERM = 10
 """Characters of text, on average, for each term that has no mark of a name."""
+
+_SHORT_LETTER = 0.5
+"""Share of a Chinese character that a letter of another script counts: its words have more letters."""
 
 _MIN_TERMS = 3
 """Terms without a mark of a name of the shortest text."""
@@ -54,6 +62,7 @@ _MARKED = re.compile(
 )
 
 _HAN_RUN = re.compile(f"[{HAN}]+")
+_HAN_OR_KANA = re.compile(f"[{HAN}{HIRAGANA}{KATAKANA}]")
 _KANA = re.compile(f"[{HIRAGANA}{KATAKANA}]")
 _HIRAGANA = re.compile(f"[{HIRAGANA}]")
 _THAI_RUN = re.compile(f"[{SOUTH_EAST_ASIAN}]+")
@@ -64,6 +73,7 @@ _SPACED_WORD = re.compile(
     rf"[{WITHOUT_CAPITALS}](?:[{WITHOUT_CAPITALS}\u200c\u200d'\"׳״-]*[{WITHOUT_CAPITALS}])?(?<![،؛؟۔।॥])"
 )
 _ANY_UNCASED = re.compile(f"[{UNSPACED}{HANGUL}{WITHOUT_CAPITALS}]")
+_CONJUNCTIONS = "وفبلك"
 _SPACED_LANGUAGES = ("ar", "fa", "ur", "he", "hi", "mr", "bn")
 
 Spans = Iterable[tuple[int, int]]
@@ -84,8 +94,9 @@ def find_uncapitalised_names(text: str) -> Iterator[tuple[tuple[int, int], str]]
     terms: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for start, end in dict.fromkeys([*_find_terms(text), *_find_spaced_terms(text), *_find_recurring(text)]):
         terms[text[start:end]].append((start, end))
-    count = len(_ANY_UNCASED.findall(text)) // _CHARACTERS_PER_TERM + _MIN_TERMS
-    best = sorted(terms, key=lambda term: (-len(terms[term]), -min(len(term), _MAX_HAN_TERM), terms[term][0], term))
+    characters = sum(1 if _HAN_OR_KANA.match(one) else _SHORT_LETTER for one in _ANY_UNCASED.findall(text))
+    count = round(characters / _CHARACTERS_PER_TERM) + _MIN_TERMS
+    best = sorted(terms, key=lambda term: (-len(terms[term]), -min(len(term), _MAX_LENGTH_RANK), terms[term][0], term))
     yield from ((span, "phrase") for term in best[:count] for span in terms[term])
 
 
@@ -105,7 +116,8 @@ def _find_terms(text: str) -> Iterator[tuple[int, int]]:
     for run in _HAN_RUN.finditer(text):
         pieces = [run.span()] if is_japanese else _split_run(run, _compile_words("zh"))
         for start, end in pieces:
-            if 2 <= end - start <= _MAX_HAN_TERM and not _NUMERAL.fullmatch(text, start, end):
+            is_number = _NUMERAL.fullmatch(text, start, end) is not None
+            if 2 <= end - start <= _MAX_HAN_TERM and not is_number and text[start:end] not in get_function_words("ja"):
                 yield start, end
     for run in _THAI_RUN.finditer(text):
         for start, end in _split_run(run, _compile_words("th", "lo", "my", "km")):
@@ -140,7 +152,8 @@ def _compile_words(*languages: str) -> re.Pattern[str]:
         for word in get_function_words(language)
         if language == "zh" or len(word) >= 3 or word in ("ใน", "ໃນ")
     }
-    return re.compile("|".join(sorted(words, key=lambda word: (-len(word), word))))
+    alternatives = "|".join(sorted(words, key=lambda word: (-len(word), word)))
+    return re.compile(rf"(?<![\u0e40-\u0e44\u0ec0-\u0ec4])(?:{alternatives})(?![\u0e30-\u0e3a\u0e47-\u0e4e])")
 
 
 def _find_recurring(text: str) -> Iterator[tuple[int, int]]:
@@ -162,13 +175,12 @@ def _find_recurring(text: str) -> Iterator[tuple[int, int]]:
 
 def _find_spaced_terms(text: str) -> Iterator[tuple[int, int]]:
     """Yield the spans of runs of at most three words between function words, in scripts such as Arabic and Hindi."""
-    words = _collect_spaced_function_words()
     run: list[re.Match[str]] = []
     for word in _SPACED_WORD.finditer(text):
         if run and text[run[-1].end() : word.start()] != " ":
             yield from _trim_words(run)
             run = []
-        if word[0] in words or len(word[0]) < 2:
+        if _is_function_word(word[0]):
             yield from _trim_words(run)
             run = []
         else:
@@ -177,13 +189,22 @@ def _find_spaced_terms(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _trim_words(run: list[re.Match[str]]) -> Iterator[tuple[int, int]]:
-    """Yield the span of a run of words, or the spans of single words of a run that is longer than a name."""
+    """Yield the span of a run of words, or the spans of the pairs and words of a run that is longer than a name."""
     if len(run) > _MAX_TERM_WORDS:
-        yield from (word.span() for word in run if len(word[0]) > 3)
+        yield from ((first.start(), last.end()) for first, last in pairwise(run))
+        yield from (word.span() for word in run if len(word[0]) > _MAX_TERM_WORDS)
     elif run:
         yield run[0].start(), run[-1].end()
 
 
+def _is_function_word(word: str) -> bool:
+    """Return whether a word of a script with spaces is a function word, perhaps behind an Arabic conjunction."""
+    words = _collect_spaced_function_words()
+    bare = word.translate(build_letter_table())
+    return len(bare) < 2 or bare in words or (bare[0] in _CONJUNCTIONS and bare[1:] in words)
+
+
 @cache
 def _collect_spaced_function_words() -> frozenset[str]:
-    return frozenset().union(*map(get_function_words, _SPACED_LANGUAGES))
+    table = build_letter_table()
+    return frozenset(word.translate(table) for one in _SPACED_LANGUAGES for word in get_function_words(one))
