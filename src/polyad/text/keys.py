@@ -365,9 +365,9 @@ class EntityNameMatcher:
         ending = _ENDINGS.get(infer_language(text))
         bare = ending.sub(lambda letters: " " * len(letters[0]), text) if ending else text
         if bare != text:
-            taken = {place for mention in mentions for place in range(mention.start, mention.end)}
+            places = {place for mention in mentions for place in range(mention.start, mention.end)}
             others = self._find_as_spelt(bare)
-            mentions += [mention for mention in others if taken.isdisjoint(range(mention.start, mention.end))]
+            mentions += [mention for mention in others if places.isdisjoint(range(mention.start, mention.end))]
         return sorted(mentions, key=lambda mention: mention.start)
 
     def _find_as_spelt(self, text: str) -> list[Mention]:

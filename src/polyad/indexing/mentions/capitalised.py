@@ -349,6 +349,11 @@ _SUFFIX_AFTER_APOSTROPHE = re.compile(r"['’]\w{1,6}\Z")
 _GERMAN_NOUN = re.compile(
     r"(?:ung|heit|keit|schaft|tion|tät|ismus|nis|tum|ment|enz|anz|ierung)(?:en|s|se|e)?\Z", re.IGNORECASE
 )
+_GERMAN_JOINT = re.compile(r" (?:de[mnrs]|zu[mr]|[ai]m) ")
+_GERMAN_COMPOUND = 9
+"""Fewest letters of a German compound that may be a name."""
+
+_DEFINITE = frozenset(f"{word} " for word in "der die das den dem des zum zur im am vom beim".split())  # noqa: SIM905
 _GERMAN_DETERMINER = re.compile(
     r"\b(?:d(?:er|ie|as|en|em|es)|(?:[dms]?ein|ihr|kein|unser|dies|jed|all|viel|mehrer|einig|manch|welch|beid)"
     r"(?:e[mnrs]?)?|zu[mr]|[ai]m|[ai]ns|vo[mn]|beim|als|[a-zäöü]+(?:isch|lich|ig|haft|bar|sam|los|end)e[mnrs]?|ohne"
@@ -366,17 +371,21 @@ def _trim_affixes(text: str, start: int, end: int, language: str) -> tuple[int, 
 
 
 def _is_german_noun(text: str, start: int, end: int) -> bool:
-    """Return whether a single capitalised word of a German text is an ordinary noun, which has a capital too.
+    """Return whether a capitalised word of a German text is an ordinary noun, which has a capital too.
 
     Ordinary nouns follow articles, numbers and adjectives, or have an ending for nouns; a noun that the text repeats
-    may be its topic.
+    may be its topic, and a long compound after a definite article its name ("die Marienkirche").
     """
     word = text[start:end]
+    if _GERMAN_JOINT.search(word):  # "dem Haus der Stadt"
+        return _GERMAN_DETERMINER.search(text, max(0, start - 24), start) is not None
     if " " in word or word.isupper() or any(map(str.isdigit, word)):
         return False
     if _GERMAN_NOUN.search(word):
         return True
-    return text.count(word) == 1 and _GERMAN_DETERMINER.search(text, max(0, start - 24), start) is not None
+    determiner = _GERMAN_DETERMINER.search(text, max(0, start - 24), start)
+    is_named = len(word) >= _GERMAN_COMPOUND and determiner is not None and determiner[0] in _DEFINITE
+    return text.count(word) == 1 and determiner is not None and not is_named
 
 
 def _trim_possessive(text: str, start: int, end: int) -> int:

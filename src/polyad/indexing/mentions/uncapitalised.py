@@ -52,6 +52,16 @@ _TRANSCRIPTION = (
 )
 """Characters by which Chinese texts spell foreign names."""
 
+_SURNAME = (
+    "(?:欧阳|歐陽|司马|司馬|诸葛|諸葛|上官|[王李张張刘劉陈陳杨楊黄黃赵趙吴吳周徐孙孫马馬朱胡郭何高林罗羅郑鄭梁谢謝宋唐许許邓鄧冯馮韩韓曹曾彭"
+    "萧蕭蔡潘田董袁于余叶葉蒋蔣杜苏蘇魏程吕呂丁沈任姚卢盧傅钟鍾姜崔谭譚廖范汪陆陸金石戴贾賈韦韋夏邱方侯邹鄒熊孟秦白江阎閻薛尹段雷黎史龙龍陶贺賀顾顧"
+    "毛郝龚龔邵万萬钱錢严嚴覃武戚莫孔向汤湯])"
+)
+"""Frequent Chinese family names."""
+
+_PERSON = re.compile(rf"(?<=[师師家者员員长長手士授军軍统統席帝子妻父母人])({_SURNAME}[{HAN}]{{1,2}})\Z")
+"""A Chinese name behind a profession, at the end of a run of characters."""
+
 _MIDDLE_DOTS = "·・‧•"
 _KATAKANA_NAME = rf"(?=[{KATAKANA}]{{2}})[{KATAKANA}]+(?:[{_MIDDLE_DOTS}＝=][{KATAKANA}]+)*"
 _MARKED = re.compile(
@@ -119,6 +129,8 @@ def _find_terms(text: str) -> Iterator[tuple[int, int]]:
             is_number = _NUMERAL.fullmatch(text, start, end) is not None
             if 2 <= end - start <= _MAX_HAN_TERM and not is_number and text[start:end] not in get_function_words("ja"):
                 yield start, end
+            if not is_japanese and (person := _PERSON.search(text[start:end])):
+                yield start + person.start(), end
     for run in _THAI_RUN.finditer(text):
         for start, end in _split_run(run, _compile_words("th", "lo", "my", "km")):
             if _MIN_THAI_TERM <= end - start <= _MAX_TERM_CHARACTERS:
