@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
-from importlib import resources
 
+from polyad.text.files import read_package_file
 from polyad.text.folding import build_letter_table
 
 _CHARACTER_DATE = re.compile(
@@ -68,7 +68,7 @@ def _format_iso(match: re.Match[str]) -> str:
 @cache
 def _read_months() -> Mapping[str, int]:
     """Return the number of each month by its names in all languages, in lower case."""
-    lines = resources.files("polyad.text").joinpath("months.txt").read_text(encoding="utf-8").splitlines()
+    lines = read_package_file("polyad.text", "months.txt").splitlines()
     lists = (line.partition(": ")[2].split() for line in lines if not line.startswith("#"))
     return {name: number for months in lists for number, names in enumerate(months, 1) for name in names.split("/")}
 

@@ -4,13 +4,11 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from functools import cache
 
-from polyad.text.scripts import WITHOUT_CAPITALS
+from polyad.text.scripts import WITHOUT_CAPITALS, compile_letters
 
-_UNCASED = re.compile(f"[{WITHOUT_CAPITALS}]")
 _ARABIC_LETTERS = {
     **dict.fromkeys(map(ord, "أإآٱ"), "ا"),
     **dict.fromkeys(map(ord, "ىیې"), "ي"),
@@ -21,7 +19,7 @@ _ARABIC_LETTERS = {
 }
 """Arabic letters with several forms; vowel marks and stretching (tatweel) of Arabic and Hebrew, which are omitted."""
 
-ARABIC_ARTICLE = re.compile(r"\b(?:[وف]?[بك]?ال|[وف]?لل)(?=[\u0621-\u06d3]{3})")
+ARABIC_ARTICLE = r"\b(?:[وف]?[بك]?ال|[وف]?لل)(?=[\u0621-\u06d3]{3})"
 """The Arabic article, which is written as part of the word, with the prepositions and conjunctions before it."""
 
 
@@ -38,6 +36,6 @@ def fold_uncased_letters(text: str) -> str:
     >>> fold_uncased_letters("القاهرة ٢٠٢١")
     'قاهره 2021'
     """
-    if not _UNCASED.search(text):
+    if not compile_letters(f"[{WITHOUT_CAPITALS}]").search(text):
         return text
-    return ARABIC_ARTICLE.sub("", text.translate(build_letter_table()))
+    return compile_letters(ARABIC_ARTICLE).sub("", text.translate(build_letter_table()))

@@ -12,10 +12,8 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from functools import cache
-from importlib import resources
 
-from polyad.text.lexicon import FUNCTION_WORDS
-from polyad.text.scripts import HAN, HANGUL, HIRAGANA, KATAKANA, is_mostly_uncased
+from polyad.text.scripts import HAN, HANGUL, HIRAGANA, KATAKANA, compile_letters, is_mostly_uncased
 
 _MIN_WORDS = 2
 """Fewest function words of another language by which a text is not in English."""
@@ -29,13 +27,15 @@ _SCRIPTS = {"ja": f"[{HIRAGANA}{KATAKANA}]", "ko": f"[{HANGUL}]", "zh": f"[{HAN}
 """Pattern of a letter that shows the language of a text without spaces; Japanese also has Chinese characters."""
 
 _LETTER = "[^\\W\\d_]|[\u0300-\u036f\u0591-\u05c7\u0610-\u06d3\u0900-\u0963\u0970-\u09e5]"
-_WORD = re.compile(rf"(?<![\w'’])(?:{_LETTER}){{2,}}")
+_WORD = rf"(?<![\w'’])(?:{_LETTER}){{2,}}"
 
 
 @cache
 def read_function_words() -> Mapping[str, tuple[str, ...]]:
     """Return the function words of each language, in lower case, by its ISO 639-1 code; without English."""
-    lines = resources.files("polyad.text").joinpath("function_words.txt").read_text(encoding="utf-8").splitlines()
+    from polyad.text.files import read_package_file  # imports what the help of the command line does not need
+
+    lines = read_package_file("polyad.text", "function_words.txt").splitlines()
     entries = (line.partition(":") for line in lines if not line.startswith("#"))
     return {language: tuple(words.split()) for language, _, words in entries}
 
@@ -65,11 +65,13 @@ def find_language_evidence(text: str) -> str:
     """Return the language of a text as :func:`infer_language` does, but empty without evidence, also of English."""
     if is_mostly_uncased(text) and (script := _infer_by_script(text)):
         return script
+    from polyad.text.lexicon import FUNCTION_WORDS  # takes milliseconds, and the help of the command line needs none
+
     languages_by_word = _index_function_words()
     counts: Counter[str] = Counter()
     shared: Counter[str] = Counter()  # words that English has too
     english = 0
-    for word in _WORD.findall(text.lower()):
+    for word in compile_letters(_WORD).findall(text.lower()):
         languages = languages_by_word.get(word, ())
         if word in FUNCTION_WORDS:
             english += 1

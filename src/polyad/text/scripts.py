@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 HAN = "\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
 HIRAGANA = "\u3041-\u3096"
@@ -21,18 +22,19 @@ WITHOUT_CAPITALS = "\u0590-\u08ff\u0900-\u0e00\u0f00-\u0fff\u1200-\u137f"
 
 _MIN_UNCASED_SHARE = 0.2
 
-_UNSPACED = re.compile(f"[{UNSPACED}]")
-_UNCASED = re.compile(f"[{UNSPACED}{HANGUL}{WITHOUT_CAPITALS}]")
+UNCASED = f"[{UNSPACED}{HANGUL}{WITHOUT_CAPITALS}]"
+"""Pattern of a letter of a script without capitals."""
 
 
-def is_unspaced(character: str) -> bool:
-    """Return whether a character belongs to a script without spaces between words, such as Chinese or Thai."""
-    return _UNSPACED.match(character) is not None
+@cache
+def compile_letters(pattern: str) -> re.Pattern[str]:
+    """Return a compiled regex, cached by ``pattern``, because compiling at import would take milliseconds."""
+    return re.compile(pattern)
 
 
 def has_uncased_letters(text: str) -> bool:
     """Return whether a text has a letter of a script without capitals, such as Chinese, Arabic or Hindi."""
-    return not text.isascii() and _UNCASED.search(text) is not None
+    return not text.isascii() and compile_letters(UNCASED).search(text) is not None
 
 
 def is_mostly_uncased(text: str) -> bool:
@@ -42,4 +44,6 @@ def is_mostly_uncased(text: str) -> bool:
     """
     if text.isascii():
         return False
-    return _MIN_UNCASED_SHARE * sum(map(str.isalpha, text)) < sum(map(str.isalpha, _UNCASED.findall(text)))
+    return _MIN_UNCASED_SHARE * sum(map(str.isalpha, text)) < sum(
+        map(str.isalpha, compile_letters(UNCASED).findall(text))
+    )

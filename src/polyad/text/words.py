@@ -22,7 +22,6 @@ import Stemmer
 from polyad.text.clause_numbers import find_clause_numbers, find_clause_references
 from polyad.text.folding import ARABIC_ARTICLE, build_letter_table
 from polyad.text.function_words import find_language_evidence, infer_language, read_function_words
-from polyad.text.lexicon import FUNCTION_WORDS
 
 if TYPE_CHECKING:
     from polyad.model import IntArray, Span
@@ -218,7 +217,7 @@ _SOUTH_EAST_ASIAN = re.compile(
 )
 """Thai, Lao, Burmese or Khmer text without digits and punctuation."""
 
-_CLUSTER = re.compile(
+_CLUSTER = (
     "[\u0e40-\u0e44\u0ec0-\u0ec4]?."
     "[\u0e30-\u0e3a\u0e45\u0e47-\u0e4e\u0eb0-\u0ebd\u0ec8-\u0ece\u102b-\u103e\u1056-\u1059\u17b4-\u17d3]*"
 )
@@ -288,6 +287,8 @@ def infer_question_language(question: str, count_passages: Callable[[Sequence[st
 @cache
 def _list_markers() -> list[tuple[str, list[str]]]:
     """Return each language with search terms of its most frequent function words; English first."""
+    from polyad.text.lexicon import FUNCTION_WORDS  # takes milliseconds, and the help of the command line needs none
+
     markers = [("en", list(_ENGLISH_MARKERS))]
     for language, words in read_function_words().items():
         distinct = [word for word in words if len(word) > 1 and word not in FUNCTION_WORDS]
@@ -361,7 +362,7 @@ def split_ideographs(text: str) -> str:
     Khmer text is split into pairs of clusters (letters with their vowel signs).
     """
     text = _IDEOGRAPHS.sub(lambda run: _join_pairs(run[0]), text)
-    return _SOUTH_EAST_ASIAN.sub(lambda run: _join_pairs(_CLUSTER.findall(run[0])), text)
+    return _SOUTH_EAST_ASIAN.sub(lambda run: _join_pairs(_compile(_CLUSTER).findall(run[0])), text)
 
 
 def _join_pairs(characters: Sequence[str]) -> str:
@@ -409,7 +410,7 @@ def _fold(text: str) -> str:
     plain = unicodedata.normalize("NFKD", lower).translate(_build_accent_table())
     # Composed again: NFKD takes hangul apart, and kana from their voicing marks.
     plain = unicodedata.normalize("NFC", plain)
-    return split_ideographs(ARABIC_ARTICLE.sub("", plain) if _compile(_ARABIC).search(plain) else plain)
+    return split_ideographs(_compile(ARABIC_ARTICLE).sub("", plain) if _compile(_ARABIC).search(plain) else plain)
 
 
 @cache

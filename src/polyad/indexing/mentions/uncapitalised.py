@@ -18,7 +18,16 @@ from itertools import pairwise
 
 from polyad.text.folding import build_letter_table
 from polyad.text.function_words import get_function_words
-from polyad.text.scripts import HAN, HANGUL, HIRAGANA, KATAKANA, SOUTH_EAST_ASIAN, UNSPACED, WITHOUT_CAPITALS
+from polyad.text.scripts import (
+    HAN,
+    HANGUL,
+    HIRAGANA,
+    KATAKANA,
+    SOUTH_EAST_ASIAN,
+    UNCASED,
+    WITHOUT_CAPITALS,
+    compile_letters,
+)
 
 _MAX_TERM_CHARACTERS = 24
 """Most characters of a term in a script without spaces."""
@@ -82,7 +91,6 @@ _NUMERAL = re.compile("[一二三四五六七八九十百千万萬年月日〇�
 _SPACED_WORD = re.compile(
     rf"[{WITHOUT_CAPITALS}](?:[{WITHOUT_CAPITALS}\u200c\u200d'\"׳״-]*[{WITHOUT_CAPITALS}])?(?<![،؛؟۔।॥])"
 )
-_ANY_UNCASED = re.compile(f"[{UNSPACED}{HANGUL}{WITHOUT_CAPITALS}]")
 _CONJUNCTIONS = "وفبلك"
 _SPACED_LANGUAGES = ("ar", "fa", "ur", "he", "hi", "mr", "bn")
 
@@ -91,7 +99,7 @@ Spans = Iterable[tuple[int, int]]
 
 def mask_uncased_letters(text: str) -> str:
     """Return the text with the letters of scripts without capitals replaced by NUL characters, so that offsets stay."""
-    return _ANY_UNCASED.sub("\x00", text)
+    return compile_letters(UNCASED).sub("\x00", text)
 
 
 def find_uncapitalised_names(text: str) -> Iterator[tuple[tuple[int, int], str]]:
@@ -104,7 +112,7 @@ def find_uncapitalised_names(text: str) -> Iterator[tuple[tuple[int, int], str]]
     terms: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for start, end in dict.fromkeys([*_find_terms(text), *_find_spaced_terms(text), *_find_recurring(text)]):
         terms[text[start:end]].append((start, end))
-    characters = sum(1 if _HAN_OR_KANA.match(one) else _SHORT_LETTER for one in _ANY_UNCASED.findall(text))
+    characters = sum(1 if _HAN_OR_KANA.match(one) else _SHORT_LETTER for one in compile_letters(UNCASED).findall(text))
     count = round(characters / _CHARACTERS_PER_TERM) + _MIN_TERMS
     best = sorted(terms, key=lambda term: (-len(terms[term]), -min(len(term), _MAX_LENGTH_RANK), terms[term][0], term))
     yield from ((span, "phrase") for term in best[:count] for span in terms[term])
