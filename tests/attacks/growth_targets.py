@@ -52,7 +52,7 @@ from polyad.readers.markdown import read_markdown
 from polyad.readers.metadata import split_keywords
 from polyad.readers.odt import read_odt
 from polyad.readers.pdf_furniture import remove_furniture
-from polyad.readers.pdf_lines import Line, _normalize_text
+from polyad.readers.pdf_lines import Line, normalize_text
 from polyad.readers.plain_text import decode, read_source_code, read_text, to_single_line
 from polyad.readers.pptx import read_pptx
 from polyad.readers.records import read_csv, read_json_lines
@@ -718,7 +718,7 @@ TARGETS = (
     Target(
         "read epub chapters", read_epub, lambda text: _epub(text.split("\f")), (_CHAPTER, "\f", "<p>a\f"), only=True
     ),
-    Target("pdf text", _normalize_text, str, ("\ufb01", "\xa8a", "\x02", "\ufffe")),
+    Target("pdf text", normalize_text, str, ("\ufb01", "\xa8a", "\x02", "\ufffe")),
     Target("pdf furniture", remove_furniture, _pages, _LAYOUT + _CONTENTS),
     Target("pdf paragraphs", pdf_paragraphs.join_lines, _pages, _LAYOUT),
     Target("pdf headings", _headings_of, _pages, _LAYOUT),

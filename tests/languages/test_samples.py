@@ -1,4 +1,4 @@
-# ruff: noqa: RUF001  characters of other scripts are what is read
+
 """Names and multi-hop questions in other languages than English, on small texts of these languages."""
 
 from __future__ import annotations
