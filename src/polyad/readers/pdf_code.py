@@ -16,6 +16,12 @@ _LEVEL = 0.5
 FIXED_ADVANCE = 0.6
 """Usual width of a monospaced letter, as a multiple of the type size."""
 
+_MAX_DIFFERENCE = 0.15
+"""Largest difference from this width; the flags of some proportional fonts say that they are monospaced."""
+
+_MAX_DEPTH = 60
+"""Characters of the deepest indentation of code; the cells of a table stand further apart."""
+
 MAX_SPACES = 200
 _SENTENCE_WORDS = 6
 _SENTENCE = re.compile(r"[^=;{}<>\[\]|_#$@\\]*[^\W\d_][^=;{}<>\[\]|_#$@\\]*")
@@ -42,11 +48,13 @@ def indent_code(pages: Iterable[Sequence[Line]]) -> Iterator[list[Line]]:
 
 def _indent_block(block: Sequence[Line], margin: float) -> Iterator[Line]:
     """Yield the lines of a block of monospaced lines; those that begin at the margin are not indented."""
-    if 2 * sum(map(_is_prose, block)) > len(block):
-        yield from (line._replace(is_fixed=False) for line in block)
-        return
     widths = [(line.right - line.left) / len(line.text) for line in block if not line.pieces and len(line.text) > 1]
     advance = median(widths or [FIXED_ADVANCE * block[0].size]) or 1.0
+    deepest = max(line.left for line in block) - margin
+    is_narrow = abs(advance / block[0].size - FIXED_ADVANCE) <= _MAX_DIFFERENCE
+    if 2 * sum(map(_is_prose, block)) > len(block) or deepest > _MAX_DEPTH * advance or not is_narrow:
+        yield from (line._replace(is_fixed=False) for line in block)
+        return
     previous: Line | None = None
     for line in block:
         text = line.text

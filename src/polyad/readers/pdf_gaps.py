@@ -29,11 +29,11 @@ _STRETCHED, _EQUAL = 1.6, 1.15
 _WIDE_LETTERS, _WIDER_LETTERS = 0.57, 1.2
 """Width of a line by its letters that shows gaps: in type sizes, and as a multiple of the page's median."""
 
-_MIN_LINES, _NEAR = 2, 3
-"""Least lines on a page that show gaps, and the lines before and after each that are measured too."""
-
 _FIRST_SQUARE = "\u2e80"
 """First character of the scripts whose characters are squares."""
+
+_NEAR = 3
+"""Largest distance of two lines with gaps, and lines before and after them that are measured too."""
 
 _SPACES = re.compile(" +")
 
@@ -55,9 +55,12 @@ def split_lines(text_page: Any, lines: Sequence[Line]) -> list[Line]:
         for place, width in enumerate(widths)
         if width > limit or (place and is_beside(*lines[place - 1 : place + 1]))
     ]
-    if len(wide) < _MIN_LINES:
-        return list(lines)
-    near = {other for place in wide for other in range(place - _NEAR, place + _NEAR + 1)}
+    near = {
+        other
+        for place, following in pairwise(wide)
+        if following - place <= _NEAR
+        for other in range(place - _NEAR, following + _NEAR + 1)
+    }
     return [
         line._replace(pieces=_split_line(text_page, line)) if place in near and " " in line.text else line
         for place, line in enumerate(lines)

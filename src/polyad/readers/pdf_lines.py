@@ -33,6 +33,8 @@ _LONGEST_NAME = 128
 _X, _Y, _FLAGS, _MATRIX = ctypes.c_double(), ctypes.c_double(), ctypes.c_int(), raw.FS_MATRIX()
 _FONT_NAME = ctypes.create_string_buffer(_LONGEST_NAME)
 _ORIGIN = ctypes.byref(_X), ctypes.byref(_Y)
+_BOX = ctypes.c_double(), ctypes.c_double(), ctypes.c_double(), ctypes.c_double()
+_BOX_REFERENCES = tuple(map(ctypes.byref, _BOX))
 _FLAGS_REFERENCE, _MATRIX_REFERENCE = ctypes.byref(_FLAGS), ctypes.byref(_MATRIX)
 """Places of PDFium's results; it never runs in two threads at once, and new places for each letter take time."""
 
@@ -120,7 +122,7 @@ def extract_lines(text_page: Any, garbled: list[str]) -> Iterator[Line]:
         if row and not is_level(row[-1][0], line):
             yield _join_row(text_page, row)
             row = []
-        if line.turn == 0 and (row or RIGHT_TO_LEFT.search(words)):
+        if line.turn == 0 and (row or (not words.isascii() and RIGHT_TO_LEFT.search(words))):
             row.append((line, characters))
         else:
             yield line
@@ -195,7 +197,7 @@ def get_body_style(pages: Iterable[Iterable[Line]]) -> Style:
 
 def _count_utf16_units(text: str) -> int:
     """Return the length of a text in UTF-16 code units, the unit of PDFium's character positions."""
-    return len(text.encode("utf-16-le", "surrogatepass")) // 2
+    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def normalize_text(piece: str) -> str:
@@ -222,7 +224,9 @@ def _build_line(text_page: Any, text: str, characters: range) -> Line:
     ``characters`` are indices of PDFium's characters.
     """
     places = sorted({characters[0], characters[len(characters) // 2], characters[-1]})
-    samples = [_sample_character(text_page, place) for place in places]
+    samples = [_sample_character(text_page, place) for place in places[:2]]
+    if len(places) > 2 and not _are_alike(*samples):  # otherwise the last character would change no result
+        samples.append(_sample_character(text_page, places[2]))
     middle = samples[len(samples) // 2]
     cosine, sine = math.cos(middle.angle), math.sin(middle.angle)
     baselines = sorted(sample.y * cosine - sample.x * sine for sample in samples)
@@ -236,6 +240,16 @@ def _build_line(text_page: Any, text: str, characters: range) -> Line:
         all(sample.is_bold for sample in samples),
         all(sample.is_fixed for sample in samples),
         characters,
+    )
+
+
+def _are_alike(first: _Sample, second: _Sample) -> bool:
+    """Return whether two characters have the same size, angle and height, and are neither bold nor monospaced."""
+    is_special = first.is_bold or second.is_bold or first.is_fixed or second.is_fixed
+    return (
+        not is_special
+        and (first.y, first.size, first.angle) == (second.y, second.size, second.angle)
+        and not second.angle
     )
 
 
@@ -262,6 +276,8 @@ def _parse_font_name(font: bytes) -> tuple[bool, bool]:
 
 def _get_line_end(text_page: Any, index: int, cosine: float, sine: float) -> float:
     """Return the right end of a character along its line, whose angle has this ``cosine`` and ``sine``."""
-    left, right, bottom, top = (ctypes.c_double() for _ in range(4))
-    raw.FPDFText_GetCharBox(text_page, index, left, right, bottom, top)
+    raw.FPDFText_GetCharBox(text_page, index, *_BOX_REFERENCES)
+    left, right, bottom, top = _BOX
+    if not sine and cosine > 0:
+        return right.value
     return max(x.value * cosine + y.value * sine for x in (left, right) for y in (bottom, top))

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from polyad.model import Location
 from polyad.readers.pdf_code import FIXED_ADVANCE, MAX_SPACES
 from polyad.readers.pdf_lines import Line
+from polyad.readers.pdf_wraps import find_wraps, is_unspaced
 
 _GAP = 1.25
 """Multiple of the usual line spacing above which two lines are two paragraphs."""
@@ -41,6 +42,8 @@ _TOUCHING, _CELL_GAP = 0.15, 2.0
 _SENTENCE_END = re.compile("[.!?:;\u2026\u3002\uff01\uff1f][\"'\u201d\u2019\xbb)\\]]*$")
 _ITEM = re.compile(r"(?:[*\u2022\xb7\u25aa\u25e6\u2023\u2043\u2013\u2014\u2217-]|\(?\w{1,3}[.)])\s")
 _BROKEN = re.compile(r"([^\W\d_]+)[-\u2010\xad]$")
+_HYPHENS = "-\u2010\xad"
+_COMPOUND = re.compile(r"\w[-\u2010]$")
 _TAIL = 60
 """Characters at the end of a line in which a hyphen and the end of a sentence are looked for."""
 
@@ -72,13 +75,17 @@ class _LineJoin(NamedTuple):
 def join_lines(pages: Sequence[Sequence[Line]]) -> JoinedText:
     """Return the lines of all pages as one text, with the start of each line and the location of each page.
 
-    Line breaks inside a paragraph stay, since nothing distinguishes prose from verse, tables and code reliably.
+    The lines of a paragraph of prose become one line; those of verse, lists, tables and code stay.
     """
     lines = [line for page in pages for line in page]
+    joins = list(_find_line_joins(pages))
+    wraps = find_wraps(lines, [join.separator for join in joins])
     pieces: list[str] = []
     starts: list[int] = []
     length = 0
-    for line, join in zip(lines, _find_line_joins(pages), strict=True):
+    for place, (line, join) in enumerate(zip(lines, joins, strict=True)):
+        if place in wraps:
+            join = _LineJoin(0, _choose_space(lines[place - 1].text, line.text))
         if join.cut:
             pieces[-1] = pieces[-1][: -join.cut]
         length += len(join.separator) - join.cut
@@ -117,8 +124,16 @@ def _find_line_joins(pages: Sequence[Sequence[Line]]) -> Iterator[_LineJoin]:
                 following = page[place + 1] if place + 1 < len(page) else None
                 is_new = _starts_paragraph(previous, line, following, place == 0, is_indented, spacing)
                 is_indented = is_new and line.left > previous.left
-                yield _LineJoin(0, "\n\n") if is_new else _join_wrapped_line(previous.text, line.text, words)
+                is_code = previous.is_fixed or line.is_fixed
+                wrapped = _LineJoin(0, "\n") if is_code else _join_wrapped_line(previous.text, line.text, words)
+                yield _LineJoin(0, "\n\n") if is_new else wrapped
             previous = line
+
+
+def _choose_space(previous: str, text: str) -> str:
+    """Return what separates two lines of a paragraph: nothing after a hyphen, or without spaces between words."""
+    is_unbroken = _COMPOUND.search(previous[-_TAIL:]) or (is_unspaced(previous[-1:]) and is_unspaced(text[:1]))
+    return "" if is_unbroken else " "
 
 
 def _is_same_row(previous: Line, line: Line) -> bool:
@@ -190,11 +205,16 @@ def _collect_words(pages: Sequence[Sequence[Line]]) -> set[str]:
     for page in pages:
         for line in page:
             text = _FIRST_WORD.sub("", line.text, count=1) if continues_word else line.text
-            hyphenated = _BROKEN.search(text[-_TAIL:])
+            hyphenated = _find_broken_word(text)
             continues_word = hyphenated is not None
             complete_text = text[: -len(hyphenated[0])] if hyphenated else text
             words.update(_WORD.findall(complete_text.casefold()))
     return words
+
+
+def _find_broken_word(text: str) -> re.Match[str] | None:
+    """Return the match of a word with a hyphen at the end of a line."""
+    return _BROKEN.search(text[-_TAIL:]) if text[-1:] in _HYPHENS else None
 
 
 def _join_wrapped_line(previous: str, text: str, words: AbstractSet[str]) -> _LineJoin:
@@ -205,7 +225,7 @@ def _join_wrapped_line(previous: str, text: str, words: AbstractSet[str]) -> _Li
     The hyphen of a compound stays: the document has the compound elsewhere, or has both parts as words but not the
     joined word.
     """
-    hyphenated, continuation = _BROKEN.search(previous[-_TAIL:]), _FIRST_WORD.match(text)
+    hyphenated, continuation = _find_broken_word(previous), _FIRST_WORD.match(text)
     if not hyphenated or not continuation or not text[0].islower():
         return _LineJoin(0, "\n")
     first, second = hyphenated[1].casefold(), continuation[0].casefold()
