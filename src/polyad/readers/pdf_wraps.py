@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -122,10 +123,10 @@ def _select_wraps(lines: Sequence[Line], columns: _Columns, breaks: Sequence[int
     for place in full:
         line, after = lines[place - 1 : place + 1]
         end, *farthest = ends[place]
-        is_alone = end == farthest[0] and farthest[1:] and end - farthest[1] > _estimate_width(line, after)
+        is_alone = end == farthest[0] and end - (farthest[1:] or [-math.inf])[0] > _estimate_width(line, after)
         is_justified = len(farthest) > 2 and farthest[0] - min(end, farthest[2]) <= _EDGE * line.size
         has_evidence = are_most or is_justified or _continues_sentence(after.text) or line.text.endswith("-")
-        if has_evidence and not (is_alone and len(full) < len(breaks)):
+        if has_evidence and not (is_alone and (len(full) < len(breaks) or len(farthest) == 1)):
             yield place
 
 
