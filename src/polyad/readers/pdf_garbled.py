@@ -18,6 +18,9 @@ except ImportError as error:
 _CONTROL = re.compile("[\x00\x01\x03-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffd]")
 """Characters that no text has; U+0002 is PDFium's hyphen."""
 
+SUSPECT = re.compile(f"{_CONTROL.pattern[:-1]}\ue000-\uf8ff]")
+"""Characters of which garbled lines have some."""
+
 _PRIVATE = re.compile("[\ue000-\uf8ff]")
 _LEAST, _LEAST_SHARE = 2, 0.08
 """Least number of such characters in a garbled line, and their least share; a bullet may be one."""
@@ -25,7 +28,7 @@ _LEAST, _LEAST_SHARE = 2, 0.08
 _MIN_LENGTH = 6
 """Characters of the shortest garbled line; a shorter one may be the brackets of a formula."""
 
-_SAMPLE = 64
+_SAMPLE = 32
 """Characters of a page that are looked at first."""
 
 _MIN_SHARE = 0.3

@@ -253,16 +253,15 @@ def put_title_first(pages: list[list[Line]]) -> list[list[Line]]:
     the second of two columns does not.
     """
     number = next((number for number, page in enumerate(pages[:_FIRST_PAGES]) if page), 0)
-    if not find_largest_lines(pages):
-        return pages
-    page = pages[number]
-    largest = max(line.size for line in page if line.turn == 0)
+    page = pages[number] if pages else []
+    largest = max((line.size for line in page if line.turn == 0), default=0.0)
     places = [place for place, line in enumerate(page) if line.size >= (1 - _SIZE_TOLERANCE) * largest]
-    first, end = places[0], places[-1] + 1
-    lowest = min(page[place].baseline for place in places)
+    lowest = min((page[place].baseline for place in places), default=0.0)
+    first, end = (places[0], places[-1] + 1) if places else (0, 0)
     start = next((place for place, line in enumerate(page[:first]) if line.baseline < lowest), first)
     is_over_text = all(line.baseline + line.size < lowest for line in page[start:first])
-    if start == first or end - first > min(len(places), _MAX_LINES) or not is_over_text:
+    is_title = start < first and end - first <= min(len(places), _MAX_LINES) and is_over_text
+    if not is_title or not find_largest_lines(pages):
         return pages
     page = [*page[:start], *page[first:end], *page[start:first], *page[end:]]
     return [*pages[:number], page, *pages[number + 1 :]]

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from polyad.errors import MissingExtraError
-from polyad.readers.pdf_garbled import is_garbled_line, is_garbled_page
+from polyad.readers.pdf_garbled import SUSPECT, is_garbled_line, is_garbled_page
 from polyad.readers.pdf_right_to_left import RIGHT_TO_LEFT, Glyph, order_letters
 from polyad.readers.plain_text import clean
 
@@ -136,6 +136,7 @@ def _extract_pieces(text_page: Any, garbled: list[str]) -> Iterator[tuple[str, r
     if is_garbled_page(text_page, text):
         garbled.append(text)
         return
+    is_suspect = SUSPECT.search(text) is not None
     offset = end = 0  # ``offset`` counts UTF-16 code units, as PDFium does
     for match in _PIECE.finditer(text):
         offset += _count_utf16_units(text[end : match.start()])
@@ -146,7 +147,7 @@ def _extract_pieces(text_page: Any, garbled: list[str]) -> Iterator[tuple[str, r
         characters = (
             _find_characters(text_page, start, start + _count_utf16_units(piece.strip())) if words else range(0)
         )
-        if is_garbled_line(text_page, piece, characters):
+        if is_suspect and is_garbled_line(text_page, piece, characters):
             garbled.append(piece)
         elif words:
             yield words, characters

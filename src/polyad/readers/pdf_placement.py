@@ -103,6 +103,8 @@ def place_annotations(lines: Sequence[Line], annotations: Sequence[Annotation]) 
 
     Annotations of a page with far more of them than any form has come last.
     """
+    if not annotations:
+        return list(lines)
     page = _Page(lines)
     boxes = [(_turn_box(annotation, page.turn), annotation) for annotation in annotations]
     if len(boxes) * (len(lines) + len(boxes)) > _MAX_PAIRS:
@@ -166,7 +168,8 @@ class _Page:
             label = before if before[-2:].strip(_LEADER) else before.rstrip(_LEADER)
             after = after if after[:2].strip(_LEADER) else after.lstrip(_LEADER)
             left = min(end + _SPACE * line.size, line.right)
-            parts = [line._replace(text=label, right=start), line._replace(text=after, left=left)]
+            style = (line.baseline, line.size, line.turn, line.is_bold, line.is_fixed)
+            parts = [Line(label, line.left, start, *style), Line(after, left, line.right, *style)]
             self.lines[index : index + 1] = [part for part in parts if part.text]
 
     def insert(self, annotation: Annotation, box: _Box, *, is_cell: bool) -> None:
