@@ -31,11 +31,10 @@ def build_letter_table() -> dict[int, str | None]:
 
 
 def fold_uncased_letters(text: str) -> str:
-    """Return a name with unified Arabic letters and digits, and without vowel marks and Arabic articles.
+    """Return a name with unified Arabic letters and digits, and without vowel marks.
 
-    >>> fold_uncased_letters("القاهرة ٢٠٢١")
-    'قاهره 2021'
+    >>> fold_uncased_letters("القاهِرة ٢٠٢١")
+    'القاهره 2021'
     """
-    if not compile_letters(f"[{WITHOUT_CAPITALS}]").search(text):
-        return text
-    return compile_letters(ARABIC_ARTICLE).sub("", text.translate(build_letter_table()))
+    is_uncased = compile_letters(f"[{WITHOUT_CAPITALS}]").search(text)
+    return text.translate(build_letter_table()) if is_uncased else text

@@ -1,7 +1,7 @@
 """Keys of entities, by which two spellings of a name are the same entity, and names found in a text by their keys.
 
 HyperSU, appendix C.2: lower case, Unicode normalisation, punctuation cleanup, low-value filtering; then exact match.
-polyad also removes possessives, articles (of English and Arabic), spaces between initials, and a disambiguator in
+polyad also removes possessives, articles, spaces between initials, and a disambiguator in
 parentheses ("Dancing in the Rain (film)"), so that names in running text match the title of the document about them.
 
 Some names are spelt like words: "Up", "Her", "It", "24". Such a word is a name if there is evidence: it is the title of

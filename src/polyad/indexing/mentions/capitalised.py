@@ -124,6 +124,8 @@ def find_names(text: str, language: str = "en") -> Iterator[tuple[int, int]]:
                     continue
             if 1 < end - start <= _MAX_NAME_CHARACTERS:
                 yield start, end
+                if language != "en" and (tail := _OF.search(text, start, end)):  # the place in "Universidad de Oxford"
+                    yield tail.end(), end
     if "," in text:  # compiling the pattern takes 40 ms, and a question rarely has a comma
         yield from (m.span(1) for m in _compile_place().finditer(text) if len(m.group(1)) <= _MAX_NAME_CHARACTERS)
 
@@ -349,6 +351,7 @@ _SUFFIX_AFTER_APOSTROPHE = re.compile(r"['’]\w{1,6}\Z")
 _GERMAN_NOUN = re.compile(
     r"(?:ung|heit|keit|schaft|tion|tät|ismus|nis|tum|ment|enz|anz|ierung)(?:en|s|se|e)?\Z", re.IGNORECASE
 )
+_OF = re.compile(r".* (?:von|van|de|del|du|des|di|della|da|do|dos) (?=\w{3})")
 _GERMAN_JOINT = re.compile(r" (?:de[mnrs]|zu[mr]|[ai]m) ")
 _GERMAN_COMPOUND = 9
 """Fewest letters of a German compound that may be a name."""
@@ -356,8 +359,8 @@ _GERMAN_COMPOUND = 9
 _DEFINITE = frozenset(f"{word} " for word in "der die das den dem des zum zur im am vom beim".split())  # noqa: SIM905
 _GERMAN_DETERMINER = re.compile(
     r"\b(?:d(?:er|ie|as|en|em|es)|(?:[dms]?ein|ihr|kein|unser|dies|jed|all|viel|mehrer|einig|manch|welch|beid)"
-    r"(?:e[mnrs]?)?|zu[mr]|[ai]m|[ai]ns|vo[mn]|beim|als|[a-zäöü]+(?:isch|lich|ig|haft|bar|sam|los|end)e[mnrs]?|ohne"
-    r"|[a-zäöü]{3,}te[mnrs]?)[ ]\Z"
+    r"(?:e[mnrs]?)?|zu[mr]|[ai]m|[ai]ns|vo[mn]|beim|als|[a-zäöü]+(?:isch|lich|ig|haft|bar|sam|los|end)e[mnrs]?|ohne)"
+    r"[ ]\Z"
 )
 
 
@@ -379,7 +382,7 @@ def _is_german_noun(text: str, start: int, end: int) -> bool:
     word = text[start:end]
     if _GERMAN_JOINT.search(word):  # "dem Haus der Stadt"
         return _GERMAN_DETERMINER.search(text, max(0, start - 24), start) is not None
-    if " " in word or word.isupper() or any(map(str.isdigit, word)):
+    if " " in word or any(map(str.isupper, word[1:])) or any(map(str.isdigit, word)):
         return False
     if _GERMAN_NOUN.search(word):
         return True

@@ -41,6 +41,9 @@ _MAX_LENGTH_RANK = 12
 _MIN_THAI_TERM = 4
 """Fewest characters of a term in Thai, Lao, Burmese and Khmer, which have several characters a syllable."""
 
+_MAX_THAI_NAME = 12
+"""Most characters of a given or family name in Thai."""
+
 _MAX_TERM_WORDS = 3
 """Most words of a term in scripts with spaces."""
 
@@ -50,8 +53,8 @@ _CHARACTERS_PER_TERM = 10
 _SHORT_LETTER = 0.5
 """Share of a Chinese character that a letter of another script counts: its words have more letters."""
 
-_MIN_TERMS = 3
-"""Terms without a mark of a name of the shortest text."""
+_MIN_TERMS = 12
+"""Terms without a mark of a name that a short text may have."""
 
 _TRANSCRIPTION = (
     "阿埃艾爱愛安奥奧澳巴柏班贝貝比彼毕畢博布查茨达達戴丹德登邓迪蒂丁顿頓多厄恩尔爾法范菲费費芬弗夫福盖蓋冈岡戈格古哈海汉漢赫亨"
@@ -71,12 +74,18 @@ _SURNAME = (
 _PERSON = re.compile(rf"(?<=[师師家者员員长長手士授军軍统統席帝子妻父母人])({_SURNAME}[{HAN}]{{1,2}})\Z")
 """A Chinese name behind a profession, at the end of a run of characters."""
 
+_INSTITUTION = re.compile(
+    rf"[{HAN}]{{2,7}}?(?:大学|大學|学院|學院|公司|银行|銀行|书店|書店|医院|醫院|博物馆|博物館|图书馆|圖書館|研究所|出版社|委员会|委員會"
+    r"|协会|協會|集团|集團|法院|教堂|大桥|大橋|铁路|鐵路|机场|機場|车站|車站|水库|水庫|战争|戰爭|王朝|帝国|帝國|共和国|共和國)"
+)
+"""A Chinese name that ends with its kind."""
+
 _MIDDLE_DOTS = "·・‧•"
 _KATAKANA_NAME = rf"(?=[{KATAKANA}]{{2}})[{KATAKANA}]+(?:[{_MIDDLE_DOTS}＝=][{KATAKANA}]+)*"
 _MARKED = re.compile(
-    rf"(?P<dotted>[{_TRANSCRIPTION}]{{1,8}}(?:[{_MIDDLE_DOTS}][{HAN}]{{1,6}}?(?=[^{_TRANSCRIPTION}]|\Z))+"
-    rf"|[{_TRANSCRIPTION}]{{1,8}}(?:[{_MIDDLE_DOTS}][{_TRANSCRIPTION}]{{1,8}})+)"
-    rf"|(?P<katakana>{_KATAKANA_NAME})(?P<noun>[{HAN}]{{1,4}})?"
+    rf"(?P<dotted>(?:(?<![{HAN}])[{HAN}]{{1,5}}|[{_TRANSCRIPTION}]{{1,8}}[{HAN}]?)"
+    rf"(?:[{_MIDDLE_DOTS}](?:[{_TRANSCRIPTION}]{{1,8}}|[{HAN}]{{1,6}}?(?=[^{HAN}]|\Z)|[{HAN}]{{1,3}}))+)"
+    rf"|(?P<place>[{HAN}]{{1,4}})?(?P<katakana>{_KATAKANA_NAME})(?P<noun>[{HAN}]{{1,4}})?"
     rf"|(?P<foreign>[{_TRANSCRIPTION}]{{3,8}})"
 )
 
@@ -92,6 +101,7 @@ _SPACED_WORD = re.compile(
     rf"[{WITHOUT_CAPITALS}](?:[{WITHOUT_CAPITALS}\u200c\u200d'\"׳״-]*[{WITHOUT_CAPITALS}])?(?<![،؛؟۔।॥])"
 )
 _CONJUNCTIONS = "وفبلك"
+_ARTICLE = "ال"
 _SPACED_LANGUAGES = ("ar", "fa", "ur", "he", "hi", "mr", "bn")
 
 Spans = Iterable[tuple[int, int]]
@@ -121,24 +131,15 @@ def find_uncapitalised_names(text: str) -> Iterator[tuple[tuple[int, int], str]]
 def _find_marked_names(text: str) -> Iterator[tuple[int, int]]:
     """Yield the spans of names that their script shows: Katakana, middle dots and transcriptions."""
     for match in _MARKED.finditer(text):
-        group = match.lastgroup if match.lastgroup != "noun" else "katakana"
-        assert group is not None, "each alternative is a group"
-        yield match.span(group)
-        if match["noun"]:
+        yield match.span("katakana") if match["katakana"] else match.span()
+        if match["place"] or match["noun"]:
             yield match.span()
 
 
 def _find_terms(text: str) -> Iterator[tuple[int, int]]:
     """Yield the spans of runs without function words in scripts without spaces, and of Korean words."""
-    is_japanese = _KANA.search(text) is not None
-    for run in _HAN_RUN.finditer(text):
-        pieces = [run.span()] if is_japanese else _split_run(run, _compile_words("zh"))
-        for start, end in pieces:
-            is_number = _NUMERAL.fullmatch(text, start, end) is not None
-            if 2 <= end - start <= _MAX_HAN_TERM and not is_number and text[start:end] not in get_function_words("ja"):
-                yield start, end
-            if not is_japanese and (person := _PERSON.search(text[start:end])):
-                yield start + person.start(), end
+    yield from _find_han_terms(text)
+    yield from _find_thai_names(text)
     for run in _THAI_RUN.finditer(text):
         for start, end in _split_run(run, _compile_words("th", "lo", "my", "km")):
             if _MIN_THAI_TERM <= end - start <= _MAX_TERM_CHARACTERS:
@@ -149,6 +150,32 @@ def _find_terms(text: str) -> Iterator[tuple[int, int]]:
         end = word.end() - (len(particle[0]) if particle else 0)
         if word[0] not in korean and text[word.start() : end] not in korean:
             yield word.start(), end
+
+
+def _find_han_terms(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the spans of runs of Chinese characters without function words, and of the names that end these runs."""
+    is_japanese = _KANA.search(text) is not None
+    for run in _HAN_RUN.finditer(text):
+        pieces = [run.span()] if is_japanese else _split_run(run, _compile_words("zh"))
+        for start, end in pieces:
+            is_number = _NUMERAL.fullmatch(text, start, end) is not None
+            if 2 <= end - start <= _MAX_HAN_TERM and not is_number and text[start:end] not in get_function_words("ja"):
+                yield start, end
+            if not is_japanese:
+                yield from (match.span() for match in _INSTITUTION.finditer(text, start, end))
+            if not is_japanese and (person := _PERSON.search(text[start:end])):
+                yield start + person.start(), end
+
+
+def _find_thai_names(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the spans of pairs of short runs with a space between them, as given and family names have in Thai."""
+    words = _compile_words("th", "lo", "my", "km")
+    for first, second in pairwise(_THAI_RUN.finditer(text)):
+        if text[first.end() : second.start()] == " ":
+            start = max((start for start, _ in _split_run(first, words)), default=first.start())
+            end = min((end for _, end in _split_run(second, words)), default=second.end())
+            if 2 < first.end() - start <= _MAX_THAI_NAME and 2 < end - second.start() <= _MAX_THAI_NAME:
+                yield start, end
 
 
 def _split_run(run: re.Match[str], separator: re.Pattern[str]) -> Iterator[tuple[int, int]]:
@@ -209,12 +236,20 @@ def _find_spaced_terms(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _trim_words(run: list[re.Match[str]]) -> Iterator[tuple[int, int]]:
-    """Yield the span of a run of words, or the spans of the pairs and words of a run that is longer than a name."""
-    if len(run) > _MAX_TERM_WORDS:
-        yield from ((first.start(), last.end()) for first, last in pairwise(run))
-        yield from (word.span() for word in run if len(word[0]) > _MAX_TERM_WORDS)
-    elif run:
-        yield run[0].start(), run[-1].end()
+    """Yield the spans of a short run of words, and of its pairs, words, and triples with two Arabic articles."""
+    if 0 < len(run) <= _MAX_TERM_WORDS:
+        yield _skip_conjunction(run[0]), run[-1].end()
+    yield from ((_skip_conjunction(first), last.end()) for first, last in pairwise(run))
+    for first, second, third in zip(run, run[1:], run[2:], strict=False):
+        if second[0].startswith(_ARTICLE) and third[0].startswith(_ARTICLE):
+            yield _skip_conjunction(first), third.end()
+    yield from ((_skip_conjunction(word), word.end()) for word in run if len(word[0]) > _MAX_TERM_WORDS)
+
+
+def _skip_conjunction(word: re.Match[str]) -> int:
+    """Return the offset at which a word begins behind an Arabic preposition or conjunction before its article."""
+    has_prefix = word[0][0] in _CONJUNCTIONS and word[0].startswith(_ARTICLE, 1)
+    return word.start() + (1 if has_prefix else 0)
 
 
 def _is_function_word(word: str) -> bool:
