@@ -97,6 +97,9 @@ _THAI_RUN = re.compile(f"[{SOUTH_EAST_ASIAN}]+")
 _HANGUL_RUN = re.compile(f"[{HANGUL}]{{2,}}")
 _HANGUL_PARTICLE = re.compile("(?<=..)(?:에서는|에서|에게|으로|까지|부터|에는|은|는|이|가|을|를|의|에|와|과|도|로)$")
 _NUMERAL = re.compile("[一二三四五六七八九十百千万萬年月日〇個个回第]+")
+_WITHIN_WORDS = frozenset({"ขึ้น", "ออก", "เข้า", "พื้น", "หน้า", "โครง", "เหล่า", "เหตุ", "ชื่อ"})
+"""Thai function words that are parts of other words."""
+
 _SPACED_WORD = re.compile(
     rf"[{WITHOUT_CAPITALS}](?:[{WITHOUT_CAPITALS}\u200c\u200d'\"׳״-]*[{WITHOUT_CAPITALS}])?(?<![،؛؟۔।॥])"
 )
@@ -142,7 +145,8 @@ def _find_terms(text: str) -> Iterator[tuple[int, int]]:
     yield from _find_thai_names(text)
     for run in _THAI_RUN.finditer(text):
         for start, end in _split_run(run, _compile_words("th", "lo", "my", "km")):
-            if _MIN_THAI_TERM <= end - start <= _MAX_TERM_CHARACTERS:
+            is_term = text[start:end] not in get_function_words("th")
+            if is_term and _MIN_THAI_TERM <= end - start <= _MAX_TERM_CHARACTERS:
                 yield start, end
     korean = get_function_words("ko")
     for word in _HANGUL_RUN.finditer(text):
@@ -197,7 +201,7 @@ def _compile_words(*languages: str) -> re.Pattern[str]:
         word
         for language in languages
         for word in get_function_words(language)
-        if language == "zh" or len(word) >= 3 or word in ("ใน", "ໃນ")
+        if language == "zh" or (len(word) >= 3 and word not in _WITHIN_WORDS) or word in ("ใน", "ໃນ")
     }
     alternatives = "|".join(sorted(words, key=lambda word: (-len(word), word)))
     return re.compile(rf"(?<![\u0e40-\u0e44\u0ec0-\u0ec4])(?:{alternatives})(?![\u0e30-\u0e3a\u0e47-\u0e4e])")
