@@ -1,4 +1,3 @@
-
 """Names and multi-hop questions in other languages than English, on small texts of these languages."""
 
 from __future__ import annotations
