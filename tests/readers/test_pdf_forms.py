@@ -115,6 +115,8 @@ def test_rows_of_a_table_of_fields_stay_together() -> None:
     [
         ("Harbour.Boat[0]", "Boat: Grey Plover"),
         ("Text29", "Grey Plover"),
+        ("Check Box1", "Grey Plover"),
+        ("Boat name_2", "Boat name_2: Grey Plover"),
         ("Text29)/TU(Name of the boat", "Name of the boat: Grey Plover"),
     ],
 )

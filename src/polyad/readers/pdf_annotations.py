@@ -36,8 +36,8 @@ _CHOICES = (raw.FPDF_FORMFIELD_COMBOBOX, raw.FPDF_FORMFIELD_LISTBOX)
 TICKED, UNTICKED = "[x]", "[ ]"
 
 _INDEX = re.compile(r"\[\d+\]")
-_GENERATED = re.compile(r".*\d")
-"""A name that a program counted, such as "Text29"."""
+_GENERATED = re.compile(r"(?:check|list|combo|text|radio)?[ _]?[^\W_]*\d|[a-z]\d+_\d+|undefined.*", re.IGNORECASE)
+"""A name that a program gives, such as "Text29", "Check Box1" and "f1_01"."""
 
 _TAG = re.compile("<[^<>]*>")
 _BLANK = re.compile(r"[\s._/\\-]*")
@@ -154,7 +154,7 @@ def _read_field(form: Any, annotation: Any) -> str:
 
 
 def _read_name(form: Any, annotation: Any) -> str:
-    """Return the name of a form field for readers, or its technical name unless it ends in digits."""
+    """Return the name of a form field for readers, or its technical name unless a program gave it."""
     alternate_name = to_single_line(_read_text(raw.FPDFAnnot_GetFormFieldAlternateName, form, annotation))
     name = to_single_line(_read_text(raw.FPDFAnnot_GetFormFieldName, form, annotation))
     technical_name = _INDEX.sub("", name).rpartition(".")[2]
