@@ -100,14 +100,14 @@ def test_values_follow_the_labels_over_their_fields() -> None:
 
 def test_rows_of_a_table_of_fields_stay_together() -> None:
     content = write("Name", 72, 700) + write("Length", 300, 700)
-    rows = [("Grey Plover", "11.4"), ("Heron", "9.2")]
+    rows = [("Grey Plover", "11.4"), ("Heron", "9.2"), ("Whimbrel", "")]
     fields = [
         field(value, rectangle=f"{left} {676 - 20 * row} {left + 150} {696 - 20 * row}", name=value)
         for row, values in enumerate(rows)
         for left, value in zip((72, 300), values, strict=True)
     ]
-    words = read_page(content, *fields, form="/AcroForm<</Fields[6 0 R 7 0 R 8 0 R 9 0 R]>>").split()
-    assert words == ["Name:", "Grey", "Plover", "Length:", "11.4", "Name:", "Heron", "Length:", "9.2"]
+    words = read_page(content, *fields, form="/AcroForm<</Fields[6 0 R 7 0 R 8 0 R 9 0 R 10 0 R]>>").split()
+    assert words == ["Name:", "Grey", "Plover", "Length:", "11.4", "Name:", "Heron", "Length:", "9.2", "Name:", "Whimbrel"]
 
 
 @pytest.mark.parametrize(

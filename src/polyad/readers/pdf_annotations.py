@@ -55,7 +55,7 @@ class Annotation(NamedTuple):
 
     Attributes:
         kind: What the text is.
-        text: The text; one line for each line of the value.
+        text: The text; one line for each line of the value. Empty for an empty field.
         left: Left edge, in points, as the other edges.
         bottom: Lower edge.
         right: Right edge.
@@ -77,8 +77,8 @@ def read_annotations(
 ) -> list[Annotation]:
     """Return the values of form fields, the typed texts and the notes on a page that the page's own text lacks.
 
-    Secret, hidden and empty fields and notes are omitted. Empty boxes are returned beside values or ticked boxes, so
-    that a blank form has the text of its page alone.
+    Secret values, hidden fields and hidden notes are omitted. Empty fields and boxes are returned beside values or
+    ticked boxes, so that a blank form has the text of its page alone.
     """
     values = []
     for index in range(min(raw.FPDFPage_GetAnnotCount(page), _MAX_ANNOTATIONS)):
@@ -87,15 +87,15 @@ def read_annotations(
                 value = _read_annotation(document, page, annotation)
             finally:
                 raw.FPDFPage_CloseAnnot(annotation)
-            if value and not _is_on_page(value, text_page):
+            if value and not (value.text and _is_on_page(value, text_page)):
                 values.append(value)
-    if any(value.kind == "field" and value.text != UNTICKED for value in values):
+    if any(value.kind == "field" and value.text not in ("", UNTICKED) for value in values):
         return values
     return [value for value in values if value.kind != "field"]
 
 
 def _read_annotation(document: pypdfium2.PdfDocument, page: pypdfium2.PdfPage, annotation: Any) -> Annotation | None:
-    """Return a visible annotation; None without text, and for links, windows of notes and media."""
+    """Return a visible form field, text or note; None for a text without letters, links, windows of notes and media."""
     if raw.FPDFAnnot_GetFlags(annotation) & _INVISIBLE:
         return None
     subtype = raw.FPDFAnnot_GetSubtype(annotation)
@@ -109,7 +109,9 @@ def _read_annotation(document: pypdfium2.PdfDocument, page: pypdfium2.PdfPage, a
     elif subtype in _NOTES and not raw.FPDFAnnot_HasKey(annotation, b"StateModel"):  # "Accepted set by Jane"
         text = _read_contents(annotation)
     if _BLANK.fullmatch(text):
-        return None
+        if kind != "field":
+            return None
+        text = ""
     box = raw.FS_RECTF()
     raw.FPDFAnnot_GetRect(annotation, box)
     (left, right), (bottom, top) = sorted((box.left, box.right)), sorted((box.bottom, box.top))

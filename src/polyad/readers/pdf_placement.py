@@ -93,7 +93,7 @@ def divide_lines(lines: Sequence[Line], annotations: Sequence[Annotation], text_
     page = _Page(lines)
     if page.turn == 0 and len(annotations) * len(lines) <= _MAX_PAIRS:
         for annotation in annotations:
-            if annotation.kind != "note":
+            if annotation.text and annotation.kind != "note":
                 page.divide_lines(annotation, _turn_box(annotation, page.turn), text_page)
     return page.lines
 
@@ -109,13 +109,14 @@ def place_annotations(lines: Sequence[Line], annotations: Sequence[Annotation]) 
     boxes = [(_turn_box(annotation, page.turn), annotation) for annotation in annotations]
     if len(boxes) * (len(lines) + len(boxes)) > _MAX_PAIRS:
         nowhere = _Place(0, None, is_beside=False, is_label=False)
-        return [*lines, *(line for box, text in boxes for line in page.build_lines(text, box, nowhere))]
+        return [*lines, *(line for box, text in boxes if text.text for line in page.build_lines(text, box, nowhere))]
     tops = {(round(box.left), round(box.top)) for box, _ in boxes}
     bottoms = {(round(box.left), round(box.bottom)) for box, _ in boxes}
     for box, annotation in sorted(boxes, key=lambda pair: (_ORDER.index(pair[1].kind), -pair[0].top, pair[0].left)):
         left, top, bottom = round(box.left), round(box.top), round(box.bottom)
         is_cell = any((left, bottom - gap) in tops or (left, top + gap) in bottoms for gap in range(_ROW_GAP))
-        page.insert(annotation, box, is_cell=is_cell)
+        if annotation.text:
+            page.insert(annotation, box, is_cell=is_cell)
     return page.lines
 
 
@@ -207,7 +208,7 @@ class _Page:
                 left = neighbour.right + _SPACE * size if is_introduced else max(left, neighbour.right + _SPACE * size)
             else:
                 right = min(right, neighbour.left - _SPACE * size)
-        elif neighbour and place.is_label:
+        elif neighbour and place.is_label and neighbour not in self._values:
             baseline = max(baseline, neighbour.baseline - _LINE_SPACING * size)
         texts = [text for text in map(to_single_line, annotation.text.splitlines()) if text]
         if annotation.kind == "note":
