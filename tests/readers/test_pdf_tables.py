@@ -2,7 +2,17 @@ import io
 from collections.abc import Sequence
 
 import pytest
+from reportlab.lib import colors  # type: ignore[import-untyped, unused-ignore]  # typed only with its stubs
+from reportlab.lib.styles import (  # type: ignore[import-untyped, unused-ignore]
+    getSampleStyleSheet,
+)
 from reportlab.pdfgen.canvas import Canvas  # type: ignore[import-untyped, unused-ignore]  # typed only with its stubs
+from reportlab.platypus import (  # type: ignore[import-untyped, unused-ignore]
+    Paragraph,
+    SimpleDocTemplate,
+    Table,
+    TableStyle,
+)
 
 from polyad.readers.pdf import read_pdf
 
@@ -56,6 +66,30 @@ def test_a_blank_cell_of_a_table_without_column_names_leaves_an_empty_place() ->
     assert read_rows([["North", "12", "7"], ["South", "", "9"], ["West", "4", "1"]]) == (
         "North\t12\t7\nSouth\t\t9\nWest\t4\t1"
     )
+
+
+def test_ruling_lines_separate_the_rows_wherever_their_cells_stand() -> None:
+    style = getSampleStyleSheet()["BodyText"]
+    rows = [
+        ["Part", "Material", "Interval", "Note"],
+        [
+            Paragraph("Gate valve with a long name that wraps", style),
+            "Cast iron",
+            "12",
+            Paragraph("Before Winter " * 4, style),
+        ],
+        ["Pump", "", "6", ""],
+        ["Weir", Paragraph("Oak and elm from the North Wood", style), "", "Paint"],
+    ]
+    file = io.BytesIO()
+    table = Table(rows, colWidths=[100, 90, 60, 140], style=TableStyle([("GRID", (0, 0), (-1, -1), 1, colors.black)]))
+    SimpleDocTemplate(file).build([table])
+    assert read_pdf(file.getvalue()).text.split("\n") == [
+        "Part: Gate valve with a long name that wraps\tMaterial: Cast iron\tInterval: 12"
+        "\tNote: Before Winter Before Winter Before Winter Before Winter",
+        "Part: Pump\tInterval: 6",
+        "Part: Weir\tMaterial: Oak and elm from the North Wood\tNote: Paint",
+    ]
 
 
 PROSE = [

@@ -29,6 +29,7 @@ from polyad.readers.pdf_headings import (
 from polyad.readers.pdf_lines import Line, extract_lines
 from polyad.readers.pdf_paragraphs import join_lines
 from polyad.readers.pdf_placement import divide_lines, place_annotations
+from polyad.readers.pdf_rules import Rule
 from polyad.readers.pdf_tables import format_tables
 from polyad.readers.plain_text import Content, to_single_line
 from polyad.readers.titles import clean_stated_title
@@ -69,11 +70,13 @@ _DATE = re.compile(r"D:(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:(Z)|([+-])(\
 class _RawDocument(NamedTuple):
     """The pages, annotations, outline entries (bookmarks), metadata and page labels of a PDF, as PDFium returns them.
 
-    ``left_out`` names the pages that have pictures and no text, and the pages that cannot be read.
+    ``rules`` has the ruling lines of each page whose lines have gaps. ``left_out`` names the pages that have pictures
+    and no text, and the pages that cannot be read.
     """
 
     pages: Pages
     annotations: Sequence[Sequence[Annotation]]
+    rules: Sequence[Sequence[Rule]]
     entries: list[OutlineEntry]
     properties: Mapping[str, str]
     labels: Sequence[str]
@@ -110,7 +113,7 @@ def read_pdf(data: bytes, on_page: OnPage = lambda *_: None) -> Content:
         raise ReadError("no text in it; scanned pages need OCR first")
     page_lines, removals = remove_furniture(put_title_first(raw_document.pages))
     placed = map(place_annotations, page_lines, raw_document.annotations)
-    pages = list(map(format_tables, indent_code(placed)))
+    pages = list(map(format_tables, indent_code(placed), raw_document.rules))
     joined_text = join_lines(pages)
     title = (
         clean_stated_title(raw_document.properties.get("Title", ""))
@@ -133,18 +136,18 @@ def _read_raw(data: bytes, on_page: OnPage) -> _RawDocument:
         left_out: dict[str, list[str]] = {PICTURES: [], PAGES: []}
         max_characters = _BASE_CHARACTERS + _CHARACTERS_PER_BYTE * len(data)
         contents = list(_read_pages(document, max_characters, on_page, left_out))
-        pages, annotations = [lines for lines, _ in contents], [annotations for _, annotations in contents]
+        pages, annotations, rules = [list(column) for column in zip(*contents, strict=True)] or ([], [], [])
         entries = list(_read_outline(document))
         labels = [_read_label(document, index) for index in range(len(document))]
-        return _RawDocument(pages, annotations, entries, _read_properties(document), labels, left_out)
+        return _RawDocument(pages, annotations, rules, entries, _read_properties(document), labels, left_out)
     finally:
         document.close()
 
 
 def _read_pages(
     document: pypdfium2.PdfDocument, max_characters: int, on_page: OnPage, left_out: Mapping[str, list[str]]
-) -> Iterator[tuple[list[Line], list[Annotation]]]:
-    """Yield the lines and annotations of each page of a PDF; a damaged page has none.
+) -> Iterator[tuple[list[Line], list[Annotation], list[Rule]]]:
+    """Yield the lines, annotations and ruling lines of each page of a PDF; a damaged page has none.
 
     Args:
         document: The open PDF.
@@ -159,7 +162,7 @@ def _read_pages(
             text_page = page.get_textpage()
         except pypdfium2.PdfiumError:
             left_out[PAGES].append(f"p. {index + 1}")
-            yield [], []
+            yield [], [], []
             continue
         try:
             annotations = read_annotations(document, page, text_page)
@@ -167,7 +170,8 @@ def _read_pages(
             if characters > max_characters:
                 raise ReadError(f"more than {max_characters:,} characters of text, the limit for a file of this size")
             garbled: list[str] = []
-            lines = split_lines(text_page, list(islice(extract_lines(text_page, garbled), _MAX_LINES + 1)))
+            lines = list(islice(extract_lines(text_page, garbled), _MAX_LINES + 1))
+            lines, rules = split_lines(text_page, page, lines)
             if sum(map(len, garbled)) >= _MIN_GARBLED:
                 left_out[PAGES].append(f"p. {index + 1}")
             if annotations and len(lines) <= _MAX_LINES:
@@ -181,7 +185,7 @@ def _read_pages(
             page.close()
         if len(lines) > _MAX_LINES:
             raise ReadError(f"page {index + 1} has more than {_MAX_LINES:,} lines")
-        yield lines, annotations
+        yield lines, annotations, rules
         on_page(index + 1, len(document))
 
 

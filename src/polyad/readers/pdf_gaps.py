@@ -11,6 +11,7 @@ from typing import Any
 
 from polyad.errors import MissingExtraError
 from polyad.readers.pdf_lines import Line, Piece, normalize_text
+from polyad.readers.pdf_rules import Rule, find_grids, read_rules
 
 try:
     from pypdfium2 import raw  # type: ignore[import-untyped]  # has no stubs
@@ -41,11 +42,12 @@ _FIXED_GAP = 0.9
 """Least gap between two pieces of a monospaced line: more than one space."""
 
 
-def split_lines(text_page: Any, lines: Sequence[Line]) -> list[Line]:
-    """Return the lines of a page, those with wide gaps with their pieces.
+def split_lines(text_page: Any, page: Any, lines: Sequence[Line]) -> tuple[list[Line], list[Rule]]:
+    """Return the lines of a page, those with wide gaps with their pieces, and the ruling lines of a page with gaps.
 
     Args:
         text_page: A ``pypdfium2.PdfTextPage``.
+        page: Its ``pypdfium2.PdfPage``.
         lines: Its lines.
     """
     widths = [_measure_letters(line) for line in lines]
@@ -61,10 +63,12 @@ def split_lines(text_page: Any, lines: Sequence[Line]) -> list[Line]:
         if following - place <= _NEAR
         for other in range(place - _NEAR, following + _NEAR + 1)
     }
+    rules = read_rules(page) if near else []
+    near.update(place for grid in find_grids(lines, rules) for row in grid for place in row)
     return [
         line._replace(pieces=_split_line(text_page, line)) if place in near and " " in line.text else line
         for place, line in enumerate(lines)
-    ]
+    ], rules
 
 
 def is_beside(line: Line, after: Line) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from bisect import bisect_left
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, pairwise
 from statistics import median_high
@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from polyad.readers.pdf_gaps import is_beside
 from polyad.readers.pdf_lines import Line, Piece
+from polyad.readers.pdf_rules import Rule, find_grids
 from polyad.readers.plain_text import to_single_line
 from polyad.readers.tables import Cell, format_table
 
@@ -79,12 +80,57 @@ class _Band(NamedTuple):
     is_bold: bool
 
 
-def format_tables(page: Sequence[Line]) -> list[Line]:
+def format_tables(page: Sequence[Line], rules: Sequence[Rule] = ()) -> list[Line]:
     """Return the lines of a PDF page, with a line of labelled values for each row of a table.
 
     A table has two or more columns and three or more rows with several cells. Columns of prose, contents, indexes,
     lists and code have none of these.
     """
+    lines: list[Line] = []
+    end = 0
+    for grid in find_grids(page, rules):
+        groups = [[_join_bands([_build_band(page, place) for place in _sort_down(page, row)])] for row in grid]
+        region = [band for group in groups for band in group]
+        columns = _find_columns(region)
+        if _is_grid(region, columns) and not any(_has_rows(page[row.start : row.stop]) for row in grid):
+            lines += _format_open(page[end : grid[0].start])
+            lines += _format_rows(groups, columns)
+            end = grid[-1].stop
+    return [*lines, *_format_open(page[end:])]
+
+
+def _sort_down(page: Sequence[Line], row: range) -> list[int]:
+    """Return the indices of some lines from top to bottom."""
+    return sorted(row, key=lambda place: -page[place].baseline)
+
+
+def _is_grid(region: Sequence[_Band], columns: Sequence[Piece]) -> bool:
+    """Return whether rows between ruling lines are those of a table, and none of them is several rows."""
+    counts = [len({_get_column(piece, columns) for piece in band.pieces}) for band in region]
+    values = [
+        column
+        for band in region
+        for column, count in Counter(
+            _get_column(piece, columns) for piece in band.pieces if _VALUE.fullmatch(piece.text)
+        ).items()
+        if count > 1
+    ]
+    return (
+        len(columns) >= _MIN_COLUMNS
+        and sum(count > 1 for count in counts) > 1
+        and not values
+        and all(band.pieces for band in region)
+    )
+
+
+def _has_rows(lines: Sequence[Line]) -> bool:
+    """Return whether lines between two rules are several rows: three times, several cells begin at one height."""
+    starts = (band.pieces for band in _group_bands(lines))
+    return sum(len(row) > 1 and not any(piece.text[0].islower() for piece in row) for row in starts) > _MIN_COLUMNS
+
+
+def _format_open(page: Sequence[Line]) -> list[Line]:
+    """Return the lines of a part of a page without ruling lines, with the rows of its tables."""
     lines: list[Line] = []
     end = 0
     for stretch in _find_stretches(page):
@@ -118,7 +164,7 @@ def _format_stretch(page: Sequence[Line]) -> Iterator[Line]:
         region = _find_region(bands, place)
         columns = _find_columns(region) if len(region) >= _MIN_ROWS else []
         if _is_table(region, columns):
-            yield from _format_rows(region, columns)
+            yield from _format_rows(list(_group_rows(region)), columns)
         else:
             region = region[:1] if len(region) <= _MAX_RETRIES else region
             yield from page[region[0].lines.start : region[-1].lines.stop]
@@ -129,22 +175,22 @@ def _group_bands(page: Sequence[Line]) -> Iterator[_Band]:
     """Yield the bands of a page: lines in drawing order, those together that a line to their right joins."""
     bands: list[_Band] = []
     for index, line in enumerate(page):
-        pieces = _join_label(line.pieces) or (Piece(line.text, line.left, line.right),)
-        is_apart = line.turn != 0 or line.is_fixed
-        band = _Band(
-            range(index, index + 1),
-            () if is_apart else pieces,
-            line.baseline,
-            line.baseline,
-            line.size,
-            line.is_bold,
-        )
+        band = _build_band(page, index)
         first = len(bands)
-        if not is_apart and index and is_beside(page[index - 1], line):
+        if band.pieces and index and is_beside(page[index - 1], line):
             while first and len(bands) - first < _MAX_JOINED and _is_left(bands[first - 1], band):
                 first -= 1
         bands[first:] = [_join_bands([*bands[first:], band])]
     yield from bands
+
+
+def _build_band(page: Sequence[Line], index: int) -> _Band:
+    """Return the band of one line; turned lines and code have no pieces."""
+    line = page[index]
+    pieces = _join_label(line.pieces) or (Piece(line.text, line.left, line.right),)
+    is_apart = line.turn != 0 or line.is_fixed
+    places = range(index, index + 1)
+    return _Band(places, () if is_apart else pieces, line.baseline, line.baseline, line.size, line.is_bold)
 
 
 def _join_label(pieces: tuple[Piece, ...]) -> tuple[Piece, ...]:
@@ -289,9 +335,8 @@ def _is_listing(rows: Sequence[Sequence[Piece]], by_column: Sequence[Sequence[Pi
     return is_narrow and is_growing and is_titled is not None and all(map(_PAGE_NUMBER.fullmatch, last))
 
 
-def _format_rows(region: Sequence[_Band], columns: Sequence[Piece]) -> Iterator[Line]:
+def _format_rows(groups: Sequence[Sequence[_Band]], columns: Sequence[Piece]) -> Iterator[Line]:
     """Yield a line for each row of a table, with the names of the columns before the values."""
-    groups = list(_group_rows(region))
     is_marked = groups[0][0].is_bold and not all(band.is_bold for group in groups for band in group)
     rows = [_build_cells(group, columns, is_marked and not place) for place, group in enumerate(groups)]
     if _has_names(rows, len(columns)):
@@ -308,7 +353,9 @@ def _has_names(rows: Sequence[Sequence[Cell]], column_count: int) -> bool:
     names: set[int] = set()
     for row in rows[:2]:
         starts = accumulate((cell.columns for cell in row), initial=0)
-        if not any(_VALUE.fullmatch(cell.text) or len(cell.text) > _MAX_NAME for cell in row):
+        if any(len(cell.text) > _MAX_NAME for cell in row):
+            return False
+        if not any(_VALUE.fullmatch(cell.text) for cell in row):
             names.update(
                 column
                 for start, cell in zip(starts, row, strict=False)
@@ -355,9 +402,7 @@ def _build_cells(row: Sequence[_Band], columns: Sequence[Piece], is_header: bool
     """Return the cells of a row; the pieces of a wrapped cell become one text."""
     pieces_by_column: defaultdict[int, list[Piece]] = defaultdict(list)
     for piece in (piece for band in row for piece in band.pieces):
-        pieces_by_column[
-            min(bisect_left(columns, piece.left, key=lambda column: column.right), len(columns) - 1)
-        ].append(piece)
+        pieces_by_column[_get_column(piece, columns)].append(piece)
     cells: list[Cell] = []
     place = 0
     while place < len(columns):
@@ -368,3 +413,8 @@ def _build_cells(row: Sequence[_Band], columns: Sequence[Piece], is_header: bool
         cells.append(Cell(text, is_header=is_header, columns=max(1, span)))
         place += max(1, span)
     return cells
+
+
+def _get_column(piece: Piece, columns: Sequence[Piece]) -> int:
+    """Return the index of the column in which a piece begins."""
+    return min(bisect_left(columns, piece.left, key=lambda column: column.right), len(columns) - 1)
