@@ -87,7 +87,7 @@ REASONS = Path(__file__).with_name("reading_reasons.json")
 """The ends of the paths of files whose recall has a reason, by reason."""
 
 _NUMBER = re.compile(r"(?<![\d.])\d{1,15}(?:\.\d+)?(?![\d.])")
-_FORMULA_ERROR = re.compile(r"\bErr:\d{3}\b")
+_OFFICE_WORDS = re.compile(r"\bErr:\d{3}\b|\bTotal Result\b|\(empty\)")
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTH = re.compile(rf"(?<![^\W\d_])({'|'.join(_MONTHS)})[a-z]{{0,6}}(?![^\W\d_])", re.IGNORECASE)
 
@@ -371,9 +371,10 @@ def align_numbers(converted: str, text: str) -> tuple[str, str]:
     """Return the text of the converter and that of the reader with equal forms of equal numbers and dates.
 
     LibreOffice displays 1234.567 as "1,234.6" and a date as "1-Mar-23" where a cell's format says so. The reader writes
-    numbers with all digits, and dates as "2023-03-01". "Err:502" is a message of LibreOffice on a formula.
+    numbers with all digits, and dates as "2023-03-01". "Err:502", "Total Result" and "(empty)" are words of LibreOffice
+    about formulas and in pivot tables.
     """
-    converted, text = (shorten_numbers(one) for one in (_FORMULA_ERROR.sub("", converted), text))
+    converted, text = (shorten_numbers(one) for one in (_OFFICE_WORDS.sub("", converted), text))
     numbers = sorted((float(number), number) for number in _NUMBER.findall(text))
 
     def restore(match: re.Match[str]) -> str:
@@ -395,9 +396,10 @@ def shorten_numbers(text: str) -> str:
     '1234.5 on 1-3-23'
     """
     text = re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "", text)
+    text = re.sub(r"\b(\d{1,2})\.(\d{1,2})\.(\d{4}|\d{2})\b", r"\1-\2-\3", text)
     text = _MONTH.sub(lambda name: str(_MONTHS.index(name[1].lower()) + 1), text)
-    text = re.sub(r"(\.\d*?[1-9])0+(?!\d)", r"\1", text)
-    return re.sub(r"(?<=\d)\.0+(?!\d)|\b(?:19|20)(?=\d\d\b)|\b0+(?=\d)", "", text)
+    text = re.sub(r"(?<![\d.])(\d+)(?:\.0+|(\.\d*?[1-9])0+)(?![\d.])", r"\1\2", text)
+    return re.sub(r"\b(?:19|20)(?=\d\d\b)|(?<![\d.])0+(?=\d)", "", text)
 
 
 def measure(file: Path, converted: str, text: str, failure: str) -> FileRow:

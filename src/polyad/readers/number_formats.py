@@ -140,7 +140,8 @@ def _fill(section: Sequence[str], value: Decimal) -> str:
     fraction = fraction.rstrip("0").ljust(decimals.rfind("0") + 1, "0")
     integers = [place for place in places if place < point]
     is_grouped = "," in section[places[0] : point]
-    whole = whole.lstrip("0").rjust(sum(section[place] == "0" for place in integers), "0")
+    optional = [*takewhile(lambda place: section[place] != "0", integers)]  # places before the first 0
+    whole = whole.lstrip("0").rjust(len(integers) - len(optional), "0")
     whole = f"{int(whole or 0):,}" if is_grouped else whole.rjust(len(integers), "\0")
     digits = {place: "" if is_grouped else whole[rank - len(integers)] for rank, place in enumerate(integers)}
     if integers:
