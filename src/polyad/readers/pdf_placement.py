@@ -188,10 +188,34 @@ class _Page:
             place = self._find_place_of_note(box)
         elif (is_cell or annotation.kind == "text") and not place.is_beside:
             place = place._replace(position=self._find_row_end(place.position - 1))
-        if place.is_label or annotation.text != UNTICKED:
+        if not self._join_label(annotation.text, box, place, is_box=is_box) and (
+            place.is_label or annotation.text != UNTICKED
+        ):
             lines = self.build_lines(annotation, box, place)
             self.lines[place.position : place.position] = lines
             self._values.update(lines if annotation.kind != "text" else ())
+
+    def _join_label(self, text: str, box: _Box, place: _Place, *, is_box: bool) -> bool:
+        """Write a value into the line of its label if that ends in a colon or so, or is close to a box.
+
+        Returns:
+            Whether that was done.
+        """
+        label = place.neighbour
+        if label is None or label in self._values or not (place.is_beside and place.is_label) or "\n" in text:
+            return False
+        if label.left >= box.left and is_box:
+            place, joined = place._replace(position=place.position + 1), f"{text} {label.text}"
+        elif label.left < box.left and (
+            not label.text[-1].isalnum() or (is_box and _measure_gap(label.right, box.left, label) <= _MAX_BOX_GAP)
+        ):
+            joined = f"{label.text} {text}"
+        else:
+            return False
+        ends = min(label.left, box.left), max(label.right, box.right)
+        style = (label.baseline, label.size, label.turn, False, label.is_fixed)
+        self.lines[place.position - 1] = Line(to_single_line(joined), *ends, *style)
+        return True
 
     def build_lines(self, annotation: Annotation, box: _Box, place: _Place) -> list[Line]:
         """Return the lines of an annotation, with the field's name if it has no label.
@@ -204,8 +228,7 @@ class _Page:
         if neighbour and place.is_beside:
             baseline = neighbour.baseline
             if neighbour.left < box.left:
-                is_introduced = not neighbour.text[-1].isalnum()
-                left = neighbour.right + _SPACE * size if is_introduced else max(left, neighbour.right + _SPACE * size)
+                left = max(left, neighbour.right + _SPACE * size)
             else:
                 right = min(right, neighbour.left - _SPACE * size)
         elif neighbour and place.is_label and neighbour not in self._values:
