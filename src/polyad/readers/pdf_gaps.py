@@ -33,6 +33,9 @@ _WIDE_LETTERS, _WIDER_LETTERS = 0.57, 1.2
 _FIRST_SQUARE = "\u2e80"
 """First character of the scripts whose characters are squares."""
 
+_MIN_RULED = 3
+"""Least lines with gaps on a page whose ruling lines are read."""
+
 _NEAR = 3
 """Largest distance of two lines with gaps, and lines before and after them that are measured too."""
 
@@ -63,7 +66,7 @@ def split_lines(text_page: Any, page: Any, lines: Sequence[Line]) -> tuple[list[
         if following - place <= _NEAR
         for other in range(place - _NEAR, following + _NEAR + 1)
     }
-    rules = read_rules(page) if near else []
+    rules = read_rules(page) if len(near.intersection(wide)) >= _MIN_RULED else []
     near.update(place for grid in find_grids(lines, rules) for row in grid for place in row)
     return [
         line._replace(pieces=_split_line(text_page, line)) if place in near and " " in line.text else line

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -15,7 +16,7 @@ try:
 except ImportError as error:
     raise MissingExtraError("pypdfium2", "documents") from error
 
-_MAX_OBJECTS, _MAX_SEGMENTS = 4000, 4000
+_MAX_OBJECTS, _MAX_SEGMENTS = 3000, 2000
 """Most objects of a page, and segments of all its paths, among which ruling lines are looked for."""
 
 _LEAST_WIDTH, _FLAT, _SAME_HEIGHT = 15.0, 0.5, 3.0
@@ -54,9 +55,13 @@ def read_rules(page: Any) -> list[Rule]:
 def _list_edges(page: Any) -> Iterator[Rule]:
     """Yield the horizontal segments of all paths of a page."""
     x, y, matrix, segments = ctypes.c_float(), ctypes.c_float(), raw.FS_MATRIX(), 0
+    left_end, bottom, right_end, top = (ctypes.c_float() for _ in range(4))
     for index in range(min(raw.FPDFPage_CountObjects(page), _MAX_OBJECTS)):
         item = raw.FPDFPage_GetObject(page, index)
         if raw.FPDFPageObj_GetType(item) != raw.FPDF_PAGEOBJ_PATH:
+            continue
+        raw.FPDFPageObj_GetBounds(item, left_end, bottom, right_end, top)
+        if right_end.value - left_end.value < _LEAST_WIDTH:
             continue
         count = raw.FPDFPath_CountSegments(item)
         segments += count
@@ -83,10 +88,11 @@ def find_grids(lines: Sequence[Line], rules: Sequence[Rule]) -> Iterator[list[ra
     if len(rules) < _MIN_RULES:
         return
     places: list[tuple[int, int]] = []  # the row of each line that stands between two rules
+    depths = [-rule.height for rule in rules]
     for place, line in enumerate(lines):
         middle = line.baseline + line.size / 4
-        row = next((number for number, pair in enumerate(pairwise(rules)) if _is_between(line, middle, *pair)), None)
-        if row is not None and line.turn == 0:
+        row = bisect_left(depths, -middle) - 1  # the row below the last rule above the line
+        if line.turn == 0 and 0 <= row < len(rules) - 1 and _is_between(line, *rules[row : row + 2]):
             places.append((place, row))
     rows: list[range] = []
     previous = -2
@@ -104,9 +110,9 @@ def find_grids(lines: Sequence[Line], rules: Sequence[Rule]) -> Iterator[list[ra
         yield rows
 
 
-def _is_between(line: Line, middle: float, above: Rule, below: Rule) -> bool:
+def _is_between(line: Line, above: Rule, below: Rule) -> bool:
     """Return whether a line stands between two neighbouring rules, and within their ends."""
     left, right = max(above.left, below.left), min(above.right, below.right)
-    is_level = below.height < middle < above.height <= below.height + _MAX_HEIGHT
+    is_low = above.height <= below.height + _MAX_HEIGHT
     is_even = right - left >= max(_LEAST_TABLE, _EVEN * (max(above.right, below.right) - min(above.left, below.left)))
-    return is_level and is_even and left - line.size <= line.left and line.right <= right + line.size
+    return is_low and is_even and left - line.size <= line.left and line.right <= right + line.size
