@@ -180,7 +180,7 @@ def _group_bands(page: Sequence[Line]) -> Iterator[_Band]:
         if band.pieces and index and is_beside(page[index - 1], line):
             while first and len(bands) - first < _MAX_JOINED and _is_left(bands[first - 1], band):
                 first -= 1
-        bands[first:] = [_join_bands([*bands[first:], band])]
+        bands[first:] = [_join_bands([*bands[first:], band]) if first < len(bands) else band]
     yield from bands
 
 
@@ -268,13 +268,14 @@ def _is_aligned(region: Iterable[_Band], pieces: Sequence[Piece]) -> bool:
 
 
 def _merge_spans(pieces: Iterable[Piece]) -> list[Piece]:
-    """Return pieces without text, from left to right, that cover what the given pieces cover together."""
+    """Return pieces, from left to right, that cover what the given pieces cover together; their texts mean nothing."""
     spans: list[Piece] = []
     for piece in sorted(pieces, key=lambda piece: piece.left):
         if spans and piece.left < spans[-1].right:
-            spans[-1] = spans[-1]._replace(right=max(spans[-1].right, piece.right))
+            if piece.right > spans[-1].right:
+                spans[-1] = Piece("", spans[-1].left, piece.right)
         else:
-            spans.append(piece._replace(text=""))
+            spans.append(piece)
     return spans
 
 
