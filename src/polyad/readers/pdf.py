@@ -88,8 +88,9 @@ def read_pdf(data: bytes, on_page: OnPage = lambda *_: None) -> Content:
 
     PDFium must not run in two threads at once.
 
-    Running headers and footers, tables of contents and indexes are removed. The title is the metadata title unless a
-    program generated it, else the largest text on the first page, else the outline entry for the whole document.
+    Values of form fields, typed texts and notes stand at their places. Running headers and footers, tables of contents
+    and indexes are removed. The title is the metadata title unless a program generated it, else the largest text on
+    the first page, else the outline entry for the whole document.
 
     Sections come from the outline (bookmarks), or from larger and bold type without an outline. A file that only
     restricts printing or copying is read.

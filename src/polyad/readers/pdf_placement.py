@@ -212,9 +212,9 @@ class _Page:
             joined = f"{label.text} {text}"
         else:
             return False
-        ends = min(label.left, box.left), max(label.right, box.right)
+        left, right = min(label.left, box.left), max(label.right, box.right)
         style = (label.baseline, label.size, label.turn, False, label.is_fixed)
-        self.lines[place.position - 1] = Line(to_single_line(joined), *ends, *style)
+        self.lines[place.position - 1] = Line(to_single_line(joined), left, right, *style)
         return True
 
     def build_lines(self, annotation: Annotation, box: _Box, place: _Place) -> list[Line]:
