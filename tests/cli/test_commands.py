@@ -194,7 +194,7 @@ def test_search_json_has_the_promised_shape(run: Run, small_index_dir: Path) -> 
     assert "trace" not in shape
     assert (bell["start"], bell["end"], bell["source"], bell["url"]) == (0, len(bell["text"]), "", "")
     assert (bell["page"], bell["heading"], bell["sheet"], bell["slide"]) == (None, "", "", None)
-    assert (bell["metadata"], bell["copies"]) == ({}, [])
+    assert (bell["metadata"], bell["copies"]) == ({"language": "en"}, [])
     assert 0 < bell["relevance"] <= 1
     start, end = bell["highlight"]
     assert bell["text"][start:end] in bell["excerpt"]["text"]
