@@ -8,7 +8,6 @@ file of 60 to 200 words a language.
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from functools import cache
@@ -25,6 +24,9 @@ _SCRIPTS = {"ja": f"[{HIRAGANA}{KATAKANA}]", "ko": f"[{HANGUL}]", "zh": f"[{HAN}
     "lo": "[\u0e81-\u0ebd]", "my": "[\u1000-\u103f]", "km": "[\u1780-\u17d3]"
 }  # fmt: skip
 """Pattern of a letter that shows the language of a text without spaces; Japanese also has Chinese characters."""
+
+_MIN_SCRIPT_SHARE = 0.1
+"""Share of a text's letters above which a script shows its language."""
 
 _LETTER = "[^\\W\\d_]|[\u0300-\u036f\u0591-\u05c7\u0610-\u06d3\u0900-\u0963\u0970-\u09e5]"
 _WORD = rf"(?<![\w'’])(?:{_LETTER}){{2,}}"
@@ -62,7 +64,10 @@ def infer_language(text: str) -> str:
 
 
 def find_language_evidence(text: str) -> str:
-    """Return the language of a text as :func:`infer_language` does, but empty without evidence, also of English."""
+    """Return the language of a text as :func:`infer_language` does, but empty without evidence, also of English.
+
+    Each word counts once: a foreign title that an English text repeats says nothing.
+    """
     if is_mostly_uncased(text) and (script := _infer_by_script(text)):
         return script
     from polyad.text.lexicon import FUNCTION_WORDS  # takes milliseconds, and the help of the command line needs none
@@ -70,24 +75,26 @@ def find_language_evidence(text: str) -> str:
     languages_by_word = _index_function_words()
     counts: Counter[str] = Counter()
     shared: Counter[str] = Counter()  # words that English has too
-    english = 0
-    for word in compile_letters(_WORD).findall(text.lower()):
+    english = english_alone = 0
+    for word in set(compile_letters(_WORD).findall(text.lower())):
         languages = languages_by_word.get(word, ())
         if word in FUNCTION_WORDS:
             english += 1
+            english_alone += not languages
             shared.update(languages)
         else:
             counts.update(languages)
-    count, language = max(((count, language) for language, count in counts.items()), default=(0, ""))
-    english_only = english - shared[language]
-    if count > 3 * english_only and (count >= _MIN_WORDS or language in _OWN_ALPHABETS):
+    (language, count), (_, second) = [*counts.most_common(2), ("", 0), ("", 0)][:2]
+    is_enough = count >= _MIN_WORDS or language in _OWN_ALPHABETS
+    if is_enough and count > second and count > 3 * (english - shared[language]):
         return language
-    return "en" if english_only and english_only >= count else ""
+    return "en" if english_alone and english_alone >= count else ""
 
 
 def _infer_by_script(text: str) -> str:
     """Return the language of a script without spaces in a text; empty for other scripts."""
-    return next((language for language, letter in _SCRIPTS.items() if re.search(letter, text)), "")
+    least = _MIN_SCRIPT_SHARE * sum(map(str.isalpha, text))
+    return next((one for one, letter in _SCRIPTS.items() if len(compile_letters(letter).findall(text)) > least), "")
 
 
 @cache

@@ -12,9 +12,10 @@ from __future__ import annotations
 import re
 import threading
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, TypeVar
 
 import Stemmer
@@ -263,10 +264,10 @@ _STEMMERS = {
 _TURKISH_I = str.maketrans("I\u0130", "\u0131i")
 
 
-_MARKERS = 8
-"""Function words of a language by which an index is known to be in it."""
+_MARKERS, _COUNTED_MARKERS = 64, 8
+"""Function words of a single language that are looked up in an index, and the most frequent of these that count."""
 
-_ENGLISH_MARKERS = ("the", "of", "and", "to", "is", "by", "with", "from")
+_ENGLISH_MARKERS = ("the", "and", "by", "with", "from", "which", "that", "this", "were", "it", "has", "its", "their")
 
 
 def infer_question_language(question: str, count_passages: Callable[[Sequence[str]], IntArray]) -> str:
@@ -280,20 +281,26 @@ def infer_question_language(question: str, count_passages: Callable[[Sequence[st
         return language
     markers = _list_markers()
     counts = iter(count_passages([term for _, terms in markers for term in terms]).tolist())
-    totals = [(sum(next(counts) for _ in terms), language) for language, terms in markers]
-    return max(totals, key=lambda pair: pair[0])[1]
+    totals = {
+        language: sum(sorted((next(counts) for _ in terms), reverse=True)[:_COUNTED_MARKERS])
+        for language, terms in markers
+    }
+    return max(totals, key=lambda language: totals[language])
 
 
 @cache
 def _list_markers() -> list[tuple[str, list[str]]]:
-    """Return each language with search terms of its most frequent function words; English first."""
+    """Return each language with search terms of function words that no other language has; English first."""
     from polyad.text.lexicon import FUNCTION_WORDS  # takes milliseconds, and the help of the command line needs none
 
+    terms = {
+        language: dict.fromkeys(term for word in words if len(word) > 1 for term in extract_terms(word, language)[:1])
+        for language, words in read_function_words().items()
+    }
+    languages = Counter(chain(FUNCTION_WORDS, *terms.values()))
     markers = [("en", list(_ENGLISH_MARKERS))]
-    for language, words in read_function_words().items():
-        distinct = [word for word in words if len(word) > 1 and word not in FUNCTION_WORDS]
-        terms = [term for word in distinct for term in extract_terms(word, language)[:1]]
-        markers.append((language, list(dict.fromkeys(terms))[:_MARKERS]))
+    for language, words in terms.items():
+        markers.append((language, [word for word in words if languages[word] == 1][:_MARKERS]))
     return markers
 
 
