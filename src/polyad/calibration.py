@@ -36,6 +36,7 @@ class EmbedderCalibration:
 PAPER_VALUES = EmbedderCalibration()
 
 MEASURED_VALUES = {
+    "hashing": EmbedderCalibration(languages=None),
     "all-MiniLM-L6-v2": EmbedderCalibration(
         kappa=30.0,
         activation_threshold=0.2,
@@ -59,4 +60,4 @@ passed by as many pairs of unrelated texts as those of all-MiniLM-L6-v2 (docs/ad
 
 def get_embedder_calibration(embedder: str) -> EmbedderCalibration:
     """Return the thresholds and scales measured for an embedder, or the papers' values if none were measured."""
-    return MEASURED_VALUES.get(embedder, PAPER_VALUES)
+    return MEASURED_VALUES.get(embedder.partition(":")[0], PAPER_VALUES)

@@ -170,14 +170,17 @@ class Searcher:
         """
         self.check_question(question)
         resolved = self.resolve(retriever)
+        start = time.perf_counter()
+        snapshot = self.get_snapshot(resolved.spec, progress)
+        seconds = time.perf_counter() - start
         if isinstance(resolved.retriever, _CalibratedRetriever):
-            self._measure_trust(resolved.retriever, self.get_snapshot(resolved.spec, progress))
+            self._measure_trust(resolved.retriever, snapshot)
             if options.min_relevance:
                 self._calibrate(resolved.retriever, self.prepare(resolved, progress))
         start, start_encoding = time.perf_counter(), self._components.get_encode_seconds()
-        evidence = self._search_current(question, options, resolved, progress)
+        evidence = self._search_current(question, options, resolved, snapshot)
         encode = self._components.get_encode_seconds() - start_encoding
-        seconds = time.perf_counter() - start
+        seconds += time.perf_counter() - start
         _LOG.debug("%s found %d hits in %.3f s", evidence.retriever, len(evidence.passages), seconds)
         return replace(evidence, timings=Timings(encode=1000 * encode, retrieve=1000 * (seconds - encode)))
 
@@ -238,23 +241,23 @@ class Searcher:
             )
 
     def _search_current(
-        self, question: str, options: SearchOptions, resolved: ResolvedRetriever, progress: Progress
+        self, question: str, options: SearchOptions, resolved: ResolvedRetriever, snapshot: MappedSnapshot
     ) -> Evidence:
         """Search the current snapshot, and a newer one if a document that would be displayed is deleted meanwhile."""
         if self._components.language_model is None:
-            return self._search_in_transaction(question, options, resolved, progress)
+            return self._search_in_transaction(question, options, resolved, snapshot)
         # A language model records its cost in the store, which a read transaction would block.
         for _ in range(_ATTEMPTS - 1):
             with suppress(StaleSnapshotError):
-                return self._search_snapshot(question, options, resolved, self.get_snapshot(resolved.spec, progress))
+                return self._search_snapshot(question, options, resolved, snapshot)
             self._snapshots.get_current(min_version=get_version(self._store))
-        return self._search_snapshot(question, options, resolved, self.get_snapshot(resolved.spec, progress))
+            snapshot = self.get_snapshot(resolved.spec)
+        return self._search_snapshot(question, options, resolved, snapshot)
 
     def _search_in_transaction(
-        self, question: str, options: SearchOptions, resolved: ResolvedRetriever, progress: Progress
+        self, question: str, options: SearchOptions, resolved: ResolvedRetriever, snapshot: MappedSnapshot
     ) -> Evidence:
-        """Search the current snapshot in a read transaction; after a deletion, search a newer version."""
-        snapshot = self.get_snapshot(resolved.spec, progress)
+        """Search a snapshot in a read transaction; after a deletion, search a newer version."""
         with suppress(StaleSnapshotError), self._store.read_transaction():
             return self._search_snapshot(question, options, resolved, snapshot)
         embedder = self._components.embedder if resolved.spec.reads_entity_vectors else None

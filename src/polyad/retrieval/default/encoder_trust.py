@@ -130,10 +130,10 @@ def _compute_first_place_share(similarities: FloatArray) -> float:
     """Return how often the passage of a question comes before :data:`_RIVALS` others, which are drawn at random.
 
     Args:
-        similarities: Cosine of each question with each passage; its own passage is on the diagonal.
+        similarities: Cosine of each question with each passage; the passage of the question is on the diagonal.
     """
-    own = similarities.diagonal()[:, np.newaxis]
-    better = (similarities > own).sum(axis=1) + ((similarities == own).sum(axis=1) - 1) / 2
+    correct = similarities.diagonal()[:, np.newaxis]
+    better = (similarities > correct).sum(axis=1) + ((similarities == correct).sum(axis=1) - 1) / 2
     others = len(similarities) - 1
     draws = np.arange(min(_RIVALS, others))
     chances = np.maximum(0, others - better[:, np.newaxis] - draws) / (others - draws)
