@@ -8,8 +8,9 @@ are skipped. Neither side is the truth: a converter omits notes and comments, an
 
 Recall is the share of a converter's words that the reader returns. A word counts as returned if it occurs as often in
 the text, or if its letters stand there with those of both neighbours, so that spaces and hyphens at the end of lines do
-not matter. Order is the share of adjacent pairs of words that are adjacent in the text too. Surplus is the share of the
-reader's words that the converter does not have. Equal files are measured once.
+not matter. Lines that the reader removes, counts and lists (page headers, contents) are among its words. Order is the
+share of adjacent pairs of words that are adjacent in the text too. Surplus is the share of the reader's words that the
+converter does not have. Equal files are measured once.
 
 `reading_reasons.json` has the reason why a reader returns fewer words of a file than the converter, if this is no fault
 of the reader. Each file below 95 % should have one: the row of its format counts those that have none.
@@ -35,6 +36,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
 from functools import cache, partial
 from itertools import pairwise
 from pathlib import Path
@@ -44,11 +46,14 @@ from urllib.parse import unquote
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
+import pypdfium2  # type: ignore[import-untyped]  # has no type hints
 from measured_rows import write_rows
 
 from polyad.config import ReadSettings
+from polyad.errors import ReadError
 from polyad.model import Document
 from polyad.readers.files import FileReader
+from polyad.text.removals import CONTENTS, HEADERS
 
 BATCH, SECONDS, MORE_SECONDS = 20, 40, 5
 """Files in one run of a converter, its seconds, and more for each file. What fails in a batch is tried alone."""
@@ -93,6 +98,9 @@ _MONTH = re.compile(rf"(?<![^\W\d_])({'|'.join(_MONTHS)})[a-z]{{0,6}}(?![^\W\d_]
 
 _SERIES = re.compile(r"^Series\d+$", re.MULTILINE)
 """Name that LibreOffice gives to a series of a chart that has none."""
+
+SUFFICIENT, LITTLE = 0.99, 0.01
+"""Recall of a file that is read well, and a difference of recall without meaning."""
 
 _LISTED = 30
 """Missing words that are listed for a file."""
@@ -140,17 +148,15 @@ def main() -> None:
                 continue
             reading = read_in_new_process(paths)
             rows = [
-                measure(path.relative_to(arguments.folder), *texts, reading.failures.get(path, ""))
+                measure_file(path, arguments.folder, converted[path], reading)
                 for path in paths
                 if find_words(converted[path])
-                for pair in [(converted[path], reading.texts.get(path, ""))]
-                for texts in [align_numbers(*pair) if extension == ".xlsx" else pair]
             ]
             files += rows
             formats.append(summarise(extension, rows, reading))
             print(format_row(formats[-1]), flush=True)
     for row in sorted(files, key=lambda row: (row.format, row.recall)):
-        if row.recall < 0.99:
+        if row.recall < SUFFICIENT:
             print(f"{row.recall:7.1%}  {row.file}: {row.reason or row.failure or ' '.join(row.missing)}")
     if arguments.out:
         write_rows(arguments.out, [*formats, *(row._asdict() for row in files)])
@@ -402,6 +408,36 @@ def shorten_numbers(text: str) -> str:
     return re.sub(r"\b(?:19|20)(?=\d\d\b)|(?<![\d.])0+(?=\d)", "", text)
 
 
+def measure_file(path: Path, folder: Path, converted: str, reading: Reading) -> FileRow:
+    """Return the measures of a file; if words are missing, those with the lines that the reader removed and lists."""
+    file, failure, text = path.relative_to(folder), reading.failures.get(path, ""), reading.texts.get(path, "")
+    pair = align_numbers(converted, text) if path.suffix.lower() == ".xlsx" else (converted, text)
+    row = measure(file, *pair, failure)
+    if row.recall >= SUFFICIENT:
+        return row
+    with suppress(ReadError):
+        removals = FileReader(ReadSettings()).list_removals(path)
+        lines = [line for kind in (HEADERS, CONTENTS) for line in removals.get(kind, ())]
+        row = row._replace(recall=measure(file, pair[0], "\n".join([pair[1], *lines]), failure).recall)
+    if path.suffix.lower() == ".pdf" and not row.reason and row.recall < SUFFICIENT:
+        row = row._replace(reason=find_pdf_reason(path, file, converted, row))
+    return row
+
+
+def find_pdf_reason(path: Path, file: Path, converted: str, row: FileRow) -> str:
+    """Return why poppler finds other words in a PDF than the reader; empty if none is known."""
+    if "cannot be read" in row.failure:
+        return f"The reader names the pages whose characters have no meaning in PDFium: {row.failure[:80]}"
+    try:
+        document = pypdfium2.PdfDocument(path)
+        drawn = "\n".join(page.get_textpage().get_text_range() for page in document)
+    except pypdfium2.PdfiumError:
+        return "PDFium cannot open the file."
+    if measure(file, converted, drawn, "").recall <= row.recall + LITTLE:
+        return "PDFium returns other characters, or the letters of turned text, buttons and lists of choices otherwise."
+    return ""
+
+
 def measure(file: Path, converted: str, text: str, failure: str) -> FileRow:
     """Return the measures of a file from the text of the converter and the text of the reader."""
     reference, words = find_words(converted), find_words(text)
@@ -465,7 +501,7 @@ def summarise(extension: str, rows: Sequence[FileRow], reading: Reading) -> dict
         "files": len(reading.texts) + len(reading.failures),
         "with words": len(rows),
         "median recall": median(recalls) if rows else None,
-        "share from 99 %": round(sum(recall >= 0.99 for recall in recalls) / len(rows), 4) if rows else None,
+        "share from 99 %": round(sum(recall >= SUFFICIENT for recall in recalls) / len(rows), 4) if rows else None,
         "share from 95 %": round(sum(recall >= 0.95 for recall in recalls) / len(rows), 4) if rows else None,
         "below 95 % without reason": sum(row.recall < 0.95 and not row.reason for row in rows),
         "median order": median(row.order for row in rows) if rows else None,
