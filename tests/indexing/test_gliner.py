@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 import torch
+from typer.testing import CliRunner
 
+from polyad.cli import app
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError, MissingExtraError
-from polyad.indexing.mentions.gliner import LABEL_SETS, GlinerMentionExtractor
+from polyad.indexing.mentions.gliner import LABEL_SETS, MULTILINGUAL_MODEL, GlinerMentionExtractor
 from polyad.model import Document
 from polyad.protocols.components import MentionExtractor
 
@@ -120,6 +122,16 @@ def test_the_preset_hypersu_says_in_one_line_that_it_extracts_names_by_rules(
     (record,) = [each for each in caplog.records if each.levelname == "WARNING"]
     assert "by rules" in record.getMessage()
     assert "\n" not in record.getMessage()
+
+
+def test_help_and_a_model_that_cannot_be_loaded_name_the_multilingual_model(
+    fake: FakeGliner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(sys.modules["gliner"], "GLiNER")
+    with pytest.raises(ConfigurationError, match=f"gliner:general:{MULTILINGUAL_MODEL}"):
+        GlinerMentionExtractor.from_name("general")
+    help_text = CliRunner().invoke(app, ["index", "--help"], env={"COLUMNS": "200"}).output
+    assert MULTILINGUAL_MODEL in help_text
 
 
 def test_blank_texts_are_not_read(fake: FakeGliner) -> None:

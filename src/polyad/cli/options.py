@@ -42,7 +42,11 @@ Embedder = Annotated[
 ]
 MentionExtractor = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="Finds names in texts: rules, gliner, llm or given:FILE. [rules]"),
+    typer.Option(
+        metavar="NAME",
+        help="Finds names in texts: rules, gliner (English; gliner:general:urchade/gliner_multi-v2.1 for other "
+        "languages), llm or given:FILE. [rules]",
+    ),
 ]
 Model = Annotated[
     str | None,

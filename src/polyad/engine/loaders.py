@@ -222,7 +222,8 @@ def load_extractor(name: str, language_model: LanguageModel | None) -> MentionEx
 
     ``rules`` needs no model; ``gliner`` or ``gliner:LABELS`` or ``gliner:LABELS:MODEL`` with the label set ``general``
     or ``medical``, and ``@sentence`` after the labels to read sentences one by one; ``llm`` asks the language model;
-    ``given:FILE`` finds the names listed in a file.
+    ``given:FILE`` finds the names listed in a file. The default model of GLiNER knows English only; texts in other
+    languages need ``gliner:general:urchade/gliner_multi-v2.1``.
 
     Raises:
         ConfigurationError: The extractor is unknown or lacks a component.

@@ -17,6 +17,10 @@ from polyad.protocols.components import LanguageModel
 from polyad.text.words import split_by_size
 
 DEFAULT_MODEL = "urchade/gliner_large-v2.1"
+"""Model of HyperSU, trained on English texts."""
+
+MULTILINGUAL_MODEL = "urchade/gliner_multi-v2.1"
+"""Model for texts in other languages: ``--mention-extractor gliner:general:urchade/gliner_multi-v2.1``."""
 
 LABEL_SETS = {
     "general": (
@@ -44,7 +48,8 @@ class GlinerMentionExtractor:
     A text is split at the ends of sentences into windows that the model can read; spans are mapped back to the text.
 
     Args:
-        model: Name on the Hugging Face Hub, or a folder with a saved model.
+        model: Name on the Hugging Face Hub, or a folder with a saved model. The default model knows English only;
+            :data:`MULTILINGUAL_MODEL` is for texts in other languages.
         labels: Name of a label set, labels separated by commas, or a sequence of labels.
         threshold: Lowest probability of a mention, in (0, 1) (HyperSU, Table 10: 0.3).
         window_words: Longest window, in words. With 1, each sentence is a window, as in HyperSU. More sentences in a
@@ -165,7 +170,8 @@ def _load(model: str, device: str) -> Any:
         reason = next(iter(str(error).strip().splitlines()), "no reason given")
         raise ConfigurationError(
             f"the GLiNER model {model!r} cannot be loaded ({type(error).__name__}: {reason}); "
-            "give the folder of a downloaded model, or a name on the Hugging Face Hub with network access"
+            "give the folder of a downloaded model, or a name on the Hugging Face Hub with network access, such as "
+            f"gliner:general:{MULTILINGUAL_MODEL} for texts that are not English"
         ) from error
     loaded.eval()
     return loaded
