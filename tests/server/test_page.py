@@ -228,6 +228,48 @@ def test_a_hostile_document_is_text(browser: Browser, tmp_path: Path) -> None:
             assert all(href.startswith("#") for href in links)
 
 
+def test_each_text_is_displayed_in_the_direction_of_its_script(browser: Browser, tmp_path: Path) -> None:
+    arabic = Document("جرس.md", "جرس تارن", "صبّت إيناس مورو جرس تارن عام 1921.\n\nThe bell hangs in Corven Tower.")
+    index = build_index(tmp_path / "kb", (*DOCUMENTS, arabic))
+    model = ScriptedLanguageModel(lambda _: "صبّته إيناس مورو [1].")
+    with run_app(create_app(Workspaces(open_index(model), [index]))) as server, open_page(browser, server) as page:
+        views = (
+            (
+                f"#/ask?q={quote('من صبّ جرس تارن؟')}&all=1",
+                (".question input", ".answer p", "#hit-1 h3", "#hit-1 .excerpt"),
+            ),
+            (f"#/passage?id={quote(arabic.id)}%230000", ("h1", ".text", ".fact p", ".chip:has-text('تارن')")),
+            (f"#/document?id={quote(arabic.id)}", ("h1", ".text")),
+            ("#/documents", ("li:has-text('جرس')",)),
+            (ASK, (".answer p",)),
+        )
+        for view, selectors in views:
+            visit(page, server, view, "")
+            for selector in selectors:
+                style = page.locator(selector).first.evaluate("element => getComputedStyle(element).direction")
+                assert style == "rtl", (view, selector)
+        for selector in (".question input", "#hit-1 h3", "#hit-1 .excerpt"):
+            style = page.locator(selector).first.evaluate("element => getComputedStyle(element).direction")
+            assert style == "ltr", selector
+        visit(page, server, f"#/document?id={quote(arabic.id)}", "Corven")
+        starts = page.locator(".text").evaluate(
+            """element => {
+              const box = element.getBoundingClientRect();
+              const range = document.createRange();
+              const node = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
+              const gaps = [];
+              for (let text; (text = node.nextNode()); ) {
+                if (!text.data.trim()) continue;
+                range.selectNodeContents(text);
+                const line = range.getBoundingClientRect();
+                gaps.push(line.left - box.left < 2 ? "left" : "right");
+              }
+              return gaps;
+            }"""
+        )
+        assert starts == ["right", "left"], "each line begins on the side of its own script"
+
+
 def test_a_key_is_asked_for_and_held_for_the_tab(
     browser: Browser, tenants: tuple[RunningServer, dict[str, str]]
 ) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -117,10 +118,7 @@ def _show_lines(lines: Iterable[str], terms: Set[str], language: str) -> None:
     width = max(20, out.width - 1)
     for long_line in lines:
         indent = f"   {' ' * (len(long_line) - len(long_line.lstrip()))}"
-        wrapped = textwrap.wrap(
-            sanitize(long_line), width, initial_indent="   ", subsequent_indent=indent, break_on_hyphens=False
-        )
-        for line in map(style_text, wrapped):
+        for line in map(style_text, _wrap(sanitize(long_line), width, indent)):
             for word in _WORD.finditer(line.plain) if out.is_terminal else ():
                 if terms & set(extract_terms(word[0], language)):
                     line.stylize("bold", *word.span())
@@ -146,7 +144,15 @@ def _describe_no_hits(evidence: Evidence) -> str:
 def say_indented(text: str) -> None:
     """Print an indented text, wrapped to the width of the terminal."""
     width = max(20, console().width - 1)
-    say(textwrap.fill(text, width, initial_indent="   ", subsequent_indent="   ", break_on_hyphens=False))
+    say("\n".join(_wrap(text, width, "   ")))
+
+
+def _wrap(text: str, width: int, indent: str) -> list[str]:
+    """Return the indented lines of a text, at most ``width`` cells long; a Chinese character takes two cells."""
+    cells = "".join(character + "\0" * (cell_len(character) - 1) for character in text)
+    width -= "\0" in cells  # a line may end between a character and its second cell
+    lines = textwrap.wrap(cells, width, initial_indent="   ", subsequent_indent=indent, break_on_hyphens=False)
+    return [line.replace("\0", "") for line in lines]
 
 
 def _build_trace_table(evidence: Evidence) -> Table:
@@ -349,7 +355,7 @@ def show_fields(values: Mapping[str, object]) -> None:
         if name == "metadata":
             inner = [(key, str(item) if isinstance(item, int | float) else item) for key, item in inner]
         rows += [(key, item) for key, item in inner if item or item == 0]
-    width = max((len(name) for name, _ in rows), default=0)
+    width = max((cell_len(name) for name, _ in rows), default=0)
     for name, value in rows:
         label = name.replace("_", " ")
         if isinstance(value, Sequence) and not isinstance(value, str):
@@ -357,7 +363,8 @@ def show_fields(values: Mapping[str, object]) -> None:
             for item in value:
                 say(f"  - {_format_item(item)}")
         else:
-            say(f"{label:<{width}}  {_number(value) if isinstance(value, int | float) else value}".rstrip())
+            label += " " * (width - cell_len(label))
+            say(f"{label}  {_number(value) if isinstance(value, int | float) else value}".rstrip())
 
 
 def _number(value: float) -> str:

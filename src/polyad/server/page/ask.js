@@ -85,6 +85,7 @@ function shortenNote(data) {
 function questionForm(parameters, { fields = [] } = {}) {
   const input = el("input", {
     type: "search",
+    dir: "auto",
     name: "q",
     value: parameters.get("q") ?? "",
     placeholder: "Ask a question",
@@ -121,7 +122,7 @@ function retrieverSelector(name, parameters, submit) {
 function filterChips(parameters, submit) {
   const chip = (key, text) =>
     parameters.get(key) &&
-    el("span.chip", {}, text, el("button.quiet", { type: "button", "aria-label": `Remove ${text}`, onclick: () => submit({ [key]: "" }) }, "✕"));
+    el("span.chip", { dir: "auto" }, text, el("button.quiet", { type: "button", "aria-label": `Remove ${text}`, onclick: () => submit({ [key]: "" }) }, "✕"));
   const add = (key, label, example) =>
     !parameters.get(key) &&
     el(
@@ -130,6 +131,7 @@ function filterChips(parameters, submit) {
       el("summary.chip", {}, label),
       el("input", {
         placeholder: example,
+        dir: "auto",
         "aria-label": label,
         onkeydown: (event) => {
           if (event.key === "Enter") {

@@ -33,12 +33,12 @@ export function hitCard(hit, number, words, { shared = false } = {}) {
       "header",
       {},
       el("span.number", { "aria-hidden": true }, String(number)),
-      el("div", {}, el("h3", {}, el("a", { href: passageAddress(hit) }, title)), rest && el("p.place", {}, rest)),
+      el("div", {}, el("h3", { dir: "auto" }, el("a", { href: passageAddress(hit) }, title)), rest && el("p.place", { dir: "auto" }, rest)),
       relevanceMeter(hit.relevance),
     ),
-    el("p.excerpt", {}, markWords(hit.excerpt?.text ?? hit.text, words)),
+    el("p.excerpt", { dir: "auto" }, markWords(hit.excerpt?.text ?? hit.text, words)),
     hit.retracted.length > 0 &&
-      el("p.warning", {}, `States what was retracted: ${hit.retracted.map((fact) => fact.text).join("; ")}`),
+      el("p.warning", {}, "States what was retracted: ", hit.retracted.map((fact, index) => [index ? "; " : "", el("bdi", {}, fact.text)])),
     el("footer", {}, reason, hit.copies.length > 0 && el("span.faint", {}, `also in ${hit.copies.length} more`), shared && el("span.tag", {}, "in both")),
   );
 }
@@ -56,7 +56,7 @@ export function answerNodes(text, addressOf) {
   return text
     .split(/\n{2,}/)
     .filter((part) => part.trim())
-    .map((part) => el("p", {}, citeMarks(part, addressOf)));
+    .map((part) => el("p", { dir: "auto" }, citeMarks(part, addressOf)));
 }
 
 function citeMarks(text, addressOf) {

@@ -92,7 +92,7 @@ class Hypergraph {
 function draw(panel, graph, { title }) {
   let hulls = false;
   const area = el("div.graph-area");
-  const details = el("p.graph-details", { "aria-live": "polite" });
+  const details = el("p.graph-details", { dir: "auto", "aria-live": "polite" });
   const toggle = el("button.quiet", { type: "button", "aria-pressed": "false" }, "Hulls");
   const render = () => renderGraph(area, graph, { hulls, details, grow });
   toggle.addEventListener("click", () => {
@@ -191,7 +191,7 @@ function placeLabels(nodes, entities, width, height) {
   const labels = new Map();
   for (const entity of [...entities].sort((a, b) => b.onPath - a.onPath || b.degree - a.degree)) {
     const gap = radiusOf(entity) + 4;
-    const wide = shortName(entity).length * CHARACTER * (entity.onPath ? 1.08 : 1);
+    const wide = cellsOf(shortName(entity)) * CHARACTER * (entity.onPath ? 1.08 : 1);
     const places = [
       { x: entity.x, y: entity.y + gap + 8, anchor: "middle" },
       { x: entity.x, y: entity.y - gap, anchor: "middle" },
@@ -215,6 +215,8 @@ function placeLabels(nodes, entities, width, height) {
 const box = (x, y, wide, high) => ({ left: x - wide / 2, right: x + wide / 2, top: y - high / 2, bottom: y + high / 2 });
 const overlaps = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
 const radiusOf = (entity) => 4 + Math.min(Math.sqrt(entity.degree) * 1.6, 8);
+const WIDE = /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60]/g; // as wide as two letters
+const cellsOf = (text) => text.length + (text.match(WIDE) ?? []).length;
 const shortName = ({ name }) => (name.length > 24 ? `${name.slice(0, 23)}…` : name);
 
 function dot(entity, { show, focus, grow, label: place }) {

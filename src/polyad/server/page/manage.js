@@ -7,7 +7,7 @@ import { address, go } from "./main.js";
 export async function showDocuments(main, parameters, signal) {
   const like = parameters.get("like") ?? "";
   const list = el("div");
-  const search = el("input", { type: "search", value: like, placeholder: "Part of the id", "aria-label": "Find a document" });
+  const search = el("input", { type: "search", dir: "auto", value: like, placeholder: "Part of the id", "aria-label": "Find a document" });
   const form = el("form.question-line", { role: "search", onsubmit: (event) => (event.preventDefault(), go("documents", { like: search.value.trim() })) }, search, el("button", { type: "submit" }, "Find"));
   fill(main, el("section.page", {}, el("h1", {}, "Documents"), uploadArea(() => loadDocuments(list, like)), form, list));
   await loadDocuments(list, like, signal);
@@ -22,7 +22,7 @@ async function addDocuments(list, like, cursor, signal) {
   const page = await call("documents", { query: { like, cursor, limit: 50 }, signal });
   if (!cursor) list.append(el("p.faint", {}, `${page.total.toLocaleString("en")} documents`), el("ul.plain"));
   const rows = list.querySelector("ul");
-  for (const { id } of page.documents) rows.append(el("li", {}, el("a", { href: address("document", { id }) }, id)));
+  for (const { id } of page.documents) rows.append(el("li", { dir: "auto" }, el("a", { href: address("document", { id }) }, id)));
   if (page.next_cursor) {
     const more = el("button", { type: "button", onclick: () => (more.remove(), addDocuments(list, like, page.next_cursor)) }, "More");
     list.append(more);

@@ -25,11 +25,11 @@ export async function showPassage(main, parameters, signal) {
     el(
       "section.page",
       {},
-      crumbs(el("a", { href: open }, passage.document_id), "passage"),
-      el("h1", {}, title),
-      rest && el("p.place", {}, rest),
+      crumbs(el("a", { href: open, dir: "auto" }, passage.document_id), "passage"),
+      el("h1", { dir: "auto" }, title),
+      rest && el("p.place", { dir: "auto" }, rest),
       metadataList(passage.metadata),
-      el("div.text", {}, readableText(passage.text, start, end)),
+      el("div.text", { dir: "auto" }, readableText(passage.text, start, end)),
       el("p", {}, el("a", { href: open }, "Show in the document")),
       el("h2", {}, "Facts"),
       hyperedges.length ? hyperedges.map((edge) => factCard(edge)) : el("p.faint", {}, "None."),
@@ -42,7 +42,7 @@ export async function showPassage(main, parameters, signal) {
 function metadataList(metadata) {
   const entries = Object.entries(metadata).filter(([, value]) => String(value).length < 120);
   if (!entries.length) return null;
-  const list = el("dl.metadata", {}, entries.map(([key, value]) => [el("dt", {}, key), el("dd", {}, String(value))]));
+  const list = el("dl.metadata", {}, entries.map(([key, value]) => [el("dt", { dir: "auto" }, key), el("dd", { dir: "auto" }, String(value))]));
   return el("details.more", {}, el("summary", {}, "Metadata"), list);
 }
 
@@ -50,8 +50,8 @@ function factCard(edge) {
   return el(
     "article.fact",
     {},
-    el("p", {}, readableText(edge.text)),
-    el("p.members", {}, edge.entities.map((name) => el("span.chip", {}, entityLink(name)))),
+    el("p", { dir: "auto" }, readableText(edge.text)),
+    el("p.members", {}, edge.entities.map((name) => el("span.chip", { dir: "auto" }, entityLink(name)))),
     el("footer", {}, el("button.quiet", { type: "button", onclick: () => askToRetract({ hyperedge: edge.id }, edge.text) }, "Retract …")),
   );
 }
@@ -59,8 +59,8 @@ function factCard(edge) {
 /** Show what a retraction would withdraw, and withdraw it when its reason is confirmed. */
 async function askToRetract(selector, title) {
   const preview = await call("retractions", { method: "POST", json: { ...selector, reason: "preview", dry_run: true } });
-  const reason = el("input", { required: true, maxlength: 2000, placeholder: "superseded in 2025" });
-  const facts = preview.withdrawn.slice(0, 20).map((one) => el("li", {}, one.text, one.entities.length ? ` (${one.entities.join(", ")})` : ""));
+  const reason = el("input", { dir: "auto", required: true, maxlength: 2000, placeholder: "superseded in 2025" });
+  const facts = preview.withdrawn.slice(0, 20).map((one) => el("li", { dir: "auto" }, one.text, one.entities.length ? ` (${one.entities.join(", ")})` : ""));
   const more = preview.withdrawn.length - facts.length;
   const form = el(
     "form.stack",
@@ -94,8 +94,8 @@ export async function showEntity(main, parameters, signal) {
     el(
       "article.fact",
       {},
-      el("p", {}, readableText(edge.text)),
-      el("p.members", {}, edge.entities.filter((key) => key !== entity.key).map((key) => el("span.chip", {}, entityLink(names.get(key))))),
+      el("p", { dir: "auto" }, readableText(edge.text)),
+      el("p.members", {}, edge.entities.filter((key) => key !== entity.key).map((key) => el("span.chip", { dir: "auto" }, entityLink(names.get(key))))),
       el("footer", {}, el("a", { href: address("passage", { id: edge.passage_id }) }, "Passage")),
     ),
   );
@@ -103,9 +103,9 @@ export async function showEntity(main, parameters, signal) {
     "div.reading",
     {},
     crumbs("entity"),
-    el("h1", {}, entity.name),
+    el("h1", { dir: "auto" }, entity.name),
     entity.type && entity.type !== "name" && el("p.place", {}, entity.type),
-    entity.description && el("p", {}, entity.description),
+    entity.description && el("p", { dir: "auto" }, entity.description),
     el(
       "p.actions",
       {},
@@ -121,7 +121,7 @@ export async function showEntity(main, parameters, signal) {
 }
 
 function askForAlias(entity) {
-  const name = el("input", { required: true, maxlength: 500, placeholder: "USA" });
+  const name = el("input", { dir: "auto", required: true, maxlength: 500, placeholder: "USA" });
   const form = el(
     "form.stack",
     {
@@ -150,8 +150,8 @@ export async function showDocument(main, parameters, signal) {
     el(
       "section.page",
       {},
-      crumbs(el("a", { href: address("documents") }, "documents"), found.id),
-      el("h1", {}, found.title || found.id),
+      crumbs(el("a", { href: address("documents") }, "documents"), el("bdi", {}, found.id)),
+      el("h1", { dir: "auto" }, found.title || found.id),
       metadataList(found.metadata),
       el(
         "p.actions",
@@ -159,7 +159,7 @@ export async function showDocument(main, parameters, signal) {
         el("button.quiet", { type: "button", onclick: () => hide(found.id) }, "Hide from searches"),
         el("button.quiet", { type: "button", onclick: () => askToRemove(found.id) }, "Remove …"),
       ),
-      el("div.text", {}, readableText(found.text, start, end)),
+      el("div.text", { dir: "auto" }, readableText(found.text, start, end)),
     ),
   );
   document.title = `${found.title || found.id} – polyad`;
@@ -179,6 +179,6 @@ function askToRemove(id) {
   };
   const close = openDialog(
     "Remove the document",
-    el("div.stack", {}, el("p", {}, `${id} and all that was derived from it are removed.`), el("button.primary", { type: "button", onclick: confirm }, "Remove")),
+    el("div.stack", {}, el("p", {}, el("bdi", {}, id), " and all that was derived from it are removed."), el("button.primary", { type: "button", onclick: confirm }, "Remove")),
   );
 }

@@ -1,0 +1,42 @@
+# ruff: noqa: RUF001  Chinese punctuation
+"""Printed tables, lists and hits whose texts have wide characters: columns stay aligned, and lines fit the terminal."""
+
+from __future__ import annotations
+
+import pytest
+from rich.cells import cell_len
+
+from polyad.cli.output import show_evidence, show_fields, show_table
+from polyad.model import Evidence, Passage, ScoredPassage
+
+TEXT = "塔恩之钟由伊内斯·莫罗于1921年铸造，挂在科尔文塔楼上。" * 6
+
+
+def test_columns_of_a_table_with_chinese_names_are_aligned(capsys: pytest.CaptureFixture[str]) -> None:
+    show_table(
+        [{"name": "塔恩之钟", "count": "12"}, {"name": "Bell", "count": "3"}, {"name": "ハーヴェイ", "count": "456"}]
+    )
+    rows = [line for line in capsys.readouterr().out.splitlines() if line.strip().endswith(("12", "3", "456"))]
+    assert len(rows) == 3
+    assert len({cell_len(row.rstrip()) for row in rows}) == 1
+
+
+def test_values_of_fields_with_chinese_names_are_aligned(capsys: pytest.CaptureFixture[str]) -> None:
+    show_fields({"metadata": {"作者": "Mei", "language": "zh", "出版年份": 1921}})
+    lines = capsys.readouterr().out.splitlines()
+    starts = {cell_len(line[: line.index(value)]) for line, value in zip(lines, ("Mei", "zh", "1921"), strict=True)}
+    assert len(starts) == 1
+
+
+@pytest.mark.parametrize("text", [TEXT, f"HyperGraphRAG {TEXT}", "The bell of Tarn was cast in 1921. " * 12])
+def test_lines_of_a_hit_fit_into_the_terminal(
+    text: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    passage = Passage("a.md#0", "a.md", "塔恩之钟", text, 0, len(text))
+    show_evidence(Evidence("谁铸造了塔恩之钟?", "bm25", (ScoredPassage(passage, 1.0),)), explain=False, full=True)
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("   ")][1:]
+    widths = [cell_len(line) for line in lines]
+    assert max(widths) < 60
+    assert min(widths[:-1]) > 45, "and are filled"
+    assert "".join("".join(lines).split()) == "".join(text.split())
