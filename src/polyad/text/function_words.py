@@ -91,6 +91,24 @@ def find_language_evidence(text: str) -> str:
     return "en" if english_alone and english_alone >= count else ""
 
 
+def find_part_language(part: str, language: str) -> str:
+    """Return the language of a line or paragraph of a text that is mostly in ``language``.
+
+    It differs only if the part has evidence of a language in another script: evidence of a language in the same script,
+    or of English, may be a name.
+
+    >>> find_part_language("Der Turm steht am Ufer der Isk.", "zh"), find_part_language("The Beatles", "zh")
+    ('de', 'zh')
+    """
+    evidence = "" if language == "en" else find_language_evidence(part)
+    is_other = evidence not in ("", "en") and _has_own_script(evidence) != _has_own_script(language)
+    return evidence if is_other else language
+
+
+def _has_own_script(language: str) -> bool:
+    return language in _OWN_ALPHABETS or language in _SCRIPTS
+
+
 def _infer_by_script(text: str) -> str:
     """Return the language of a script without spaces in a text; empty for other scripts."""
     least = _MIN_SCRIPT_SHARE * sum(map(str.isalpha, text))

@@ -23,7 +23,7 @@ from typing import NamedTuple
 from sentencex import segment  # type: ignore[import-untyped]  # has no stubs
 
 from polyad.model import Span
-from polyad.text.function_words import infer_language
+from polyad.text.function_words import find_part_language, infer_language
 from polyad.text.scripts import SOUTH_EAST_ASIAN
 from polyad.text.words import TOKEN
 
@@ -436,11 +436,14 @@ def split_sentences(text: str, language: str) -> list[Span]:
             that is evidently not in English has the rules of its own language in place of those of ``en``.
     """
     language = language.lower()  # sentencex knows lower-case codes only
-    if language == "en":
+    is_inferred = language == "en"
+    if is_inferred:
         language = infer_language(text)
     cuts = [0]
     for start, end in pairwise([*find_paragraphs(text), len(text)]):
-        cuts.extend(start + place for place in _find_sentence_ends(text[start:end], language))
+        part = text[start:end]
+        of_part = find_part_language(part, language) if is_inferred else language
+        cuts.extend(start + place for place in _find_sentence_ends(part, of_part))
     cuts[1 if len(cuts) == 1 else -1 :] = [len(text)]
     whole = (trim_span(text, start, end) for start, end in pairwise(cuts))
     return [part for span in whole if span is not None for part in _split_overlong(text, span)]

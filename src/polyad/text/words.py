@@ -15,14 +15,19 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
-from itertools import chain, pairwise
+from itertools import chain, groupby, pairwise
 from typing import TYPE_CHECKING, TypeVar
 
 import Stemmer
 
 from polyad.text.clause_numbers import find_clause_numbers, find_clause_references
 from polyad.text.folding import ARABIC_ARTICLE, build_letter_table
-from polyad.text.function_words import find_language_evidence, infer_language, read_function_words
+from polyad.text.function_words import (
+    find_language_evidence,
+    find_part_language,
+    infer_language,
+    read_function_words,
+)
 
 if TYPE_CHECKING:
     from polyad.model import IntArray, Span
@@ -392,7 +397,13 @@ def _stem_words(text: str, folded: str, language: str | None) -> list[str]:
 
     Outside English, words are stemmed with their accents: the rules of the stemmers depend on them.
     """
-    language = language or infer_language(text)
+    if not language:
+        main = infer_language(text)
+        lines = groupby(text.splitlines(keepends=True), lambda line: find_part_language(line, main))
+        parts = [(text, main)] if main == "en" else [("".join(of_language), code) for code, of_language in lines]
+        if len(parts) > 1:
+            return [stem for part, code in parts for stem in _stem_words(part, _fold(part), code)]
+        language = parts[0][1] if parts else main
     if language not in _STEMMERS:
         return [stem_word(word) for word in _find_term_words(folded)]
     lower = unicodedata.normalize("NFC", (text.translate(_TURKISH_I) if language == "tr" else text).lower())

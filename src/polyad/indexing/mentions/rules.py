@@ -20,7 +20,7 @@ from polyad.indexing.mentions.uncapitalised import find_uncapitalised_names, mas
 from polyad.model import Mention
 from polyad.protocols.components import LanguageModel
 from polyad.text.dates import find_foreign_dates
-from polyad.text.function_words import get_function_words, infer_language
+from polyad.text.function_words import find_part_language, get_function_words, infer_language
 from polyad.text.lexicon import BREAKING_WORDS, COMMON_WORDS, NOUNS_BEFORE_OF
 from polyad.text.scripts import is_mostly_uncased
 from polyad.text.words import count_words
@@ -84,6 +84,7 @@ def _extract_mentions(text: str) -> list[Mention]:
         for span, rule in find_uncapitalised_names(rest):
             types.setdefault(span, rule)
         rest = mask_uncased_letters(rest)
+        language = find_part_language(rest, language)
     for start, end in find_names(rest, language):
         types.setdefault((start, end), "acronym" if _is_acronym(text[start:end]) else "name")
     for span, rule in _find_technical_mentions(rest, types, language):
