@@ -226,7 +226,7 @@ def calibrate(measured: Mapping[str, Sequence[RelevanceFeatures]]) -> Calibratio
 def scale(measured: Mapping[str, Sequence[RelevanceFeatures]], kind: str) -> Array:
     """Return the features of a class, ``[questions, features]``, with scores on the scale of the index."""
     calibration = calibrate(measured)
-    rows = np.array([astuple(each) for each in measured[kind]], dtype=np.float64).reshape(-1, 5)
+    rows = np.array([astuple(each) for each in measured[kind]], dtype=np.float64).reshape(-1, 6)
     features, linkability = rows[:, :4], rows[:, 4]
     features[:, 0] = linkability * (features[:, 0] - calibration.offset) / calibration.scale
     return features

@@ -79,3 +79,11 @@ def test_each_language_of_an_index_has_its_trust() -> None:
 def test_trust_is_measured_again_after_a_fifth_of_the_passages_changed() -> None:
     assert EncoderTrust(passages=100).is_current(119)
     assert not EncoderTrust(passages=100).is_current(121)
+
+
+def test_an_index_whose_encoder_is_not_trusted_refuses_by_words(tmp_path: Path) -> None:
+    with build(tmp_path / "index", GERMAN, RandomEmbedder()) as engine:
+        for question in ("Wer war der Meister der Glocke von Saltby?", "Wann wurde die Glocke von Merrow gegossen?"):
+            assert engine.search(question, min_relevance="auto").passages, question
+        for question in ("Wie backe ich einen Schokoladenkuchen ohne Eier?", "Wie lange kocht man Reis?"):
+            assert not engine.search(question, min_relevance="auto").passages, question

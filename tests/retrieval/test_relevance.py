@@ -1,5 +1,7 @@
 """Relevance: a probability beside the score."""
 
+# ruff: noqa: RUF001  Chinese commas
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -12,16 +14,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polyad import sample
+from polyad.calibration import get_embedder_calibration
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.embedders.sentence_transformers import SentenceTransformerEmbedder
 from polyad.engine import Engine
 from polyad.engine.settings import Settings
 from polyad.model import Document, FloatArray
 from polyad.protocols.components import TextKind
-from polyad.retrieval.default.relevance import MIN_QUESTIONS, Calibration, RelevanceFeatures
+from polyad.retrieval.default.relevance import (
+    MIN_QUESTIONS,
+    Calibration,
+    RelevanceFeatures,
+    find_main_languages,
+    generate_questions,
+    read_everyday_questions,
+)
 from polyad.retrieval.default.retriever import DefaultRetriever, DefaultSettings
 from polyad.retrieval.default.scorer import LinearScorer
 from polyad.retrieval.default.signals import SIGNAL_NAMES, list_weight_names
+from polyad.text.function_words import find_language_evidence
 
 
 def test_hits_of_the_default_retriever_say_how_relevant_they_are(tmp_path: Path) -> None:
@@ -204,3 +215,59 @@ def test_an_unknown_name_costs_no_further_request_to_the_embedder(tmp_path: Path
         embedder.requests.clear()
         compute_features(engine, "How do infantrymen of Brolvak stand?")
     assert embedder.requests == [3]
+
+
+CHINESE = [
+    "塔恩之钟由铸钟匠安娜·霍尔特在一五一二年用青铜铸造，后来一直悬挂在老教堂的钟楼里面。",
+    "河流观测站每天早晨记录水位和水温，工作人员把这些数据寄给首都的一个研究所保存。",
+    "索特比堰的主人继承了一笔遗产，他用这笔钱修建了一座石桥和一所面向渔民子女的学校。",
+    "水獭主要以鱼为食，它们在夜间活动，白天通常躲在岸边树根下面的洞穴里休息和睡觉。",
+]
+GERMAN = [
+    "Die Glocke von Tarn wurde im Jahr 1512 von der Meisterin Anna Holt aus Bronze gegossen und hängt im Turm.",
+    "Der Besitzer des Wehrs von Saltby erbte ein Vermögen und baute damit eine Brücke aus Stein und eine Schule.",
+]
+
+
+@pytest.mark.parametrize(
+    ("texts", "language"), [(CHINESE, "zh"), (GERMAN, "de"), (["Otters eat fish in the river by night."], "en")]
+)
+def test_questions_are_generated_from_sentences_of_the_language_of_the_index(
+    tmp_path: Path, texts: list[str], language: str
+) -> None:
+    with Engine.open(tmp_path, embedder=HashingEmbedder(32)) as engine:
+        engine.index_documents(Document(f"{number}", "", text) for number, text in enumerate(texts))
+        snapshot = engine.snapshot()
+        assert find_main_languages(snapshot) == [language]
+        generated = dict(generate_questions(snapshot))
+    assert len(generated) == len(texts)
+    assert len(set(generated.values())) == len(texts), "one sentence of each passage"
+
+
+def test_everyday_questions_are_those_of_the_languages_of_the_index() -> None:
+    english = read_everyday_questions()
+    languages = ["zh", "ja", "ko", "ar", "fa", "he", "hi", "th", "de", "fr", "es", "it", "pt", "nl", "ro", "pl"]
+    for language in [*languages, "ru", "uk", "tr", "vi", "el", "sv", "da", "no", "fi", "cs", "hu", "bg", "id"]:
+        questions = read_everyday_questions([language])
+        assert len(questions) >= 16
+        assert not set(questions) & set(english)
+        assert find_language_evidence(" ".join(questions)) == language
+    assert read_everyday_questions(["xx"]) == english
+    assert read_everyday_questions(["en", "de"]) == [*english, *read_everyday_questions(["de"])]
+
+
+@pytest.mark.parametrize("height", [0.0, 0.1, 0.5])
+def test_the_limit_in_another_language_does_not_depend_on_how_high_its_cosines_are(height: float) -> None:
+    def make(low: float, high: float) -> list[RelevanceFeatures]:
+        return [RelevanceFeatures(8.0, height + cosine, 0.0, 0.0, 0.0) for cosine in np.linspace(low, high, 80)]
+
+    calibration = Calibration.from_measurements(make(0.4, 0.8), make(0.3, 0.5), make(0.15, 0.25), 10, is_english=False)
+    limit = np.log(calibration.limit / (1 - calibration.limit))
+    assert all(calibration.compute_log_odds(each) > limit for each in make(0.4, 0.8))
+    assert all(calibration.compute_log_odds(each) < limit for each in make(0.15, 0.25))
+
+
+def test_the_cosines_of_a_multilingual_encoder_are_on_the_scale_of_an_english_one() -> None:
+    multilingual, english = map(get_embedder_calibration, ("multilingual-e5-small", "all-MiniLM-L6-v2"))
+    assert english.rescale_cosine(0.31) == 0.31
+    assert 0 < multilingual.rescale_cosine(0.81) < 0.3 < 0.5 < multilingual.rescale_cosine(0.87) < 1

@@ -46,7 +46,7 @@ _MAX_CHANGE = 0.2
 """Change of the number of passages, relative to the number at the measurement, after which it is repeated."""
 
 _UNSPACED = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
-_PIECE = re.compile(rf"[{_UNSPACED}]{{1,3}}|[^\s{_UNSPACED}]+")
+PIECE = re.compile(rf"[{_UNSPACED}]{{1,3}}|[^\s{_UNSPACED}]+")
 """A word, or some letters of a script without spaces."""
 
 
@@ -121,7 +121,7 @@ class EncoderTrust:
 def _make_question(text: str, generator: random.Random) -> str:
     """Return some words of a sentence of ``text``, in their order."""
     sentence = generator.choice([span.of(text) for span in split_sentences(text, language="en")])[:_MAX_CHARACTERS]
-    pieces = list(_PIECE.finditer(sentence))
+    pieces = list(PIECE.finditer(sentence))
     count = max(2, round(_KEPT_SHARE * len(pieces)))
     return " ".join(pieces[place][0] for place in sorted(generator.sample(range(len(pieces)), min(count, len(pieces)))))
 

@@ -4,7 +4,7 @@ A score ranks the passages of one question but is not comparable across question
 model of some numbers about a question's best passages. Its weights were fitted on several corpora, by
 ``benchmarks/refusal.py``. The scale of scores is the index's own: it is measured with sentences of the index in place
 of questions, with the passage of the sentence hidden and not hidden. So is the limit of ``--min-relevance auto``, with
-everyday questions that few indexes answer (``everyday_questions.txt``).
+everyday questions that few indexes answer, in its main languages (``everyday_questions.txt``).
 """
 
 from __future__ import annotations
@@ -13,16 +13,19 @@ import json
 import math
 import random
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Self
 
 import numpy as np
 
-from polyad.model import FloatArray, Passage
+from polyad.model import FloatArray, IntArray, Passage
 from polyad.protocols.snapshot import Snapshot
+from polyad.retrieval.default.encoder_trust import PIECE
 from polyad.retrieval.question import LinkedQuestion
 from polyad.text.files import read_package_file
+from polyad.text.function_words import find_language_evidence, infer_language
 from polyad.text.sentences import split_sentences
 from polyad.text.words import extract_query_terms, infer_question_language
 
@@ -62,13 +65,22 @@ _MIN_QUANTILE, _MAX_QUANTILE = 0.05, 0.7
 """Quantiles of the generated questions between which the limit is at linkability 0. They decide where everyday
 questions say little: in an index of such questions, or of another language."""
 
+_MIN_HIDDEN_QUANTILE = 0.1
+"""Quantile of the generated questions with hidden passages from which the limit lies in other languages than English:
+there, generated questions may have higher cosines than those of people."""
+
+UNTRUSTED_SCORE_SHARE = 3.0
+"""Share with which the score counts in place of the cosines of an encoder that is not trusted. With all-MiniLM-L6-v2 on
+Chinese, words alone then tell answered questions from others."""
+
+_EVERYDAY_COSINE = 0.23
+"""Highest cosine of an English index to a typical everyday question, with all-MiniLM-L6-v2."""
+
 _UNCALIBRATED_LIMIT = 0.02
 """Limit of an index of a few passages: their scores say little, and a wrong refusal is worse than a needless answer."""
 
-_MAX_NAME_COSINE, _MIN_NAME_COSINE = 0.97, 0.93
-"""Cosine of a question to the question without its unknown names: from the first on, the names hardly change the
-meaning, such as a nationality; down to the second, they are the subject. An infantry manual never says "American",
-but a question about American soldiers has 0.98."""
+_MIN_LANGUAGE_SHARE = 0.2
+"""Share of the sampled passages from which a language is one of the index."""
 
 _WORD = re.compile(r"\w[\w'\u2019-]*")
 
@@ -79,13 +91,14 @@ class RelevanceFeatures:
 
     Attributes:
         score: Deciding score of the best passage.
-        cosine: Highest cosine of a passage to the question.
+        cosine: Highest cosine of a passage to the question, on the scale of all-MiniLM-L6-v2.
         unknown: Third power of the share of the question's terms, by rarity, that no passage of the index contains:
             near 0 for a question in other words than the index, 1 for gibberish.
         unknown_names: Share of the capitalised words after the first that no passage of the index contains, times
             their importance for the question's meaning.
         linkability: Linkability of the index. The score counts by it: in a novel, questions that the index does not
             answer reach the scores of others.
+        min_score_share: The score counts at least by it: more where an encoder is not trusted.
     """
 
     score: float
@@ -93,6 +106,7 @@ class RelevanceFeatures:
     unknown: float
     unknown_names: float
     linkability: float
+    min_score_share: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,16 +139,17 @@ class UnknownNames:
             rest = rest[: name.start()] + rest[name.end() :]
         return cls(len(unknown_names) / max(1, len(names)), " ".join(rest.split()))
 
-    def compute_weighted_share(self, question_vector: FloatArray, rest_vector: FloatArray) -> float:
+    def compute_weighted_share(
+        self, question_vector: FloatArray, rest_vector: FloatArray, name_cosines: tuple[float, float]
+    ) -> float:
         """Return the share of unknown names, weighted by how much they change the question's vector, in [0, 1].
 
         Args:
             question_vector: Unit vector of the question.
             rest_vector: Unit vector of the question without the unknown names.
+            name_cosines: Cosines of the two vectors at which the weight is 1 and 0.
         """
-        return self.share * float(
-            np.interp(question_vector @ rest_vector, (_MIN_NAME_COSINE, _MAX_NAME_COSINE), (1, 0))
-        )
+        return self.share * float(np.interp(question_vector @ rest_vector, name_cosines, (1, 0)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +163,7 @@ class Calibration:
         questions: Number of generated questions; 0 for an index with too few suitable sentences.
         passages: Number of passages of the index at that time.
         scorer: Digest of the weights whose scores were measured.
+        cosine_shift: Added to cosines: those of unrelated texts differ between languages.
     """
 
     offset: float = _AVERAGE_OFFSET
@@ -156,6 +172,7 @@ class Calibration:
     questions: int = 0
     passages: int = 0
     scorer: str = ""
+    cosine_shift: float = 0.0
 
     @classmethod
     def from_measurements(
@@ -165,6 +182,7 @@ class Calibration:
         everyday: Sequence[RelevanceFeatures],
         passage_count: int,
         scorer_digest: str = "",
+        is_english: bool = True,
     ) -> Self:
         """Fit a calibration to the features of questions that the index answers, and of questions without an answer.
 
@@ -174,21 +192,26 @@ class Calibration:
             everyday: Features of the everyday questions.
             passage_count: Number of passages of the index.
             scorer_digest: Digest of the weights whose scores were measured.
+            is_english: Whether English is the only main language of the index, so that cosines are on the scale of the
+                weights. Otherwise the everyday questions set it.
         """
         if len(with_answer) < MIN_QUESTIONS:
             return cls(limit=_UNCALIBRATED_LIMIT, passages=passage_count, scorer=scorer_digest)
         low, high = (float(np.median([each.score for each in measured])) for measured in (without_answer, with_answer))
         offset = (low + _AVERAGE_OFFSET) / 2
         scale = (max(_MIN_SCALE, high - low) + _AVERAGE_SCALE) / 2
-        scaled = cls(offset, scale)
-        answered, unanswered = (
-            [scaled.compute_log_odds(each) for each in measured] for measured in (with_answer, everyday)
+        shift = 0.0 if is_english else _EVERYDAY_COSINE - float(np.median([each.cosine for each in everyday]))
+        scaled = cls(offset, scale, cosine_shift=shift)
+        answered, hidden, unanswered = (
+            [scaled.compute_log_odds(each) for each in measured] for measured in (with_answer, without_answer, everyday)
         )
         bounds = np.quantile(answered, (_MIN_QUANTILE, _MAX_QUANTILE))
+        if not is_english:
+            bounds[0] = min(np.quantile(hidden, _MIN_HIDDEN_QUANTILE), bounds[1])
         unlinked_limit = np.clip(np.median(unanswered) + _EVERYDAY_MARGIN, *bounds)
         log_odds = np.interp(with_answer[0].linkability, (0, 1), (unlinked_limit, _LINKED_LIMIT))
         limit = 1 / (1 + math.exp(-min(_MAX_LIMIT, float(log_odds))))
-        return cls(offset, scale, limit, len(with_answer), passage_count, scorer_digest)
+        return cls(offset, scale, limit, len(with_answer), passage_count, scorer_digest, shift)
 
     def is_current(self, passage_count: int) -> bool:
         """Return whether the index still has about as many passages as when the calibration was computed."""
@@ -196,8 +219,9 @@ class Calibration:
 
     def compute_log_odds(self, features: RelevanceFeatures) -> float:
         """Return the log odds that the index answers the question with these ``features``."""
-        score = features.linkability * (features.score - self.offset) / self.scale
-        values = asdict(replace(features, score=score))
+        share = max(features.linkability, features.min_score_share)
+        score = share * (features.score - self.offset) / self.scale
+        values = asdict(replace(features, score=score, cosine=features.cosine + self.cosine_shift))
         return INTERCEPT + sum(weight * float(values[name]) for name, weight in WEIGHTS.items())
 
     def predict_relevance(self, features: RelevanceFeatures, scores: FloatArray) -> list[float]:
@@ -217,9 +241,28 @@ class Calibration:
         return cls(**json.loads(stored))
 
 
-def read_everyday_questions() -> list[str]:
-    """Return questions about everyday subjects, most of which a typical index does not answer."""
-    return read_package_file("polyad.retrieval.default", "everyday_questions.txt").splitlines()
+def read_everyday_questions(languages: Sequence[str] = ("en",)) -> list[str]:
+    """Return questions about everyday subjects, most of which a typical index does not answer.
+
+    Args:
+        languages: ISO 639-1 codes. Of languages without questions, English stands in if no other has any.
+    """
+    sections = re.split(
+        r"^\[(\w+)\]\n", read_package_file("polyad.retrieval.default", "everyday_questions.txt"), flags=re.M
+    )
+    questions = dict(zip(sections[1::2], sections[2::2], strict=True))
+    return [
+        question
+        for language in [code for code in languages if code in questions] or ["en"]
+        for question in questions[language].splitlines()
+    ]
+
+
+def find_main_languages(snapshot: Snapshot) -> list[str]:
+    """Return the ISO 639-1 codes of the languages of at least a fifth of an index; English without evidence."""
+    texts, _ = _sample_passages(snapshot, random.Random(snapshot.passage_count))
+    counts = Counter(find_language_evidence(text) or "en" for text in texts)
+    return [code for code, count in counts.most_common() if count >= _MIN_LANGUAGE_SHARE * len(texts)] or ["en"]
 
 
 def generate_questions(snapshot: Snapshot) -> Iterator[tuple[str, int]]:
@@ -228,20 +271,32 @@ def generate_questions(snapshot: Snapshot) -> Iterator[tuple[str, int]]:
     The same index yields the same questions.
     """
     generator = random.Random(snapshot.passage_count)
+    texts, rows = _sample_passages(snapshot, generator)
+    vocabulary = sorted({term for text in texts for term in extract_query_terms(text)})
+    is_english = find_main_languages(snapshot) == ["en"]
+    pairs = [
+        (words, row)
+        for text, row in zip(texts, rows.tolist(), strict=True)
+        for words in _split_into_words(text, "en" if is_english else infer_language(text))
+        if _MIN_WORDS <= len(words) <= _MAX_WORDS
+    ]
+    for words, row in generator.sample(pairs, min(len(pairs), MAX_QUESTIONS)):
+        yield _distort_sentence(words, vocabulary, generator), row
+
+
+def _sample_passages(snapshot: Snapshot, generator: random.Random) -> tuple[list[str], IntArray]:
+    """Return the texts and rows of some passages of the index."""
     row_count = snapshot.row_count("passage")
     rows = np.array(generator.sample(range(row_count), min(row_count, 2 * MAX_QUESTIONS)), dtype=np.int64)
     rows = rows[np.unique(snapshot.graph.hyperedges(rows)[1])]  # not deleted
     with snapshot.read_transaction():
-        texts = [passage.text for passage in snapshot.get(Passage, rows.tolist())]
-    vocabulary = sorted({term for text in texts for term in extract_query_terms(text)})
-    pairs = [
-        (words, row)
-        for text, row in zip(texts, rows.tolist(), strict=True)
-        for span in split_sentences(text, language="en")
-        if _MIN_WORDS <= len(words := span.of(text).split()) <= _MAX_WORDS
-    ]
-    for words, row in generator.sample(pairs, min(len(pairs), MAX_QUESTIONS)):
-        yield _distort_sentence(words, vocabulary, generator), row
+        return [passage.text for passage in snapshot.get(Passage, rows.tolist())], rows
+
+
+def _split_into_words(text: str, language: str) -> Iterator[list[str]]:
+    """Yield the words of each sentence; in scripts without spaces, pieces of a few letters."""
+    for span in split_sentences(text, language):
+        yield span.of(text).split() if language == "en" else PIECE.findall(span.of(text))
 
 
 def _distort_sentence(words: Sequence[str], vocabulary: Sequence[str], generator: random.Random) -> str:

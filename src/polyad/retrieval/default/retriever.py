@@ -14,6 +14,7 @@ from functools import partial
 
 import numpy as np
 
+from polyad.calibration import EmbedderCalibration, get_embedder_calibration
 from polyad.hypergraph.sparse import find_top_positions, rank_by_id, rank_in_group
 from polyad.model import Evidence, FloatArray, Hyperedge, IntArray, Passage, Query
 from polyad.protocols.components import Embedder, MentionExtractor
@@ -22,10 +23,12 @@ from polyad.retrieval.assembly import MAX_DEPTH_FACTOR
 from polyad.retrieval.default.encoder_trust import EncoderTrust
 from polyad.retrieval.default.relevance import (
     INTERCEPT,
+    UNTRUSTED_SCORE_SHARE,
     WEIGHTS,
     Calibration,
     K,
     RelevanceFeatures,
+    find_main_languages,
     generate_questions,
     read_everyday_questions,
 )
@@ -89,6 +92,7 @@ class _Ranking:
         scores: The sums of the contributions; float32 ``[candidates]``.
         relevance_shift: Added to a score before relevance is predicted from it, because the calibration holds for
             scores with the linkability of the index.
+        thresholds: Parameters of the embedder.
     """
 
     snapshot: Snapshot
@@ -96,6 +100,7 @@ class _Ranking:
     contributions: FloatArray
     scores: FloatArray
     relevance_shift: float
+    thresholds: EmbedderCalibration
 
     def find_best(self, k: int, scores: FloatArray | None = None) -> IntArray:
         """Return the indices of the ``k`` candidate passages with the highest scores, best first, ties by id.
@@ -112,16 +117,17 @@ class _Ranking:
 
         Scores count without the contribution of rare numbers.
         """
-        inputs, scores = self.inputs, self.scores - self.contributions[:, -1]
+        inputs, scores, trust = self.inputs, self.scores - self.contributions[:, -1], self.inputs.scale.trust
         best = self.find_best(K + len(hidden_rows), scores)
         best = best[~np.isin(inputs.candidates[best], list(hidden_rows))][:K]
         cosines = self.snapshot.cosines("passage", np.sort(inputs.candidates[best]), inputs.scale.vectors[0])
         return RelevanceFeatures(
             score=float(scores[best[:1]].sum()) + self.relevance_shift,
-            cosine=float(cosines.max(initial=0)),
+            cosine=trust * self.thresholds.rescale_cosine(float(cosines.max(initial=0))),
             unknown=float(inputs.terms.weights[inputs.terms.is_unknown].sum()) ** 3,
             unknown_names=inputs.unknown_names,
             linkability=self.snapshot.linkability,
+            min_score_share=max(self.thresholds.score_share, UNTRUSTED_SCORE_SHARE * (1 - trust)),
         )
 
 
@@ -191,7 +197,8 @@ class DefaultRetriever:
             scorer.get_weights(list_weight_names(SIGNAL_NAMES)), 2
         )
         self._second_stage = np.array([scorer.second_stage.get(name, 0.0) for name in FEATURES], dtype=np.float32)
-        self.scorer_digest = hashlib.sha256(f"{scorer.to_text()}{WEIGHTS}{INTERCEPT}".encode()).hexdigest()[:16]
+        weights = f"{scorer.to_text()}{WEIGHTS}{INTERCEPT}{UNTRUSTED_SCORE_SHARE}"
+        self.scorer_digest = hashlib.sha256(weights.encode()).hexdigest()[:16]
         self.encoder_trust = EncoderTrust()
         self.calibration: Calibration | None = None
 
@@ -219,9 +226,12 @@ class DefaultRetriever:
             for question, row in generate_questions(snapshot)
         ]
         present, hidden = ([pair[side] for pair in pairs] for side in (0, 1))
-        texts = read_everyday_questions() if pairs else ()
+        languages = find_main_languages(snapshot)
+        texts = read_everyday_questions(languages) if pairs else ()
         everyday = [self.compute_relevance_features(text, snapshot)[0] for text in texts]
-        return Calibration.from_measurements(present, hidden, everyday, snapshot.passage_count, self.scorer_digest)
+        return Calibration.from_measurements(
+            present, hidden, everyday, snapshot.passage_count, self.scorer_digest, is_english=languages == ["en"]
+        )
 
     def compute_relevance_features(
         self, question: str, snapshot: Snapshot, hidden_rows: Collection[int] = ()
@@ -245,7 +255,14 @@ class DefaultRetriever:
         literals = _score_rare_literals(inputs.question, snapshot, inputs.candidates)
         literals += _score_clause_numbers(question, snapshot, inputs.candidates)
         contributions = np.column_stack([contributions, adjustments, literals])
-        return _Ranking(snapshot, inputs, contributions, scores + adjustments + literals, relevance_shift)
+        return _Ranking(
+            snapshot,
+            inputs,
+            contributions,
+            scores + adjustments + literals,
+            relevance_shift,
+            get_embedder_calibration(self._embedder.name),
+        )
 
     def _mix_weights(self, linkability: float) -> FloatArray:
         """Return the weights of the signals, interpolated by ``linkability`` (0 to 1) between two trained sets."""

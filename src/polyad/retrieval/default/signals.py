@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from polyad.calibration import get_embedder_calibration
 from polyad.hypergraph.sparse import Scores, is_in, rank_by_id, sort_unique, union
 from polyad.model import BoolArray, FloatArray, IntArray
 from polyad.protocols.components import Embedder
@@ -393,7 +394,9 @@ class SignalExtractor:
             anchor=anchor.get(candidates),
             hop_anchor=hop_anchor.get(candidates),
             hyperedges=self._compute_hyperedge_similarities(candidates, scale),
-            unknown_names=names.compute_weighted_share(vectors[0], vectors[-1]),
+            unknown_names=names.compute_weighted_share(
+                vectors[0], vectors[-1], get_embedder_calibration(self.embedder.name).name_cosines
+            ),
         )
 
     def _sort_key(self, passages: IntArray) -> FloatArray:
