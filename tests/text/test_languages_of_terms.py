@@ -105,3 +105,11 @@ def test_letters_of_other_alphabets_are_not_a_token_each() -> None:
     assert count_tokens("Москва") == 2
     assert count_tokens("القاهرة") == 2
     assert count_tokens("東京") == 2
+
+
+@pytest.mark.parametrize(("words", "language"), [({"p"}, "en"), ({"nasil"}, "en"), ({"nasil", "degil"}, "tr")])
+def test_one_word_in_an_index_does_not_show_its_language(words: set[str], language: str) -> None:
+    def count(terms: Sequence[str]) -> IntArray:
+        return np.array([term in words for term in terms], dtype=np.int64)
+
+    assert infer_question_language("bells", count) == language

@@ -286,10 +286,10 @@ def infer_question_language(question: str, count_passages: Callable[[Sequence[st
         return language
     markers = _list_markers()
     counts = iter(count_passages([term for _, terms in markers for term in terms]).tolist())
-    totals = {
-        language: sum(sorted((next(counts) for _ in terms), reverse=True)[:_COUNTED_MARKERS])
-        for language, terms in markers
-    }
+    totals = {}
+    for language, terms in markers:
+        frequent = sorted((next(counts) for _ in terms), reverse=True)[:_COUNTED_MARKERS]
+        totals[language] = sum(frequent) if frequent[1] else 0  # one word may be a name
     return max(totals, key=lambda language: totals[language])
 
 
@@ -305,7 +305,8 @@ def _list_markers() -> list[tuple[str, list[str]]]:
     languages = Counter(chain(FUNCTION_WORDS, *terms.values()))
     markers = [("en", list(_ENGLISH_MARKERS))]
     for language, words in terms.items():
-        markers.append((language, [word for word in words if languages[word] == 1][:_MARKERS]))
+        distinct = [word for word in words if languages[word] == 1 and (len(word) > 2 or not word.isascii())]
+        markers.append((language, distinct[:_MARKERS]))
     return markers
 
 
