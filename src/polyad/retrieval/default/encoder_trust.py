@@ -98,11 +98,11 @@ class EncoderTrust:
         return abs(passage_count - self.passages) <= _MAX_CHANGE * self.passages
 
     def get_trust(self, question: str) -> float:
-        """Return the trust in the question's language; if the index lacks this language, the mean over passages."""
+        """Return the trust in the question's language; the mean over passages if it is not in the index."""
         if len(set(self.by_language.values())) <= 1:
             return next(iter(self.by_language.values()), 1.0)
         language = find_language_evidence(question)
-        if language in self.by_language:
+        if language and language in self.by_language:
             return self.by_language[language]
         return float(
             np.average(list(self.by_language.values()), weights=[self.counts[key] for key in self.by_language])

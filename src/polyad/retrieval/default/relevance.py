@@ -65,11 +65,11 @@ _MIN_QUANTILE, _MAX_QUANTILE = 0.05, 0.7
 """Quantiles of the generated questions between which the limit is at linkability 0. They decide where everyday
 questions say little: in an index of such questions, or of another language."""
 
-_MIN_HIDDEN_QUANTILE = 0.1
-"""Quantile of the generated questions with hidden passages from which the limit lies in other languages than English:
-there, generated questions may have higher cosines than those of people."""
+_MARGIN_ELSEWHERE = 1.3
+"""The margin in other languages than English, above everyday questions without their unknown names: German nouns have
+capitals. There, the generated questions are no lower bound, since their cosines may be higher than people's."""
 
-UNTRUSTED_SCORE_SHARE = 3.0
+UNTRUSTED_SCORE_SHARE = 4.0
 """Share with which the score counts in place of the cosines of an encoder that is not trusted. With all-MiniLM-L6-v2 on
 Chinese, words alone then tell answered questions from others."""
 
@@ -202,13 +202,13 @@ class Calibration:
         scale = (max(_MIN_SCALE, high - low) + _AVERAGE_SCALE) / 2
         shift = 0.0 if is_english else _EVERYDAY_COSINE - float(np.median([each.cosine for each in everyday]))
         scaled = cls(offset, scale, cosine_shift=shift)
-        answered, hidden, unanswered = (
-            [scaled.compute_log_odds(each) for each in measured] for measured in (with_answer, without_answer, everyday)
+        nameless = everyday if is_english else [replace(each, unknown_names=0.0) for each in everyday]
+        answered, unanswered = (
+            [scaled.compute_log_odds(each) for each in measured] for measured in (with_answer, nameless)
         )
         bounds = np.quantile(answered, (_MIN_QUANTILE, _MAX_QUANTILE))
-        if not is_english:
-            bounds[0] = min(np.quantile(hidden, _MIN_HIDDEN_QUANTILE), bounds[1])
-        unlinked_limit = np.clip(np.median(unanswered) + _EVERYDAY_MARGIN, *bounds)
+        margin, lowest = (_EVERYDAY_MARGIN, bounds[0]) if is_english else (_MARGIN_ELSEWHERE, -np.inf)
+        unlinked_limit = np.clip(np.median(unanswered) + margin, lowest, bounds[1])
         log_odds = np.interp(with_answer[0].linkability, (0, 1), (unlinked_limit, _LINKED_LIMIT))
         limit = 1 / (1 + math.exp(-min(_MAX_LIMIT, float(log_odds))))
         return cls(offset, scale, limit, len(with_answer), passage_count, scorer_digest, shift)
