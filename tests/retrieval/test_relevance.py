@@ -261,7 +261,7 @@ def test_the_limit_in_another_language_does_not_depend_on_how_high_its_cosines_a
     def make(low: float, high: float) -> list[RelevanceFeatures]:
         return [RelevanceFeatures(8.0, height + cosine, 0.0, 0.0, 0.0) for cosine in np.linspace(low, high, 80)]
 
-    calibration = Calibration.from_measurements(make(0.4, 0.8), make(0.3, 0.5), make(0.15, 0.25), 10, is_english=False)
+    calibration = Calibration.from_measurements(make(0.4, 0.8), make(0.3, 0.5), make(0.15, 0.25), 10, languages=["zh"])
     limit = np.log(calibration.limit / (1 - calibration.limit))
     assert all(calibration.compute_log_odds(each) > limit for each in make(0.4, 0.8))
     assert all(calibration.compute_log_odds(each) < limit for each in make(0.15, 0.25))
@@ -271,3 +271,10 @@ def test_the_cosines_of_a_multilingual_encoder_are_on_the_scale_of_an_english_on
     multilingual, english = map(get_embedder_calibration, ("multilingual-e5-small", "all-MiniLM-L6-v2"))
     assert english.rescale_cosine(0.31) == 0.31
     assert 0 < multilingual.rescale_cosine(0.81) < 0.3 < 0.5 < multilingual.rescale_cosine(0.87) < 1
+
+
+def test_a_question_in_another_language_than_the_index_is_hardly_refused() -> None:
+    calibration = Calibration(limit=0.4, languages="zh de")
+    assert calibration.get_limit("Wer goss die Glocke?") == calibration.get_limit("谁铸造了这口钟") == 0.4
+    assert calibration.get_limit("Who cast the bell of the tower?") == 0.02
+    assert Calibration(limit=0.4).get_limit("Wer goss die Glocke?") == 0.4

@@ -295,7 +295,7 @@ class Searcher:
                 ExcerptSelector(snapshot, question, self._split_sentences) if options.merge else None,
                 # A reranker reads a fixed number of candidates, so a larger request returns no other passages.
                 max_depth_factor=MAX_DEPTH_FACTOR if reranker is None else 1,
-                auto_limit=calibration.limit if calibration else 0.0,
+                auto_limit=calibration.get_limit(question) if calibration else 0.0,
             )
             if options.where is not None:
                 evidence = replace(evidence, notes={**evidence.notes, SELECTED_PASSAGES: snapshot.passage_count})

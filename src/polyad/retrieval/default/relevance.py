@@ -77,7 +77,8 @@ _EVERYDAY_COSINE = 0.23
 """Highest cosine of an English index to a typical everyday question, with all-MiniLM-L6-v2."""
 
 _UNCALIBRATED_LIMIT = 0.02
-"""Limit of an index of a few passages: their scores say little, and a wrong refusal is worse than a needless answer."""
+"""Limit of an index of a few passages, and of questions in a language that the index lacks: their scores say little,
+and a wrong refusal is worse than a needless answer."""
 
 _MIN_LANGUAGE_SHARE = 0.2
 """Share of the sampled passages from which a language is one of the index."""
@@ -164,6 +165,7 @@ class Calibration:
         passages: Number of passages of the index at that time.
         scorer: Digest of the weights whose scores were measured.
         cosine_shift: Added to cosines: those of unrelated texts differ between languages.
+        languages: ISO 639-1 codes of the main languages of the index, joined by spaces; empty for English alone.
     """
 
     offset: float = _AVERAGE_OFFSET
@@ -173,6 +175,7 @@ class Calibration:
     passages: int = 0
     scorer: str = ""
     cosine_shift: float = 0.0
+    languages: str = ""
 
     @classmethod
     def from_measurements(
@@ -182,7 +185,7 @@ class Calibration:
         everyday: Sequence[RelevanceFeatures],
         passage_count: int,
         scorer_digest: str = "",
-        is_english: bool = True,
+        languages: Sequence[str] = ("en",),
     ) -> Self:
         """Fit a calibration to the features of questions that the index answers, and of questions without an answer.
 
@@ -192,14 +195,15 @@ class Calibration:
             everyday: Features of the everyday questions.
             passage_count: Number of passages of the index.
             scorer_digest: Digest of the weights whose scores were measured.
-            is_english: Whether English is the only main language of the index, so that cosines are on the scale of the
-                weights. Otherwise the everyday questions set it.
+            languages: Main languages of the index. With English alone, cosines are on the scale of the weights;
+                otherwise the everyday questions set it.
         """
         if len(with_answer) < MIN_QUESTIONS:
             return cls(limit=_UNCALIBRATED_LIMIT, passages=passage_count, scorer=scorer_digest)
         low, high = (float(np.median([each.score for each in measured])) for measured in (without_answer, with_answer))
         offset = (low + _AVERAGE_OFFSET) / 2
         scale = (max(_MIN_SCALE, high - low) + _AVERAGE_SCALE) / 2
+        is_english = list(languages) == ["en"]
         shift = 0.0 if is_english else _EVERYDAY_COSINE - float(np.median([each.cosine for each in everyday]))
         scaled = cls(offset, scale, cosine_shift=shift)
         nameless = everyday if is_english else [replace(each, unknown_names=0.0) for each in everyday]
@@ -211,7 +215,17 @@ class Calibration:
         unlinked_limit = np.clip(np.median(unanswered) + margin, lowest, bounds[1])
         log_odds = np.interp(with_answer[0].linkability, (0, 1), (unlinked_limit, _LINKED_LIMIT))
         limit = 1 / (1 + math.exp(-min(_MAX_LIMIT, float(log_odds))))
-        return cls(offset, scale, limit, len(with_answer), passage_count, scorer_digest, shift)
+        codes = "" if is_english else " ".join(languages)
+        return cls(offset, scale, limit, len(with_answer), passage_count, scorer_digest, shift, codes)
+
+    def get_limit(self, question: str) -> float:
+        """Return the relevance of the best passage below which ``question`` is refused.
+
+        In another language than those of the index, questions with and without an answer look alike.
+        """
+        language = find_language_evidence(question) if self.languages else ""
+        is_foreign = bool(language) and language not in self.languages.split()
+        return min(self.limit, _UNCALIBRATED_LIMIT) if is_foreign else self.limit
 
     def is_current(self, passage_count: int) -> bool:
         """Return whether the index still has about as many passages as when the calibration was computed."""

@@ -230,7 +230,7 @@ class DefaultRetriever:
         texts = read_everyday_questions(languages) if pairs else ()
         everyday = [self.compute_relevance_features(text, snapshot)[0] for text in texts]
         return Calibration.from_measurements(
-            present, hidden, everyday, snapshot.passage_count, self.scorer_digest, is_english=languages == ["en"]
+            present, hidden, everyday, snapshot.passage_count, self.scorer_digest, languages
         )
 
     def compute_relevance_features(
