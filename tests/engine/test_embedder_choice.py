@@ -137,3 +137,21 @@ def test_an_engine_that_was_opened_before_the_choice_is_outdated(tmp_path: Path)
         assert (early.is_outdated, engine.is_outdated) == (True, False)
         with pytest.raises(IndexMismatchError):
             early.search("Glocke")
+
+
+@pytest.mark.usefixtures("embedders")
+@pytest.mark.parametrize(
+    ("question", "document", "name"),
+    [
+        ("Wer goss die Glocke von Tarn?", ENGLISH, MULTILINGUAL),
+        ("Who cast the bell of Tarn?", ENGLISH, DEFAULT),
+        ("Who cast the bell of Tarn?", GERMAN, MULTILINGUAL),
+    ],
+)
+def test_questions_in_another_language_choose_the_multilingual_embedder(
+    tmp_path: Path, question: str, document: str, name: str
+) -> None:
+    with Engine.open(tmp_path / "index") as engine:
+        engine.writer.expect_questions([question])
+        engine.index_documents(build_documents(document))
+        assert engine.components.embedder.name == name

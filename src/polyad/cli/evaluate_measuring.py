@@ -214,6 +214,7 @@ class Measuring:
         documents, method = self.dataset.documents, self.settings.method
         index: Callable[..., IndexReport] = engine.index if documents is None else engine.index_documents
         corpus = [self.dataset.corpus] if documents is None else documents
+        engine.writer.expect_questions(query.text for query in self.dataset.queries)
         return index(corpus, method=method, max_cost=self.max_cost, max_tokens=self.max_tokens, progress=progress)
 
     def _search_questions(

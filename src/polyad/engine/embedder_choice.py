@@ -40,11 +40,29 @@ def choose_embedder(
             characters[_find_language(item)] += len(item.text)
         if len(first) >= _MAX_DOCUMENTS or characters.total() >= _MAX_CHARACTERS:
             break
-    components.is_embedder_open = not characters
-    characters.pop("", None)
-    if characters["en"] * 2 < characters.total():
-        _use_multilingual_embedder(characters.most_common(1)[0][0], store, components)
+    _decide(characters, store, components)
     return chain(first, remaining)
+
+
+def choose_embedder_for_questions(questions: Iterable[str], store: Store, components: Components) -> None:
+    """Give an empty index the multilingual embedder if most questions are not English and the user named no embedder.
+
+    If they are English, the documents decide.
+    """
+    if components.is_embedder_open and not get_version(store):
+        characters = Counter[str]()
+        for text in questions:
+            characters[find_language(text, None)] += len(text)
+        if characters["en"] * 2 < characters.total() - characters[""]:
+            _decide(characters, store, components)
+
+
+def _decide(characters: Counter[str], store: Store, components: Components) -> None:
+    """Choose the embedder by the number of characters in each language; those of an unknown one have an empty code."""
+    components.is_embedder_open = not characters
+    known = Counter({language: count for language, count in characters.items() if language})
+    if known["en"] * 2 < known.total():
+        _use_multilingual_embedder(known.most_common(1)[0][0], store, components)
 
 
 def _find_language(document: Document) -> str:

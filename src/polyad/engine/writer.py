@@ -14,7 +14,7 @@ from pathlib import Path
 from polyad.curation.corrections import load_effects
 from polyad.curation.curator import Curator, HistoryRecorder
 from polyad.engine.components import Components
-from polyad.engine.embedder_choice import choose_embedder
+from polyad.engine.embedder_choice import choose_embedder, choose_embedder_for_questions
 from polyad.engine.file_runs import FileRuns, FileSelection, MethodRun
 from polyad.engine.registry import DEFAULT_METHOD, METHOD_BY_KIND, Limits, MethodAssignment, make_builder, methods
 from polyad.engine.search import Searcher
@@ -202,6 +202,10 @@ class Writer:
         """
         with self._record(now) as recorder:
             return self._index_groups(_check_documents(documents), method, _Command(limits, progress, recorder))
+
+    def expect_questions(self, questions: Iterable[str]) -> None:
+        """Choose the embedder of an empty index by the language of the questions that it will be asked."""
+        choose_embedder_for_questions(questions, self._store, self._components)
 
     def _index_groups(self, documents: Iterable[Document | Failure], method: str, command: _Command) -> IndexReport:
         """Index documents in memory, grouped by construction method, and return a report; stop at a cost limit."""
