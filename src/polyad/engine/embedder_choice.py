@@ -60,9 +60,9 @@ def choose_embedder_for_questions(questions: Iterable[str], store: Store, compon
 def _decide(characters: Counter[str], store: Store, components: Components) -> None:
     """Choose the embedder by the number of characters in each language; those of an unknown one have an empty code."""
     components.is_embedder_open = not characters
-    known = Counter({language: count for language, count in characters.items() if language})
-    if known["en"] * 2 < known.total():
-        _use_multilingual_embedder(known.most_common(1)[0][0], store, components)
+    languages = Counter({language: count for language, count in characters.items() if language})
+    if languages["en"] * 2 < languages.total():
+        _use_multilingual_embedder(languages.most_common(1)[0][0], store, components)
 
 
 def _find_language(document: Document) -> str:
