@@ -33,7 +33,7 @@ _MIN_ROWS, _MIN_COLUMNS = 3, 2
 """Least rows with several cells, and least columns."""
 
 _MAX_BANDS, _MAX_RETRIES = 300, 12
-"""Most bands of a table, and of a region without a table in which one is looked for from the second band on."""
+"""Most bands of a table; and most bands of a region without a table in which each band may still begin a table."""
 
 _MAX_JOINED, _MAX_PIECES = 6, 100
 """Most lines of a cell that is drawn before the cell to its right, and most pieces that stand beside each other."""

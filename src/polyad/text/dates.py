@@ -17,7 +17,19 @@ from polyad.text.folding import build_letter_table
 _CHARACTER_DATE = re.compile(
     r"(?<!\d)(?P<year>\d{4})\s?[年년](?:\s?(?P<month>1[0-2]|0?[1-9])\s?[月월](?:\s?(?P<day>3[01]|[12]\d|0?[1-9])\s?[日号號일])?)?"
 )
-_ENGLISH_MONTHS = frozenset("april august september november december january february march may june july".split())  # noqa: SIM905  # a word list reads best as words
+_ENGLISH_MONTHS = {
+    "april",
+    "august",
+    "september",
+    "november",
+    "december",
+    "january",
+    "february",
+    "march",
+    "may",
+    "june",
+    "july",
+}
 
 
 def find_foreign_dates(text: str) -> Iterator[tuple[int, int]]:

@@ -15,7 +15,7 @@ SOUTH_EAST_ASIAN = (
 """Thai, Lao, Burmese and Khmer letters and vowel signs."""
 
 UNSPACED = f"{HAN}{HIRAGANA}{KATAKANA}{SOUTH_EAST_ASIAN}"
-"""Scripts without spaces between words."""
+"""The letters, as ranges of a pattern, of scripts that put no spaces between words, such as Chinese and Thai."""
 
 WITHOUT_CAPITALS = "\u0590-\u08ff\u0900-\u0e00\u0f00-\u0fff\u1200-\u137f"
 """Scripts with spaces and without capitals, such as Hebrew, Arabic and those of India."""

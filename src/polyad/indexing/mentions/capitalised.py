@@ -356,7 +356,7 @@ _GERMAN_JOINT = re.compile(r" (?:de[mnrs]|zu[mr]|[ai]m) ")
 _GERMAN_COMPOUND = 9
 """Fewest letters of a German compound that may be a name."""
 
-_DEFINITE = frozenset(f"{word} " for word in "der die das den dem des zum zur im am vom beim".split())  # noqa: SIM905
+_DEFINITE = ("der ", "die ", "das ", "den ", "dem ", "des ", "zum ", "zur ", "im ", "am ", "vom ", "beim ")
 _GERMAN_DETERMINER = re.compile(
     r"\b(?:d(?:er|ie|as|en|em|es)|(?:[dms]?ein|ihr|kein|unser|dies|jed|all|viel|mehrer|einig|manch|welch|beid)"
     r"(?:e[mnrs]?)?|zu[mr]|[ai]m|[ai]ns|vo[mn]|beim|als|[a-zäöü]+(?:isch|lich|ig|haft|bar|sam|los|end)e[mnrs]?|ohne)"
