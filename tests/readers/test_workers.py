@@ -440,6 +440,16 @@ def test_large_plain_text_is_read_by_a_process_too(monkeypatch: pytest.MonkeyPat
     assert second.startswith("1,700,0")
 
 
+def test_the_time_in_which_documents_are_indexed_is_no_time_of_reading(monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("a.jsonl").write_text(('{"text": "' + "The pump is old. " * 50 + '"}\n') * 5000)
+    monkeypatch.setattr("polyad.readers.workers._CLOCK_FACTOR", 1)
+    documents = FileReader(ReadSettings(max_seconds=1.0)).read([Path("a.jsonl")])
+    first = next(documents)
+    time.sleep(1.2)
+    results = [first, *documents]
+    assert [type(item) for item in results] == [Document] * 5000
+
+
 @pytest.mark.parametrize("name", ["a.jsonl", "a.csv"])
 def test_the_records_of_a_file_end_at_a_limit_that_is_named(name: str) -> None:
     lines = ['{"text": "pump"}'] * 5 if name == "a.jsonl" else ["text", *["pump"] * 5]

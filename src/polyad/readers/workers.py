@@ -246,12 +246,13 @@ class _Process:
             self._process.stdin.write(json.dumps(message).encode() + b"\n")
             self._process.stdin.flush()
         is_last = False
-        deadline = time.monotonic() + seconds
+        remaining = seconds
         while not is_last:
-            reply = self._wait_for_reply(max(0.0, deadline - time.monotonic()))
+            start = time.monotonic()
+            reply = self._wait_for_reply(max(0.0, remaining))
             is_last = "is_spent" in reply
-            if "records" in reply:  # the time limit is for one document
-                deadline = time.monotonic() + seconds
+            # The limit is for one document, without the time that the caller takes between two replies.
+            remaining = seconds if "records" in reply else remaining - (time.monotonic() - start)
             yield reply
 
     def _wait_for_reply(self, seconds: float) -> dict[str, Any]:
