@@ -12,8 +12,9 @@ from polyad.engine import Engine
 from polyad.engine.settings import Settings
 from polyad.errors import ConfigurationError
 from polyad.evaluation.training.linear_scorer import extract_signals
+from polyad.indexing.mentions.rules import RuleMentionExtractor
 from polyad.model import Document
-from polyad.retrieval.default.retriever import DefaultSettings
+from polyad.retrieval.default.retriever import DefaultRetriever, DefaultSettings
 from polyad.retrieval.default.scorer import LinearScorer
 from polyad.retrieval.default.signals import SIGNAL_NAMES, UNNAMED_SHARE, list_weight_names
 
@@ -36,6 +37,15 @@ def test_the_contributions_in_a_reason_add_up_to_the_score(small_engine: Engine)
         largest = [abs(float(value)) for name, value in reasons if name != "other signals"]
         assert largest == sorted(largest, reverse=True)
         assert sum(float(value) for _, value in reasons) == pytest.approx(hit.score, abs=0.0051)
+
+
+def test_further_requests_for_passages_return_what_a_first_request_returns(
+    small_engine: Engine, embedder: SentenceTransformerEmbedder
+) -> None:
+    retriever, snapshot = DefaultRetriever(embedder, RuleMentionExtractor(), DefaultSettings()), small_engine.snapshot()
+    rank = retriever.rank_candidates(QUESTION, snapshot)
+    for k in (1, 2, 3, 1, 4, 5, 6):
+        assert rank(k) == retriever.rank_candidates(QUESTION, snapshot)(k)
 
 
 def test_a_rare_number_of_the_question_leads_and_says_so(tmp_path: Path, embedder: SentenceTransformerEmbedder) -> None:

@@ -125,6 +125,16 @@ def test_contains_accepts_passages_in_any_order() -> None:
     assert words.document_frequencies([]).tolist() == []
 
 
+def test_the_language_of_a_short_question_is_that_of_the_passages_after_each_change() -> None:
+    passages = Passages()
+    assert passages.index.infer_language("Tarner Glocken?") == "en"
+    passages.change(["Wir wissen nicht, warum sich die Glocken von Tarn mehr als von Isk verstimmen."] * 3, set())
+    assert passages.index.infer_language("Tarner Glocken?") == "de"
+    assert passages.index.infer_language("Who cast the bells?") == "en"
+    passages.change(["The bells were cast by Ines Moreau and hung with ropes from the tower."] * 4, {0, 1})
+    assert passages.index.infer_language("Tarner Glocken?") == "en"
+
+
 def test_ties_at_the_cutoff_are_broken_by_id() -> None:
     passages = Passages()
     passages.change(["the same words"] * 12, set())

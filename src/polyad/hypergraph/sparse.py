@@ -200,6 +200,9 @@ _DECIMALS = 6
 _SINGLE_THREAD_LIMIT = 1 << 18
 """Largest matrix product, in multiplications, that OpenBLAS computes in one thread."""
 
+VECTOR_BLOCK = 64
+"""Vectors copied from scattered rows at a time: they stay in the processor's cache until they are multiplied."""
+
 
 def compute_cosines(vectors: FloatArray, queries: FloatArray) -> FloatArray:
     """Return the cosine of each unit vector with each query vector, in [-1, 1].
@@ -229,16 +232,23 @@ def compute_dot_products(vectors: FloatArray, queries: FloatArray) -> FloatArray
     return products
 
 
-def compute_dot_product_matrix(vectors: FloatArray, queries: FloatArray) -> FloatArray:
+def compute_dot_product_matrix(vectors: FloatArray, queries: FloatArray, rows: IntArray | None = None) -> FloatArray:
     """Return the dot products of queries and vectors, ``[queries, vectors]``, computed in a single thread.
 
     Blocks are small enough that OpenBLAS uses one thread, and every vector is read once for all queries.
+
+    Args:
+        vectors: float32 ``[vectors, dimension]``.
+        queries: float32 ``[queries, dimension]``.
+        rows: Indices of the vectors to multiply; None for all.
     """
-    if len(queries) == 1:
+    if len(queries) == 1 and rows is None:
         return compute_dot_products(vectors, queries[0])[None]
-    products = np.empty((len(vectors), len(queries)), dtype=np.float32)
+    count = len(vectors) if rows is None else len(rows)
+    products = np.empty((count, len(queries)), dtype=np.float32)
     columns = np.ascontiguousarray(queries.T)
-    block = max(1, _SINGLE_THREAD_LIMIT // max(1, queries.size))
-    for start in range(0, len(vectors), block):
-        np.matmul(vectors[start : start + block], columns, out=products[start : start + block])
+    block = max(1, min(count if rows is None else VECTOR_BLOCK, _SINGLE_THREAD_LIMIT // max(1, queries.size)))
+    for start in range(0, count, block):
+        span = slice(start, start + block)
+        np.matmul(vectors[span] if rows is None else vectors.take(rows[span], axis=0), columns, out=products[span])
     return np.ascontiguousarray(products.T)

@@ -142,6 +142,9 @@ class Snapshot(Protocol):
     def document_frequencies(self, terms: Sequence[str]) -> IntArray:
         """Return the number of passages that contain each term (its document frequency)."""
 
+    def infer_language(self, question: str) -> str:
+        """Return the ISO 639-1 code of a question's language; that of the index if it is too short to tell."""
+
     def contains_terms(self, terms: Sequence[str], passages: IntArray) -> BoolArray:
         """Return whether each passage contains each term; shape ``[passages, terms]``."""
 

@@ -15,7 +15,7 @@ from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.hits import PART_SEPARATOR, ScoredSpan
 from polyad.text.clause_numbers import begins_next_clause, find_clause_numbers, find_clause_references
 from polyad.text.sentences import find_code_blocks, find_labels
-from polyad.text.words import count_words, extract_search_terms, extract_terms_and_codes, infer_question_language
+from polyad.text.words import count_words, extract_search_terms, extract_terms_and_codes
 
 WORDS_PER_HIT = 105
 """Words of excerpts per hit; a hit that fits the question better than the others may have more."""
@@ -219,7 +219,7 @@ class ExcerptSelector:
 
     @cached_property
     def _language(self) -> str:
-        return infer_question_language(self._question, self._snapshot.document_frequencies)
+        return self._snapshot.infer_language(self._question)
 
     @cached_property
     def _weights(self) -> dict[str, float]:

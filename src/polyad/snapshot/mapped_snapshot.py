@@ -284,6 +284,10 @@ class MappedSnapshot:
         """Return the number of passages that contain each term."""
         return self.passages.terms.document_frequencies(terms)
 
+    def infer_language(self, question: str) -> str:
+        """Return the language of a question, that of the index if it is too short to tell, as ISO 639-1 code."""
+        return self.passages.terms.infer_language(question)
+
     def contains_terms(self, terms: Sequence[str], passages: IntArray) -> BoolArray:
         """Return whether each passage contains each term; shape ``[passages, terms]``."""
         return self.passages.terms.contains(terms, passages)

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +24,7 @@ from polyad.hypergraph.sparse import expand_ranges, find_top_positions, union
 from polyad.model import BoolArray, FloatArray, IntArray
 from polyad.snapshot.columns import Column, Hashes, LiveRows, StringColumn, append_run, hash_string
 from polyad.text.clause_numbers import MARK
+from polyad.text.function_words import find_language_evidence
 from polyad.text.words import extract_search_terms, extract_terms_and_codes, infer_question_language
 
 _CLAUSE_FACTOR = 3
@@ -39,8 +41,8 @@ _LOOKUP_FROM = 2000
 _SEARCH_FACTOR = 16
 """A posting list at least this many times as long as the deleted passages is searched for them by bisection."""
 
-_ROUNDING = 1e-6
-"""Largest change of a score by rounding."""
+_ROUNDING = 1e-4
+"""Largest change of a score by rounding, which is to float32 in the end."""
 
 Counts = npt.NDArray[np.uint16]
 
@@ -148,7 +150,10 @@ class Postings:
         return [(self.rows[start:end], self.counts[start:end]) for start, end in bounds]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+_find_evidence = lru_cache(maxsize=64)(find_language_evidence)  # a search asks several times about its question
+
+
+@dataclass(frozen=True, eq=False)  # no slots, for the cached property
 class PassageTerms:
     """The BM25 index of all passages of a snapshot, which is immutable.
 
@@ -200,18 +205,27 @@ class PassageTerms:
         """Return the number of passages that contain each term."""
         return np.array([self._count_live(lists) for lists in self._get_lists(terms)], dtype=np.int64)
 
+    def infer_language(self, question: str) -> str:
+        """Return the language of a question, see :func:`polyad.text.words.infer_question_language`."""
+        return _find_evidence(question) or self._language
+
+    @cached_property
+    def _language(self) -> str:
+        return infer_question_language("", self.document_frequencies)
+
     def contains(self, terms: Sequence[str], passages: IntArray) -> BoolArray:
         """Return whether each passage contains each term; bool ``[passages, terms]``."""
         is_contained = np.zeros((len(passages), len(terms)), dtype=bool)
+        needles = passages.astype(np.int32)  # searchsorted converts the whole posting list if the types differ
         for column, lists in enumerate(self._get_lists(terms)):
-            for rows, counts in lists:
-                is_contained[:, column] |= _look_up_frequencies(rows, counts, passages) > 0
+            for rows, _ in lists:
+                is_contained[:, column] |= rows.take(rows.searchsorted(needles), mode="clip") == needles
         return is_contained
 
     def search(self, question: str, k: int, ids: StringColumn) -> tuple[IntArray, FloatArray]:
         """Return (rows, BM25 scores) of the ``k`` best passages with a score above 0, ties ordered by ``ids``."""
-        language = infer_question_language(question, self.document_frequencies)
-        rows, scores = self._score_passages(extract_search_terms(question, language), k)
+        terms = extract_search_terms(question, self.infer_language(question))
+        rows, scores = self._score_passages(terms, k)
         values = np.round(scores, 6).astype(np.float32)
         top = find_top_positions(values, k, lambda positions: ids.rank(rows[positions]))
         return rows[top], values[top]
@@ -241,7 +255,8 @@ class PassageTerms:
                 before = scores[rows]
                 scores[rows] = before + idf * self._compute_term_weights(rows, counts)
                 reached.append(rows[before == 0])
-        rows = np.sort(self._drop_deleted(reached))
+        rows = self._drop_deleted(reached)
+        rows = np.sort(rows[scores[rows] >= _find_kth_highest(scores[rows], k) - _ROUNDING])
         return rows, scores[rows]
 
     def _drop_deleted(self, reached: Sequence[IntArray]) -> IntArray:

@@ -231,7 +231,7 @@ class Vectors:
             if self.live.deleted_count > (self.clusters.deleted_count if self.clusters else 0):
                 distances[:, ~self.live.are_live(self._to_rows(places))] = np.iinfo(distances.dtype).max
             places = places[_find_nearest_codes(distances, _COMPARED_PER_K * k + _MIN_COMPARED)]
-            parts = [compute_dot_product_matrix(base.take(places, axis=0), queries)]
+            parts = [compute_dot_product_matrix(base, queries, places)]
         places = np.concatenate([places, len(base) + since])
         return places, np.concatenate([*parts, compute_dot_product_matrix(appended[since], queries)], axis=1)
 
@@ -245,8 +245,8 @@ class Vectors:
         if self.codes is not None and use_codes:
             distances = self.codes.compute_distances_at(saved, queries)
             saved = saved[_find_nearest_codes(distances, _COMPARED_PER_K * k + _MIN_COMPARED)]
-        parts = [base.take(saved, axis=0), self.column.appended.values[since - len(base)]]
-        products = [compute_dot_product_matrix(part, queries) for part in parts]
+        parts = (base, saved), (self.column.appended.values, since - len(base))
+        products = [compute_dot_product_matrix(vectors, queries, rows) for vectors, rows in parts]
         return np.concatenate([saved, since]), np.concatenate(products, axis=1)
 
     def _use_replacements(self, candidates: _Candidates) -> _Candidates:
@@ -283,8 +283,8 @@ def _find_nearest_codes(distances: Distances, count: int) -> BoolArray:
     """
     if distances.shape[1] <= count:
         return np.ones(distances.shape[1], dtype=bool)
-    limits = np.partition(distances, count - 1)[:, count - 1 : count]
-    is_selected: BoolArray = np.any(distances <= limits, axis=0)
+    limits = [np.bincount(row).cumsum().searchsorted(count) for row in distances]  # of a few hundred distances
+    is_selected: BoolArray = np.any(distances <= np.array(limits, dtype=distances.dtype)[:, None], axis=0)
     return is_selected
 
 

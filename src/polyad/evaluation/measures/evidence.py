@@ -15,7 +15,7 @@ import numpy as np
 
 from polyad.model import Passage, Span
 from polyad.protocols.snapshot import Snapshot
-from polyad.text.words import extract_query_terms, extract_terms, infer_question_language
+from polyad.text.words import extract_query_terms, extract_terms
 
 WINDOW = 3
 """Number of consecutive sentences that must cover a statement."""
@@ -99,7 +99,7 @@ class StatementRecall:
         The weight is the inverse document frequency of BM25 (Robertson and Sparck Jones):
         ``ln(1 + (N - n + 0.5) / (n + 0.5))`` for a word in n of N passages.
         """
-        language = infer_question_language(statement, self._snapshot.document_frequencies)
+        language = self._snapshot.infer_language(statement)
         words, total = extract_query_terms(statement, language), self._snapshot.passage_count
         counts = self._snapshot.document_frequencies(words)
         return {

@@ -27,7 +27,7 @@ from polyad.retrieval.question import LinkedQuestion
 from polyad.text.files import read_package_file
 from polyad.text.function_words import find_language_evidence, infer_language
 from polyad.text.sentences import split_sentences
-from polyad.text.words import extract_query_terms, infer_question_language
+from polyad.text.words import extract_query_terms
 
 K = 5
 """Best passages that are measured."""
@@ -126,7 +126,7 @@ class UnknownNames:
     def from_question(cls, question: LinkedQuestion, snapshot: Snapshot) -> Self:
         """Find the capitalised words of a question that no passage contains, except in names of entities."""
         names = [word for word in list(_WORD.finditer(question.text))[1:] if word[0][0].isupper()]
-        language = infer_question_language(question.text, snapshot.document_frequencies)
+        language = snapshot.infer_language(question.text)
         mentions = question.entities.values()
         linked_terms = {term for mention in mentions for term in extract_query_terms(mention.name, language)}
         terms = (

@@ -45,7 +45,7 @@ from polyad.retrieval.evidence import HYPEREDGES_PER_PASSAGE, RankedHyperedge, b
 from polyad.retrieval.question import LinkedQuestion, QuestionLinker
 from polyad.text.clause_numbers import MARK, find_clause_references
 from polyad.text.sentences import HEADING_SEPARATOR
-from polyad.text.words import extract_search_terms, infer_question_language
+from polyad.text.words import extract_search_terms
 
 _REASONS_PER_PASSAGE = 3
 _MIN_REASON = 0.005
@@ -58,9 +58,6 @@ _LITERAL_SCORE = 8.0
 manuals, with two words beside it, all have the number in the first passage, in place of 65 % without. No figure of the
 benchmarks, books and manuals falls; with a score above all others, two of their 24 questions with a rare number lose
 recall."""
-
-_EXACT_READS = 2
-"""Requests for more passages of a question that read only these passages; most searches need one or two."""
 
 _MIN_LITERAL_CHARACTERS = 3
 """Length of a rare number or code; shorter numbers are decades, ages and quantities."""
@@ -134,7 +131,8 @@ class _Ranking:
 class _CachedEvidence:
     """A function that returns evidence with the ``k`` best passages, and caches the evidence for a smaller ``k``.
 
-    The third request for more passages than before reads as many as a search may request, to save round trips.
+    The second request for more passages than before also reads those of a likely third request, and the third request
+    as many as a search may request, to save round trips.
 
     Args:
         build: Builds the evidence with a number of passages, best first.
@@ -148,7 +146,8 @@ class _CachedEvidence:
     def __call__(self, k: int) -> Evidence:
         """Return the evidence with the ``k`` best passages."""
         if k > max(self._depths, default=0):
-            depth = k if len(self._depths) < _EXACT_READS else max(k, MAX_DEPTH_FACTOR * self._depths[0])
+            first = (self._depths or [k])[0]
+            depth = (k, k + k // 2, max(k, MAX_DEPTH_FACTOR * first))[min(len(self._depths), 2)]
             self._evidence = self._build(depth)
             self._depths.append(depth)
         passages = self._evidence.passages[:k]
@@ -341,7 +340,7 @@ def _score_rare_literals(question: LinkedQuestion, snapshot: Snapshot, passages:
     An error code or part number that few passages contain says more about them than its rarity among other words, and
     encoders hardly distinguish numbers. Links already count numbers in a linked name, such as "Felices 140".
     """
-    language = infer_question_language(question.text, snapshot.document_frequencies)
+    language = snapshot.infer_language(question.text)
     terms = [
         term
         for term in extract_search_terms(question.text, language)

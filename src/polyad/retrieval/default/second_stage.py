@@ -15,7 +15,7 @@ from polyad.model import FloatArray, IntArray, Passage
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.default.links import SOURCES_PER_HOP, FollowedMentions, select_mentions
 from polyad.retrieval.default.signals import SignalInputs
-from polyad.text.words import extract_query_terms, extract_terms, infer_question_language
+from polyad.text.words import extract_query_terms, extract_terms
 
 MAX_CANDIDATES = 60
 """Best candidates of the first stage that are compared."""
@@ -174,7 +174,7 @@ def _compare_titles(question: str, snapshot: Snapshot, candidates: IntArray) -> 
     np.maximum.at(highest, owners, strengths)
     is_certain = strengths >= highest[owners]
     entities, owners = entities[is_certain], owners[is_certain]
-    language = infer_question_language(question, snapshot.document_frequencies)
+    language = snapshot.infer_language(question)
     titles: list[set[str]] = [set() for _ in candidates]
     subjects: list[set[int]] = [set() for _ in candidates]
     for entity, owner, key in zip(entities.tolist(), owners.tolist(), snapshot.ids("entity", entities), strict=True):

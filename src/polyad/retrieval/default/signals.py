@@ -34,7 +34,7 @@ from polyad.retrieval.default.links import (
 )
 from polyad.retrieval.default.relevance import UnknownNames
 from polyad.retrieval.question import LinkedQuestion, QuestionLinker, replace_aliases
-from polyad.text.words import extract_query_terms, infer_question_language
+from polyad.text.words import extract_query_terms
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class TermCoverage:
         A passage that mentions an entity of the question by another name, such as an alias, also contains the terms of
         the name in the question. Very frequent entities are omitted.
         """
-        language = infer_question_language(question.text, snapshot.document_frequencies)
+        language = snapshot.infer_language(question.text)
         terms = extract_query_terms(question.text, language)
         counts = snapshot.document_frequencies(terms)
         rarity = np.log(1 + snapshot.passage_count / np.maximum(1, counts).astype(np.float32))
