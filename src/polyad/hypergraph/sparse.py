@@ -189,9 +189,10 @@ def find_top_positions(values: Values, k: int, sort_key: SortKey) -> IntArray:
 
 def rank_by_id(snapshot: Snapshot, kind: Kind, rows: IntArray) -> FloatArray:
     """Return a sort key for each of ``rows``: rows sorted by these keys are in the order of their ids."""
-    ids = snapshot.ids(kind, rows)
+    unique = sort_unique(rows)
+    ids = snapshot.ids(kind, unique)
     ranks = {id: rank for rank, id in enumerate(sorted(set(ids)))}
-    return np.fromiter(map(ranks.__getitem__, ids), dtype=np.float32, count=len(ids))
+    return np.fromiter(map(ranks.__getitem__, ids), dtype=np.float32, count=len(ids))[unique.searchsorted(rows)]
 
 
 _DECIMALS = 6

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -150,9 +150,6 @@ class Postings:
         return [(self.rows[start:end], self.counts[start:end]) for start, end in bounds]
 
 
-_find_evidence = lru_cache(maxsize=64)(find_language_evidence)  # a search asks several times about its question
-
-
 @dataclass(frozen=True, eq=False)  # no slots, for the cached property
 class PassageTerms:
     """The BM25 index of all passages of a snapshot, which is immutable.
@@ -207,7 +204,7 @@ class PassageTerms:
 
     def infer_language(self, question: str) -> str:
         """Return the language of a question, see :func:`polyad.text.words.infer_question_language`."""
-        return _find_evidence(question) or self._language
+        return find_language_evidence(question) or self._language
 
     @cached_property
     def _language(self) -> str:
@@ -318,6 +315,8 @@ class PassageTerms:
 
     def _count_deleted(self, rows: IntArray) -> int:
         """Return the number of deleted passages in a sorted posting list."""
+        if not len(self.deleted):
+            return 0
         if _SEARCH_FACTOR * len(self.deleted) > len(rows):
             return len(rows) - int(np.count_nonzero(self.live.are_live(rows)))
         deleted = self.deleted.astype(rows.dtype)

@@ -10,12 +10,15 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 
 from polyad.text.scripts import HAN, HANGUL, HIRAGANA, KATAKANA, compile_letters, is_mostly_uncased
 
 _MIN_WORDS = 2
 """Fewest function words of another language by which a text is not in English."""
+
+_MAX_CACHED = 300
+"""Characters of a text whose language is cached: a search asks several times for that of its question."""
 
 _OWN_ALPHABETS = frozenset({"ru", "uk", "bg", "el", "ar", "fa", "ur", "he", "hi", "mr", "bn"})
 """Languages with spaces whose alphabet is not Latin, so that one word is enough."""
@@ -68,6 +71,15 @@ def find_language_evidence(text: str) -> str:
 
     Each word counts once: a foreign title that an English text repeats says nothing.
     """
+    return _find_evidence(text) if len(text) > _MAX_CACHED else _find_cached_evidence(text)
+
+
+@lru_cache(maxsize=512)
+def _find_cached_evidence(text: str) -> str:
+    return _find_evidence(text)
+
+
+def _find_evidence(text: str) -> str:
     if is_mostly_uncased(text) and (script := _infer_by_script(text)):
         return script
     from polyad.text.lexicon import FUNCTION_WORDS  # takes milliseconds, and the help of the command line needs none
@@ -78,12 +90,11 @@ def find_language_evidence(text: str) -> str:
     english = english_alone = 0
     for word in set(compile_letters(_WORD).findall(text.lower())):
         languages = languages_by_word.get(word, ())
-        if word in FUNCTION_WORDS:
-            english += 1
-            english_alone += not languages
-            shared.update(languages)
-        else:
-            counts.update(languages)
+        is_english = word in FUNCTION_WORDS
+        english += is_english
+        english_alone += is_english and not languages
+        for language in languages:
+            (shared if is_english else counts)[language] += 1
     (language, count), (_, second) = [*counts.most_common(2), ("", 0), ("", 0)][:2]
     is_enough = count >= _MIN_WORDS or language in _OWN_ALPHABETS
     if is_enough and count > second and count > 3 * (english - shared[language]):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from polyad.hypergraph.sparse import find_top_positions, is_in, rank_by_id
+from polyad.hypergraph.sparse import find_top_positions, is_in, rank_by_id, sort_unique
 from polyad.model import FloatArray, IntArray, Passage
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.default.links import SOURCES_PER_HOP, FollowedMentions, select_mentions
@@ -177,21 +177,27 @@ def _compare_titles(question: str, snapshot: Snapshot, candidates: IntArray) -> 
     language = snapshot.infer_language(question)
     titles: list[set[str]] = [set() for _ in candidates]
     subjects: list[set[int]] = [set() for _ in candidates]
-    for entity, owner, key in zip(entities.tolist(), owners.tolist(), snapshot.ids("entity", entities), strict=True):
-        titles[owner].update(extract_query_terms(key, language))
+    unique = sort_unique(entities).tolist()
+    terms = [extract_query_terms(key, language) for key in snapshot.ids("entity", unique)]
+    terms_by_entity = dict(zip(unique, terms, strict=True))
+    for entity, owner in zip(entities.tolist(), owners.tolist(), strict=True):
+        titles[owner].update(terms_by_entity[entity])
         subjects[owner].add(entity)
     question_terms = set(extract_query_terms(question, language))
     best = snapshot.get(Passage, candidates[: BEST + 1].tolist())
     texts = [set(extract_terms(f"{passage.title} {passage.text}")) for passage in best]
     columns = np.zeros((3, len(candidates)), dtype=np.float32)
     for rank, (title, own_subjects) in enumerate(zip(titles, subjects, strict=True)):
-        others = _list_others(rank, BEST, len(candidates))
-        in_others = set().union(*(title & texts[other] for other in others))
+        if rank <= BEST:  # all further candidates have the same best others
+            others = _list_others(rank, BEST, len(candidates))
+            terms_of_others = set().union(*(texts[other] for other in others))
+            subjects_of_others = set().union(*(subjects[other] for other in others))
+        in_others = title & terms_of_others
         if title:
             columns[:, rank] = (
                 len(in_others | (title & question_terms)) / len(title),
                 len(in_others - question_terms) / len(title),
-                any(own_subjects & subjects[other] for other in others),
+                not own_subjects.isdisjoint(subjects_of_others),
             )
     return columns
 
