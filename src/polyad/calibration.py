@@ -28,6 +28,7 @@ class EmbedderCalibration:
             first they are its subject; from the second on they hardly change the meaning.
         languages: ISO 639-1 codes of the languages that the embedder was trained on, where it need not be measured;
             None for all.
+        depends_on_index: Whether retrievers measure the four thresholds on the index, in place of these values.
     """
 
     kappa: float = 75.0
@@ -40,6 +41,7 @@ class EmbedderCalibration:
     score_share: float = 0.0
     name_cosines: tuple[float, float] = (0.93, 0.97)
     languages: frozenset[str] | None = frozenset()
+    depends_on_index: bool = True
 
     def rescale_cosine(self, cosine: float) -> float:
         """Return a cosine of the embedder on the scale of all-MiniLM-L6-v2."""
@@ -49,13 +51,14 @@ class EmbedderCalibration:
 PAPER_VALUES = EmbedderCalibration()
 
 MEASURED_VALUES = {
-    "hashing": EmbedderCalibration(languages=None),
+    "hashing": EmbedderCalibration(languages=None, depends_on_index=False),
     "all-MiniLM-L6-v2": EmbedderCalibration(
         kappa=30.0,
         activation_threshold=0.2,
         hyperedge_threshold=4.0,
         passage_threshold=0.3,
         languages=frozenset({"en"}),
+        depends_on_index=False,
     ),
     "multilingual-e5-small": EmbedderCalibration(
         activation_threshold=0.79,
@@ -72,7 +75,8 @@ MEASURED_VALUES = {
 """Parameters by embedder name. all-MiniLM-L6-v2 has lower cosines between questions and sentences than the embedders of
 the papers. This kappa gives units of about the paper's length (HyperSU, Table 16: 3.1 sentences on 2wiki); the paper's
 delta would silence nearly every unit. The thresholds are compared in docs/adr/0010. Those of multilingual-e5-small are
-passed by as many pairs of unrelated texts as those of all-MiniLM-L6-v2 (docs/adr/0026).
+passed by as many pairs of unrelated texts as those of all-MiniLM-L6-v2 (docs/adr/0026), and hold for an index of a few
+passages; on others they are measured, since its cosines differ between languages.
 Its highest cosines to questions that XQuAD answers, and to everyday questions in the same language, differ by 0.06,
 those of all-MiniLM-L6-v2 by 0.36. An infantry manual never says "American", but a question about American soldiers has
 a name cosine of 0.98 with all-MiniLM-L6-v2."""

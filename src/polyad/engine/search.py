@@ -79,6 +79,14 @@ class _CalibratedRetriever(Protocol):
         """Return the trust in the encoder, by language."""
 
 
+@runtime_checkable
+class _ThresholdRetriever(Protocol):
+    """A retriever with a method ``measure_thresholds``, for an embedder whose cosines are not calibrated."""
+
+    def measure_thresholds(self, snapshot: Snapshot) -> None:
+        """Measure thresholds of cosines on a snapshot of the whole index, unless that is done or not needed."""
+
+
 @dataclass(frozen=True, slots=True)
 class ResolvedRetriever:
     """A retriever object with its registry row, which states whether it needs a language model.
@@ -177,6 +185,8 @@ class Searcher:
             self._measure_trust(resolved.retriever, snapshot)
             if options.min_relevance:
                 self._calibrate(resolved.retriever, self.prepare(resolved, progress))
+        if isinstance(resolved.retriever, _ThresholdRetriever):
+            resolved.retriever.measure_thresholds(snapshot)
         start, start_encoding = time.perf_counter(), self._components.get_encode_seconds()
         evidence = self._search_current(question, options, resolved, snapshot)
         encode = self._components.get_encode_seconds() - start_encoding

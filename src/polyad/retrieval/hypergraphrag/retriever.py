@@ -19,7 +19,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from polyad.calibration import EmbedderCalibration, get_embedder_calibration
+from polyad.calibration import EmbedderCalibration
 from polyad.hypergraph.sparse import Scores, SortKey, find_top_positions, rank_by_id, union
 from polyad.model import Evidence, FloatArray, IntArray, Query
 from polyad.protocols.components import Embedder
@@ -28,6 +28,7 @@ from polyad.retrieval.baselines import NoRetriever
 from polyad.retrieval.evidence import RankedHyperedge, RankedPassage, build_evidence, fill_with_similar
 from polyad.retrieval.hypergraphrag.settings import HyperGraphRAGSettings
 from polyad.retrieval.question import LinkedQuestion, QuestionLinker
+from polyad.retrieval.similarity_thresholds import SimilarityThresholds
 
 _RANK_CONSTANT = 5.0
 """Added to ranks before they are inverted. Set by hand: the lower, the more the first ranks count."""
@@ -76,15 +77,24 @@ class HyperGraphRAGRetriever:
     name: ClassVar[str] = "hypergraphrag"
 
     @cached_property
+    def _embedder_thresholds(self) -> SimilarityThresholds:
+        return SimilarityThresholds(self.embedder, has_entity_vectors=True)
+
+    def measure_thresholds(self, snapshot: Snapshot) -> None:
+        """Measure the thresholds on the whole index, unless the settings or the embedder have them."""
+        settings = self.settings
+        if None in (settings.entity_threshold, settings.hyperedge_threshold, settings.passage_threshold):
+            self._embedder_thresholds.measure(snapshot)
+
+    @property
     def _thresholds(self) -> EmbedderCalibration:
         """The minimum scores of entities, hyperedges and passages: tau_V, tau_H and tau_C of the paper.
 
-        A setting has priority over a value measured for the embedder, and a measured value over that of the paper.
+        A setting has priority over a value of the embedder or index, and this value over that of the paper.
         """
         names = ("entity_threshold", "hyperedge_threshold", "passage_threshold")
-        values = {name: getattr(self.settings, name) for name in names}
-        calibration = get_embedder_calibration(self.embedder.name)
-        return replace(calibration, **{name: value for name, value in values.items() if value is not None})
+        values = {name: value for name in names if (value := getattr(self.settings, name)) is not None}
+        return replace(self._embedder_thresholds.values, **values)
 
     def retrieve(self, query: Query, snapshot: Snapshot) -> Evidence:
         """Return the best passages as evidence, with the entities and hyperedges that led to the passages (K_H).

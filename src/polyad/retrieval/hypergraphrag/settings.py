@@ -21,8 +21,8 @@ class HyperGraphRAGSettings:
             many passages mention brings thousands.
         passage_source: Passages in the evidence: ``ranked``, the best of K* (and the most similar others if K* has too
             few), or ``chunks``, only the k_C most similar passages above tau_C, as in the paper (section 4.3).
-        entity_threshold: tau_V, a cosine times a score, in [0, 100] (paper: 50). None takes the value measured for the
-            embedder, or the paper's if none was measured.
+        entity_threshold: tau_V, a cosine times a score, in [0, 100] (paper: 50). None takes the value calibrated for
+            the embedder, or measures one on the index; the paper's in an index of fewer than 20 passages.
         hyperedge_threshold: tau_H, a cosine times a score, in [0, 10] (paper: 5); None as above.
         passage_threshold: tau_C, a cosine in [0, 1] (paper: 0.5); None as above.
         names: Compare entities with all names of the question ``together`` as one text (the paper), or with ``each``

@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import ClassVar, Protocol
 
 import numpy as np
 
-from polyad.calibration import get_embedder_calibration
 from polyad.hypergraph.frontier import Walk, expand_frontier
 from polyad.hypergraph.sparse import Scores, find_top_positions, rank_by_id, union
 from polyad.model import Evidence, FloatArray, Query
@@ -34,6 +33,7 @@ from polyad.retrieval.hypersu.activation import ClueActivation, HubLimitedGraph
 from polyad.retrieval.hypersu.settings import HyperSUSettings
 from polyad.retrieval.prompting import BestEffortPrompter
 from polyad.retrieval.question import LinkedQuestion, QuestionLinker
+from polyad.retrieval.similarity_thresholds import SimilarityThresholds
 from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
 from polyad.text.words import format_count
 
@@ -104,7 +104,7 @@ class _Expansion:
     edge_scores: Mapping[int, Mapping[int, float]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class HyperSURetriever:
     """Finds passages by walking from the question's entities along similar hyperedges (HyperSU).
 
@@ -120,6 +120,15 @@ class HyperSURetriever:
     clue_agent: ClueAgent
     settings: HyperSUSettings
     name: ClassVar[str] = "hypersu"
+
+    @cached_property
+    def _thresholds(self) -> SimilarityThresholds:
+        return SimilarityThresholds(self.embedder)
+
+    def measure_thresholds(self, snapshot: Snapshot) -> None:
+        """Measure the threshold of activation on the whole index, unless the settings or the embedder have one."""
+        if self.settings.activation_threshold is None:
+            self._thresholds.measure(snapshot)
 
     def retrieve(self, query: Query, snapshot: Snapshot) -> Evidence:
         """Return the best passages as evidence; if the walk reaches too few, passages near the question follow.
@@ -138,7 +147,7 @@ class HyperSURetriever:
         clue_vectors = vectors[[texts.index(clue) for clue in clues]]
         threshold = settings.activation_threshold
         if threshold is None:
-            threshold = get_embedder_calibration(self.embedder.name).activation_threshold
+            threshold = self._thresholds.values.activation_threshold
         activation = ClueActivation(snapshot, clue_vectors, threshold, settings.sharpening)
         walk = partial(
             expand_frontier,

@@ -14,7 +14,8 @@ class HyperSUSettings:
     Attributes:
         max_clues: M, the maximum number of clues from the language model. 0 uses the question as the only clue (the
             paper's ablation "w/o clue agent").
-        activation_threshold: delta, in [0, 1). None takes the default of the embedder: 0.5 for bge-large.
+        activation_threshold: delta, in [0, 1) (paper: 0.5, for bge-large). None takes the value calibrated for the
+            embedder, or measures one on the index; the paper's in an index of fewer than 20 passages.
         sharpening: gamma, above 0.
         forward_depth: Hops from the question's entities.
         backward_depth: Hops from the entities of the nearest passages; 0 disables backward anchoring.
