@@ -26,6 +26,11 @@ def find_names(text: str) -> set[str]:
             {"Er", "Sie", "Später", "Meister"},
         ),
         (
+            "\ufeffIm Mittelalter gab es hier (so heißt es.) Die Gruppe der Weber stammt aus Tarn.",
+            {"Tarn"},
+            {"Im Mittelalter", "Die Gruppe"},
+        ),
+        (
             "Elle est née à Port Lisle. La Révolution a commencé. Plus tard, il fonda l'Église de Tarn.",
             {"Port Lisle", "Révolution", "Église de Tarn"},
             {"Elle", "La", "Plus", "La Révolution"},

@@ -163,7 +163,7 @@ class _CapitalEvidence:
         text = self.text
         before = start - 1
         while before >= 0 and (
-            text[before] in " \"“‘(['`\u200e\u200f" or (self.foreign_words and text[before] in "«„¿¡")
+            text[before] in " \"“‘(['`\u200e\u200f\ufeff" or (self.foreign_words and text[before] in "«„¿¡)")
         ):
             before -= 1
         return before < 0 or text[before] in ".!?:;\n\r\t”…•。！？"
