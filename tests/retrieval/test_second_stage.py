@@ -8,26 +8,54 @@ import numpy as np
 import pytest
 
 from polyad.engine import Engine
-from polyad.evaluation.training.linear_scorer import (
+from polyad.errors import ConfigurationError
+from polyad.evaluation.training.linear_scorer import TrainingExample, extract_signals
+from polyad.evaluation.training.network_training import (
     MIN_QUESTIONS,
-    TrainingExample,
-    build_second_stage_examples,
-    extract_signals,
+    SelectNetwork,
+    compare_examples,
+    fit_network,
+    get_half,
     train_second_stage,
 )
 from polyad.model import FloatArray, IntArray, Passage, Query
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.default import second_stage
 from polyad.retrieval.default.links import MAX_FOLLOWED_DEGREE, compute_rarity
+from polyad.retrieval.default.ranking_network import RankingNetwork
 from polyad.retrieval.default.retriever import DefaultRetriever, DefaultSettings
 from polyad.retrieval.default.scorer import LinearScorer
-from polyad.retrieval.default.second_stage import FEATURES, compare_candidates, compute_score_adjustments
-from polyad.retrieval.default.signals import SignalExtractor, SignalInputs
+from polyad.retrieval.default.second_stage import (
+    COMPARISONS,
+    FEATURES,
+    ROUNDS,
+    compare_candidates,
+    compute_features,
+    compute_score_adjustments,
+    find_best_candidates,
+)
+from polyad.retrieval.default.signals import SIGNAL_NAMES, SignalExtractor, SignalInputs, compute_signals
 from polyad.retrieval.question import QuestionLinker
 from polyad.text.words import extract_query_terms, extract_terms
 
 QUESTION = "Where was the maker of the Bell of Tarn born?"
-WEIGHTS = np.linspace(-1, 1, len(FEATURES), dtype=np.float32)
+
+
+def create_linear_network(weights: FloatArray) -> RankingNetwork:
+    """A network without hidden units, whose features are not standardised."""
+    zeros = np.zeros((len(FEATURES), 0), dtype=np.float32)
+    return RankingNetwork(0 * weights, 0 * weights + 1, weights, zeros, zeros[0], zeros[0])
+
+
+def create_random_network(units: int = 3) -> RankingNetwork:
+    """A network with random weights."""
+    random = np.random.default_rng(5)
+    features, hidden = random.normal(size=(3, len(FEATURES))), random.normal(size=(len(FEATURES), units))
+    arrays = features[0], abs(features[1]) + 0.1, features[2], hidden, *random.normal(size=(2, units))
+    return RankingNetwork(*(array.astype(np.float32) for array in arrays))
+
+
+NETWORK = create_random_network()
 
 
 @pytest.fixture
@@ -90,24 +118,96 @@ def compute_slowly(inputs: SignalInputs, snapshot: Snapshot, rows: list[int], ra
     }
 
 
-def test_features_equal_a_slow_reference(inputs: SignalInputs, scores: FloatArray, snapshot: Snapshot) -> None:
-    best, features = compare_candidates(inputs, scores, snapshot)
+def test_comparisons_equal_a_slow_reference(inputs: SignalInputs, scores: FloatArray, snapshot: Snapshot) -> None:
+    best = find_best_candidates(inputs, scores, snapshot)
+    comparisons = compare_candidates(inputs, best, scores[best], snapshot)
     rows = inputs.candidates[best].tolist()
     assert scores[best].tolist() == sorted(scores, reverse=True)
     assert len(rows) > 3
     for rank in range(len(rows)):
         for name, expected in compute_slowly(inputs, snapshot, rows, rank).items():
-            assert features[rank, FEATURES.index(name)] == pytest.approx(float(expected), abs=1e-6), (name, rank)
+            assert comparisons[rank, COMPARISONS.index(name)] == pytest.approx(float(expected), abs=1e-6), (name, rank)
+
+
+def test_features_follow_the_present_ranking(inputs: SignalInputs, scores: FloatArray, snapshot: Snapshot) -> None:
+    best = find_best_candidates(inputs, scores, snapshot)
+    signals, first = compute_signals(inputs)[best], scores[best]
+    ranked = np.random.default_rng(4).permutation(len(best)).astype(np.float32)
+    features = compute_features(inputs, signals, first, ranked, best, snapshot)
+    assert features.shape == (len(best), len(FEATURES))
+    assert features[:, : len(SIGNAL_NAMES)].tolist() == signals.tolist()
+    assert features[:, FEATURES.index("score of the first stage")].tolist() == first.tolist()
+    ranks = features[:, FEATURES.index("logarithm of the rank")]
+    assert np.expm1(ranks[np.argsort(-ranked)]) == pytest.approx(np.arange(len(best)), abs=1e-4)
+    order = np.argsort(-ranked)
+    column = len(SIGNAL_NAMES) + 1
+    again = compare_candidates(inputs, best[order], ranked[order], snapshot)
+    assert features[order, column : column + len(COMPARISONS)].tolist() == again.tolist()
+
+
+def test_the_network_is_a_linear_part_and_hidden_units() -> None:
+    features = np.random.default_rng(6).normal(size=(4, len(FEATURES))).astype(np.float32)
+    z = np.clip((features - NETWORK.mean) / NETWORK.deviation, -6, 6)
+    hidden = np.maximum(z @ NETWORK.hidden + NETWORK.bias, 0)
+    assert NETWORK.score(features) == pytest.approx(z @ NETWORK.linear + hidden @ NETWORK.output, rel=1e-4, abs=1e-4)
+
+
+def test_a_network_is_saved_with_the_weights() -> None:
+    scorer = replace(LinearScorer.from_settings(""), network=NETWORK)
+    again = LinearScorer.from_text(scorer.to_text(), "weights.tsv").network
+    assert again
+    features = np.random.default_rng(6).normal(size=(4, len(FEATURES))).astype(np.float32)
+    assert again.score(features) == pytest.approx(NETWORK.score(features), rel=1e-3, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("second stage: terms of the question\t", "second stage: other\t", "other features"),
+        ("second stage: bias of each hidden unit\t", "second stage: bias of each hidden unit\t0\t", "expected 4"),
+        ("second stage: terms of the question\t", "second stage: terms of the question\tx", "up to 1,000,000"),
+    ],
+)
+def test_a_network_of_other_features_or_lengths_is_refused(old: str, new: str, reason: str) -> None:
+    lines = replace(LinearScorer.from_settings(""), network=NETWORK).to_text().splitlines()
+    text = "\n".join(line for line in lines if "checksum" not in line).replace(old, new)
+    with pytest.raises(ConfigurationError, match=reason):
+        LinearScorer.from_text(text, "weights.tsv")
 
 
 def test_linkability_0_leaves_the_first_stage_alone(
     inputs: SignalInputs, scores: FloatArray, snapshot: Snapshot
 ) -> None:
-    assert not compute_score_adjustments(replace(inputs, linkability=0.0), scores, WEIGHTS, snapshot).any()
+    without_links = replace(inputs, linkability=0.0)
+    assert not compute_score_adjustments(without_links, compute_signals(inputs), scores, NETWORK, snapshot).any()
 
 
-def test_weights_of_0_leave_the_first_stage_alone(inputs: SignalInputs, scores: FloatArray, snapshot: Snapshot) -> None:
-    assert not compute_score_adjustments(inputs, scores, 0 * WEIGHTS, snapshot).any()
+def test_the_score_of_the_first_stage_alone_changes_nothing(
+    inputs: SignalInputs, scores: FloatArray, snapshot: Snapshot
+) -> None:
+    network = create_linear_network(np.array([name == "score of the first stage" for name in FEATURES], np.float32))
+    adjustments = compute_score_adjustments(inputs, compute_signals(inputs), (scores / 20).astype(np.float32), network, snapshot)
+    assert adjustments == pytest.approx(0, abs=1e-5)
+
+
+def test_the_last_round_compares_with_the_best_of_the_round_before(
+    inputs: SignalInputs, scores: FloatArray, snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(type(snapshot), "linkability", 1.0)
+    monkeypatch.setattr(second_stage, "MAX_CANDIDATES", 4)
+    inputs = replace(inputs, linkability=1.0)
+    ranked: list[FloatArray] = []
+
+    class Reversed:
+        """Ranks the candidates in the reverse order of the last round."""
+
+        def score(self, features: FloatArray) -> FloatArray:
+            ranked.append(features[:, FEATURES.index("logarithm of the rank")])
+            return ranked[-1]
+
+    compute_score_adjustments(inputs, compute_signals(inputs), scores, Reversed(), snapshot)
+    assert len(ranked) == ROUNDS == 2
+    assert ranked[0].tolist() == ranked[1].tolist()[::-1]
 
 
 @pytest.mark.parametrize("count", [1, 2, 4])
@@ -115,8 +215,8 @@ def test_candidates_that_are_not_compared_stay_below_in_their_order(
     inputs: SignalInputs, scores: FloatArray, snapshot: Snapshot, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(second_stage, "MAX_CANDIDATES", count)
-    monkeypatch.setattr(type(snapshot), "linkability", 1.0)
-    adjusted = scores + compute_score_adjustments(inputs, scores, 9 * WEIGHTS, snapshot)
+    inputs = replace(inputs, linkability=1.0)
+    adjusted = scores + compute_score_adjustments(inputs, compute_signals(inputs), scores, NETWORK, snapshot)
     compared, rest = np.split((-scores).argsort(), [count])
     assert adjusted[compared].max() == pytest.approx(scores.max())
     assert adjusted[compared].min() >= adjusted[rest].max() - 1e-5
@@ -137,11 +237,12 @@ def test_the_second_stage_is_a_reason_and_part_of_the_score(
         return [(hit.passage.id, hit.score, hit.reason) for hit in hits]
 
     assert search(bundled) == search(bundled)
+    assert bundled.network
     assert [score for _, score, _ in search(only_second)] == sorted(
         (score for _, score, _ in search(only_second)), reverse=True
     )
-    boosted = replace(only_second, second_stage={name: float(name.startswith("terms")) for name in FEATURES})
-    first, *_, last = search(boosted)
+    weights = np.array([name.startswith("terms") for name in FEATURES], dtype=np.float32)
+    first, *_, last = search(replace(only_second, network=create_linear_network(weights)))
     assert first[1] == 0
     assert last[1] < 0
 
@@ -160,22 +261,72 @@ def test_subjects_name_the_passage_of_each(snapshot: Snapshot) -> None:
     assert titles.items() <= strong.items()
 
 
-def test_training_finds_the_feature_that_tells_evidence(small_engine: Engine) -> None:
+def test_examples_of_the_second_round_follow_the_network_of_the_first(small_engine: Engine) -> None:
     (candidates,) = extract_signals(small_engine, [QUESTION])
     holds = np.array([[document == "moreau"] for document in candidates.documents])
     example = TrainingExample(candidates.signals, holds, 1.0, candidates.documents, QUESTION)
     bundled = LinearScorer.from_settings("")
-    (compared,) = build_second_stage_examples(small_engine, [example], bundled)
-    assert compared.signals.shape == (len(candidates.documents), 1 + len(FEATURES))
-    assert [d for d, (gold,) in zip(compared.documents, compared.holds, strict=True) if gold] == ["moreau"]
-    assert compared.signals[:, 0].tolist() == sorted(compared.signals[:, 0], reverse=True)
+    (first,) = compare_examples(small_engine, [example], bundled)
+    assert first.signals.shape == (len(candidates.documents), len(FEATURES))
+    assert [d for d, (gold,) in zip(first.documents, first.holds, strict=True) if gold] == ["moreau"]
+    scores = first.signals[:, FEATURES.index("score of the first stage")]
+    assert scores.tolist() == sorted(scores, reverse=True)
+    selected: list[TrainingExample] = []
+
+    def select(example: TrainingExample) -> RankingNetwork:
+        selected.append(example)
+        return NETWORK
+
+    (second,) = compare_examples(small_engine, [example], bundled, select)
+    assert selected == [example]
+    assert second.documents == first.documents
+    assert second.signals.tolist() != first.signals.tolist()
+
+
+def create_examples(count: int) -> list[TrainingExample]:
+    """Examples whose gold candidate is told from others by one feature alone."""
     random = np.random.default_rng(0)
-    training_examples = [
-        replace(compared, signals=random.random(compared.signals.shape, dtype=np.float32)) for _ in range(MIN_QUESTIONS)
-    ]
-    for each in training_examples:
-        each.signals[:, [0, 1 + FEATURES.index("terms of the question")]] = np.where(each.holds, [0.8, 1], [0.6, 0])
-    weights = train_second_stage([training_examples])
-    assert max(weights, key=weights.__getitem__) == "terms of the question"
-    assert weights == train_second_stage([training_examples])
-    assert train_second_stage([training_examples[1:]]) == {}, "too few questions"
+    examples = []
+    for number in range(count):
+        holds = np.arange(40)[:, np.newaxis] == random.integers(40)
+        signals = random.random((40, len(FEATURES)), dtype=np.float32)
+        signals[:, FEATURES.index("terms of the question")] = np.where(holds[:, 0], 1, 0)
+        examples.append(TrainingExample(signals, holds, 1.0, (), f"Question {number}?"))
+    return examples
+
+
+def test_training_finds_the_feature_that_tells_evidence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("polyad.evaluation.training.network_training._MIN_WEIGHT", 0.0)
+    examples = create_examples(MIN_QUESTIONS)
+    network = fit_network([examples])
+    held_out = create_examples(MIN_QUESTIONS + 50)[MIN_QUESTIONS:]
+    found = [bool(example.holds[network.score(example.signals).argmax(), 0]) for example in held_out]
+    assert sum(found) >= 45
+    assert network.to_rows() == fit_network([examples]).to_rows(), "the seed decides"
+
+
+def test_questions_are_ranked_by_a_network_that_did_not_see_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("polyad.evaluation.training.network_training._MIN_WEIGHT", 0.0)
+    monkeypatch.setattr("polyad.evaluation.training.network_training._EPOCHS", 1)
+    fitted: list[set[int]] = []
+    fit = fit_network
+
+    def note(datasets: list[list[TrainingExample]], seed: int) -> RankingNetwork:
+        fitted.append({get_half(example) for examples in datasets for example in examples})
+        return fit(datasets, seed)
+
+    monkeypatch.setattr("polyad.evaluation.training.network_training.fit_network", note)
+    examples = create_examples(MIN_QUESTIONS)
+    networks: dict[int, set[int]] = {}
+
+    def compare(select: SelectNetwork | None) -> list[list[TrainingExample]]:
+        for example in examples if select else ():
+            assert select
+            networks.setdefault(get_half(example), set()).add(id(select(example)))
+        return [examples]
+
+    assert train_second_stage(compare)
+    assert fitted == [{1}, {0}, {0, 1}]
+    assert len(networks[0]) == len(networks[1]) == 1
+    assert networks[0] != networks[1]
+    assert train_second_stage(lambda _: [examples[1:]]) is None, "too few questions"

@@ -24,16 +24,14 @@ from polyad.evaluation.datasets.beir import Dataset, Question
 from polyad.evaluation.datasets.selection import Splits, load_datasets, split_dataset
 from polyad.evaluation.reports.tables import format_result_row
 from polyad.evaluation.runs.retriever_evaluation import RetrieverResult, track_questions
-from polyad.evaluation.training import linear_scorer, triple_scorer
-from polyad.evaluation.training.linear_scorer import (
-    build_second_stage_examples,
-    extract_signals,
-    get_training_components,
-)
+from polyad.evaluation.training import linear_scorer, network_training, triple_scorer
+from polyad.evaluation.training.linear_scorer import TrainingExample, extract_signals, get_training_components
+from polyad.evaluation.training.network_training import SelectNetwork, compare_examples
 from polyad.evaluation.training.triple_examples import collect_triples
 from polyad.evaluation.training.triple_scorer import evaluate_held_out
 from polyad.indexing.run import IndexReport
 from polyad.protocols.components import Progress
+from polyad.retrieval.default.ranking_network import RankingNetwork
 from polyad.retrieval.default.scorer import WEIGHTS_FILE, LinearScorer
 from polyad.retrieval.default.signals import SIGNAL_NAMES
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverTraining
@@ -102,7 +100,7 @@ def train(
         with progress_bar(quiet or json) as progress:
             if scorer == "default":
                 questions = {name: dataset.queries[:limit] for name, dataset in benchmarks.items()}
-                _train_default(engines, questions, to, json, progress)
+                _train_default(engines, questions, to, seed, json, progress)
             else:
                 learning = replace(settings.stages.hyperretriever_training, seed=seed, **explicit)
                 _train_hyperretriever(engines, splits, settings, to, learning, json, progress)
@@ -134,13 +132,20 @@ def _index(engine: Engine, dataset: Dataset, method: str, quiet: bool) -> IndexR
 
 
 def _train_default(
-    engines: Mapping[str, Engine], questions: Mapping[str, Sequence[Question]], to: Path, json: bool, progress: Progress
+    engines: Mapping[str, Engine],
+    questions: Mapping[str, Sequence[Question]],
+    to: Path,
+    seed: int,
+    json: bool,
+    progress: Progress,
 ) -> None:
     examples = _build_linear_examples(engines, questions, progress)
 
-    def train_second_stage(scorer: LinearScorer) -> dict[str, float]:
-        compared = [build_second_stage_examples(engine, examples[name], scorer) for name, engine in engines.items()]
-        return linear_scorer.train_second_stage(compared)
+    def train_second_stage(scorer: LinearScorer) -> RankingNetwork | None:
+        def compare(select: SelectNetwork | None) -> list[list[TrainingExample]]:
+            return [compare_examples(engine, examples[name], scorer, select) for name, engine in engines.items()]
+
+        return network_training.train_second_stage(compare, seed)
 
     report = linear_scorer.train_and_save(examples, to, train_second_stage)
     say_result(json, schemas.training_json(report), _show_training, report, to)

@@ -1,12 +1,8 @@
-"""Training of both stages of the default retriever on questions with gold documents.
+"""Training of the first stage of the default retriever on questions with gold documents.
 
 The loss is listwise: each gold passage competes with the candidates of its question that are not gold, and training
 maximises the logarithm of its softmax share. Weights are at least 0, because every signal speaks for a passage. This
 constraint keeps a scorer from fitting chance differences between two signals, and transfers better to other corpora.
-
-The second stage is trained with the same loss on the candidates that the first stage ranks best. The score of the first
-stage is a column like the features of the comparison; its weight only scales the others, since the second stage adds to
-this score.
 """
 
 from __future__ import annotations
@@ -29,8 +25,8 @@ from polyad.evaluation.reports.plots import can_plot, create_figure, save_figure
 from polyad.model import BoolArray, FloatArray, IntArray
 from polyad.protocols.components import Embedder, MentionExtractor, Progress, silent
 from polyad.protocols.snapshot import Snapshot
+from polyad.retrieval.default.ranking_network import RankingNetwork
 from polyad.retrieval.default.scorer import WEIGHTS_FILE, LinearScorer
-from polyad.retrieval.default.second_stage import FEATURES, compare_candidates, compute_second_stage_weight
 from polyad.retrieval.default.signals import (
     SIGNAL_NAMES,
     Candidates,
@@ -115,6 +111,15 @@ class TrainingExample:
         the passage about them.
         """
         return expand_by_linkability(self.signals[:, :count], self.linkability)
+
+    def compute_scores(self, scorer: LinearScorer) -> FloatArray:
+        """Return the scores of the candidates in the first stage of ``scorer``, float32 ``[candidates]``."""
+        return _score(self, scorer.get_weights(list_weight_names(SIGNAL_NAMES)))
+
+    def select(self, candidates: IntArray, signals: FloatArray) -> TrainingExample:
+        """Return an example of some of the candidates, by their indices, with other signals for them."""
+        documents = [self.documents[row] for row in candidates.tolist()] if self.documents else ()
+        return replace(self, signals=signals, holds=self.holds[candidates], documents=documents)
 
 
 def train_linear_scorer(datasets: Sequence[Sequence[TrainingExample]], names: Sequence[str]) -> LinearScorer:
@@ -243,11 +248,25 @@ def compute_recall(examples: Sequence[TrainingExample], weights: FloatArray, k: 
         weights: Weights of the first signals, in the order of :func:`train_linear_scorer`.
         k: Depth.
     """
-    shares = []
-    for example in examples:
-        ranked = np.argsort(-(example.expand_by_linkability(len(weights) // 2) @ weights), kind="stable")
-        shares.append(example.holds[_select_candidates(ranked, example.documents, k)].any(axis=0).mean())
-    return float(np.mean(shares))
+    return float(np.mean([compute_document_recall(each, _score(each, weights), k) for each in examples]))
+
+
+def _score(example: TrainingExample, weights: FloatArray) -> FloatArray:
+    """Return the scores of the candidates of an example by a linear scorer."""
+    scores: FloatArray = example.expand_by_linkability(len(weights) // 2) @ weights
+    return scores
+
+
+def compute_document_recall(example: TrainingExample, scores: FloatArray, k: int) -> float:
+    """Return the share of the gold documents of a question among its first ``k`` documents.
+
+    Args:
+        example: The question.
+        scores: Scores of its candidates.
+        k: Depth.
+    """
+    ranked = np.argsort(-scores, kind="stable")
+    return float(example.holds[_select_candidates(ranked, example.documents, k)].any(axis=0).mean())
 
 
 def _select_candidates(ranked: IntArray, document_ids: Sequence[str], k: int) -> IntArray:
@@ -344,14 +363,14 @@ def train_with_report(datasets: Mapping[str, Sequence[TrainingExample]], names: 
 def train_and_save(
     datasets: Mapping[str, Sequence[TrainingExample]],
     directory: Path,
-    train_second_stage: Callable[[LinearScorer], Mapping[str, float]] = lambda _: {},
+    train_second_stage: Callable[[LinearScorer], RankingNetwork | None] = lambda _: None,
 ) -> TrainingReport:
     """Train the weights of both ranking stages, and save the weights, a report and a plot.
 
     Args:
         datasets: Examples by name of the data set.
         directory: Folder of the files.
-        train_second_stage: Returns the weights of the second stage for a first stage.
+        train_second_stage: Returns the network of the second stage for a first stage.
 
     Raises:
         ConfigurationError: the directory cannot be written.
@@ -359,7 +378,7 @@ def train_and_save(
     report = train_with_report(datasets, SIGNAL_NAMES)
     path = directory / WEIGHTS_FILE
     with create_training_folder(directory):
-        scorer = replace(report.scorer, trained_on=tuple(datasets), second_stage=train_second_stage(report.scorer))
+        scorer = replace(report.scorer, trained_on=tuple(datasets), network=train_second_stage(report.scorer))
         write_atomically(path, scorer.to_text())
         write_training_report(path, linear_report_to_json(report), partial(_plot_weights, report.scorer, datasets))
     return report
@@ -395,64 +414,3 @@ def _plot_weights(scorer: LinearScorer, datasets: Mapping[str, Sequence[Training
     axes.barh([name for _, name in shares], [share for share, _ in shares], color="#4472a8")
     axes.set_xlabel("weight x standard deviation of the signal")
     return figure
-
-
-SECOND_STAGE_L2 = 0.003
-"""Weight of the squared weights, of standardised features, in the loss."""
-
-
-MIN_QUESTIONS = 500
-"""Fewest questions to train on: trained on 321 of one data set, the second stage lost recall on another."""
-
-
-def build_second_stage_examples(
-    engine: Engine, examples: Sequence[TrainingExample], scorer: LinearScorer
-) -> list[TrainingExample]:
-    """Return the training examples of the second ranking stage, which reorders the best candidates of the first stage.
-
-    The columns are the score of the first stage and features that compare these candidates with each other.
-
-    Args:
-        engine: Engine of the index.
-        examples: Examples with texts, from :func:`extract_signals` of the same index.
-        scorer: The trained first stage.
-    """
-    snapshot, components = engine.snapshot(), engine.components
-    linker = QuestionLinker(components.extractor)
-    extractor = SignalExtractor(snapshot, components.embedder, linker)
-    weights = scorer.get_weights(list_weight_names(SIGNAL_NAMES))
-    compared = []
-    for example in examples:
-        scores = example.expand_by_linkability(len(SIGNAL_NAMES)) @ weights
-        best, features = compare_candidates(extractor.compute_inputs(example.text), scores, snapshot)
-        columns = np.column_stack(
-            [scores[best], compute_second_stage_weight(example.linkability, len(best)) * features]
-        )
-        documents = [example.documents[row] for row in best.tolist()] if example.documents else ()
-        compared.append(replace(example, signals=columns, holds=example.holds[best], documents=documents))
-    return compared
-
-
-def train_second_stage(datasets: Sequence[Sequence[TrainingExample]]) -> dict[str, float]:
-    """Return trained weights of the second ranking stage, which changes the order of the best candidates.
-
-    Args:
-        datasets: Examples of :func:`build_second_stage_examples`.
-
-    Returns:
-        The weights by name; empty below :data:`MIN_QUESTIONS`, or if the score of the first stage does not help.
-
-    Raises:
-        ConfigurationError: no question has both gold and other candidates.
-        MissingExtraError: scipy is not installed.
-    """
-    if sum(map(len, datasets)) < MIN_QUESTIONS:
-        return {}
-    score_weight, *weights = minimize_listwise_loss(
-        datasets, lambda example: example.signals, [(None, None)] * (1 + len(FEATURES)), SECOND_STAGE_L2
-    ).tolist()
-    return (
-        {name: weight / score_weight for name, weight in zip(FEATURES, weights, strict=True)}
-        if score_weight > 0
-        else {}
-    )

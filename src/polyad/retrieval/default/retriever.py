@@ -33,7 +33,7 @@ from polyad.retrieval.default.relevance import (
     read_everyday_questions,
 )
 from polyad.retrieval.default.scorer import LinearScorer
-from polyad.retrieval.default.second_stage import FEATURES, compute_score_adjustments
+from polyad.retrieval.default.second_stage import compute_score_adjustments
 from polyad.retrieval.default.signals import (
     SIGNAL_NAMES,
     SignalExtractor,
@@ -195,7 +195,7 @@ class DefaultRetriever:
         self._linkable_weights, self._unlinkable_weights = np.split(
             scorer.get_weights(list_weight_names(SIGNAL_NAMES)), 2
         )
-        self._second_stage = np.array([scorer.second_stage.get(name, 0.0) for name in FEATURES], dtype=np.float32)
+        self._network = scorer.network
         weights = f"{scorer.to_text()}{WEIGHTS}{INTERCEPT}{UNTRUSTED_SCORE_SHARE}"
         self.scorer_digest = hashlib.sha256(weights.encode()).hexdigest()[:16]
         self.encoder_trust = EncoderTrust()
@@ -249,8 +249,8 @@ class DefaultRetriever:
         if inputs.linkability != snapshot.linkability:
             relevance_shift = float((signals @ self._mix_weights(snapshot.linkability)).max() - scores.max())
         adjustments = np.zeros_like(scores)
-        if self._second_stage.any():
-            adjustments = compute_score_adjustments(inputs, scores, self._second_stage, snapshot)
+        if self._network:
+            adjustments = compute_score_adjustments(inputs, signals, scores, self._network, snapshot)
         literals = _score_rare_literals(inputs.question, snapshot, inputs.candidates)
         literals += _score_clause_numbers(question, snapshot, inputs.candidates)
         contributions = np.column_stack([contributions, adjustments, literals])

@@ -1,4 +1,4 @@
-"""The linear scorer of the default retriever, stored as text.
+"""The scorer of the default retriever, stored as text: linear weights, and the network of the second stage.
 
 A linear scorer explains itself: a passage's score is the sum of its signals times their weights. A score ranks the
 passages of one question but is not comparable across questions; see :mod:`polyad.retrieval.default.relevance`.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,7 +16,7 @@ import numpy as np
 
 from polyad.errors import ConfigurationError
 from polyad.model import FloatArray
-from polyad.retrieval.default.second_stage import FEATURES
+from polyad.retrieval.default.ranking_network import RankingNetwork
 from polyad.text.digests import is_question_hash
 from polyad.text.files import read_file, read_package_file
 from polyad.text.words import sanitize_line
@@ -45,15 +45,14 @@ class LinearScorer:
         trained_on: Names of the data sets that the weights were trained on.
         question_digests: Digests of the training questions (:func:`polyad.text.digests.hash_questions`), so that an
             evaluation can report that it measures on training questions.
-        second_stage: Weights by the names of :data:`polyad.retrieval.default.second_stage.FEATURES`; empty if the
-            first stage decides alone.
+        network: The network of the second stage; None if the first stage decides alone.
         file: Name of the file of the weights, for messages.
     """
 
     weights: dict[str, float]
     trained_on: tuple[str, ...] = ()
     question_digests: tuple[str, ...] = ()
-    second_stage: Mapping[str, float] = field(default_factory=dict)
+    network: RankingNetwork | None = None
     file: str = field(default="", compare=False)
 
     @classmethod
@@ -86,6 +85,8 @@ class LinearScorer:
     def from_text(cls, text: str, name: str) -> LinearScorer:
         """Parse weights from lines of signal name, tab and weight; ``name`` is the file's name for errors.
 
+        Lines of the second stage have several numbers (:meth:`RankingNetwork.to_rows`).
+
         Lines that begin with ``#`` are comments. The comments that :meth:`to_text` writes name the training data and
         hold a checksum.
 
@@ -94,42 +95,41 @@ class LinearScorer:
                 stage are not those of this version.
         """
         _require_checksum(text, name)
-        weights: dict[str, float] = {}
-        second_stage: dict[str, float] = {}
+        weights: dict[str, list[float]] = {}
+        second_stage: dict[str, list[float]] = {}
         digests: list[str] = []
         for number, line in enumerate(text.splitlines(), 1):
             if line.startswith(_QUESTIONS_PREFIX):
                 digests += _parse_digests(line, f"{name}, line {number}")
             if not line.strip() or line.startswith("#"):
                 continue
-            signal, _, weight = line.partition("\t")
+            signal, *numbers = line.split("\t")
             target = second_stage if signal.startswith(_SECOND_STAGE_PREFIX) else weights
             signal = signal.removeprefix(_SECOND_STAGE_PREFIX)
             try:
-                is_valid = signal not in target and abs(float(weight)) <= _MAX_WEIGHT
+                values = [float(number) for number in numbers]
+                is_valid = signal not in target and all(abs(value) <= _MAX_WEIGHT for value in values)
             except ValueError:
                 is_valid = False
-            if not is_valid:
+            if not is_valid or (target is weights and len(values) != 1):
                 raise ConfigurationError(
                     f"{name}, line {number}: {line[:80]!r}; expected a signal's name, once, a tab and a number up to "
                     f"{_MAX_WEIGHT:,.0f}, as written by polyad bench train default"
                 )
-            target[signal] = float(weight)
-        if second_stage and second_stage.keys() != set(FEATURES):
-            actual_names, expected_names = (", ".join(sorted(names)) for names in (second_stage, FEATURES))
-            raise ConfigurationError(
-                f"{name} ranks in a second stage by {actual_names}; expected {expected_names}; train the weights again "
-                "with polyad bench train default"
-            )
+            target[signal] = values
         trained = _TRAINED_ON.search(text)
         trained_on = tuple(trained[1].split(", ")) if trained else ()
-        return cls(weights, trained_on, tuple(digests), second_stage, name)
+        network = RankingNetwork.from_rows(second_stage, name) if second_stage else None
+        return cls({signal: value for signal, (value,) in weights.items()}, trained_on, tuple(digests), network, name)
 
     def to_text(self) -> str:
         """Return the weights in the file format of :meth:`from_text`, with comments that name the training data."""
         lines = [
             *(f"{signal}\t{weight:.6g}" for signal, weight in self.weights.items()),
-            *(f"{_SECOND_STAGE_PREFIX}{name}\t{weight:.6g}" for name, weight in self.second_stage.items()),
+            *(
+                "\t".join([_SECOND_STAGE_PREFIX + name, *(f"{number:.5g}" for number in numbers)])
+                for name, numbers in (self.network.to_rows() if self.network else {}).items()
+            ),
             *(
                 _QUESTIONS_PREFIX + " ".join(self.question_digests[start : start + _DIGESTS_PER_LINE])
                 for start in range(0, len(self.question_digests), _DIGESTS_PER_LINE)

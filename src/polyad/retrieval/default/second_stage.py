@@ -2,11 +2,14 @@
 
 The evidence of one question belongs together: a passage mentions what another one is about, or it contains the terms
 of the question that the others lack. The first stage scores each passage alone; the second compares it with the others
-by a few features, with trained weights. Where names do not lead to the passages about them (linkability 0) the first
-stage decides alone.
+by a few features, which a small neural network weighs together with the signals of the first stage. It does so twice:
+the second time with the passages that the first time ranked best, among which later links of a chain are found. Where
+names do not lead to the passages about them (linkability 0) the first stage decides alone.
 """
 
 from __future__ import annotations
+
+from typing import Protocol
 
 import numpy as np
 
@@ -14,7 +17,7 @@ from polyad.hypergraph.sparse import find_top_positions, is_in, rank_by_id, sort
 from polyad.model import FloatArray, IntArray, Passage
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.default.links import SOURCES_PER_HOP, FollowedMentions, select_mentions
-from polyad.retrieval.default.signals import SignalInputs
+from polyad.retrieval.default.signals import SIGNAL_NAMES, SignalInputs
 from polyad.text.words import extract_query_terms, extract_terms
 
 MAX_CANDIDATES = 60
@@ -23,11 +26,13 @@ MAX_CANDIDATES = 60
 BEST = 3
 """Best passages, without the candidate itself, whose terms, titles and subjects it is compared with."""
 
+ROUNDS = 2
+"""How often the candidates are compared, each time with those that were ranked best before."""
+
 SCORE_SCALE = 2.0
 """Difference from the best score at which the weight of a passage falls to 1/e."""
 
-FEATURES = (
-    "score of the first stage",
+COMPARISONS = (
     "logarithm of the rank",
     "shares an entity with the best passage",
     "shares entities with the best passages",
@@ -42,11 +47,27 @@ FEATURES = (
     "similar to the best passages",
     "similar to what the best passage leaves of the question",
 )
-"""The features of a candidate, in the order of the columns of :func:`compare_candidates`."""
+"""How a candidate compares with the best passages, in the order of the columns of :func:`compare_candidates`."""
+
+_MEASURES = (*SIGNAL_NAMES, "score of the first stage", *COMPARISONS)
+
+FEATURES = (
+    *_MEASURES,
+    *(f"{name}, by the highest of the question" for name in _MEASURES),
+    "score of the first stage below the best",
+)
+"""The features of a candidate, in the order of the columns of :func:`compute_features`."""
+
+
+class Network(Protocol):
+    """A protocol of networks that score candidates by their features."""
+
+    def score(self, features: FloatArray) -> FloatArray:
+        """Return the score of each candidate from its :data:`FEATURES`, float32 ``[candidates]``."""
 
 
 def compute_score_adjustments(
-    inputs: SignalInputs, scores: FloatArray, feature_weights: FloatArray, snapshot: Snapshot
+    inputs: SignalInputs, signals: FloatArray, scores: FloatArray, network: Network, snapshot: Snapshot
 ) -> FloatArray:
     """Return how the second ranking stage, a comparison of the best candidates, changes the score of each candidate.
 
@@ -56,18 +77,21 @@ def compute_score_adjustments(
 
     Args:
         inputs: Measurements of the candidates.
+        signals: Signals of the candidates, ``[candidates, signals]``.
         scores: Scores of the first stage, ``[candidates]``.
-        feature_weights: Weight of each of :data:`FEATURES`.
+        network: Scores candidates by their features.
         snapshot: The index.
     """
     adjustments = np.zeros(len(scores), dtype=np.float32)
     if not inputs.linkability:
         return adjustments
-    best, features = compare_candidates(inputs, scores, snapshot)
-    adjusted = scores[best] + np.float32(compute_second_stage_weight(inputs.linkability, len(best))) * (
-        features * feature_weights
-    ).sum(axis=1)
-    adjusted += scores[best[0]] - adjusted.max()
+    best = find_best_candidates(inputs, scores, snapshot)
+    first = ranked = scores[best]
+    weight = np.float32(compute_second_stage_weight(inputs.linkability, len(best)))
+    for _ in range(ROUNDS):
+        features = compute_features(inputs, signals[best], first, ranked, best, snapshot)
+        ranked = (1 - weight) * first + weight * network.score(features)
+    adjusted = ranked + scores[best[0]] - ranked.max()
     is_compared = np.zeros(len(scores), dtype=bool)
     is_compared[best] = True
     adjustments[~is_compared] = min(0.0, float(adjusted.min() - scores[~is_compared].max(initial=-np.inf)))
@@ -88,20 +112,53 @@ def compute_second_stage_weight(linkability: float, candidate_count: int) -> flo
     return linkability**2 * min(1.0, candidate_count / MAX_CANDIDATES)
 
 
-def compare_candidates(inputs: SignalInputs, scores: FloatArray, snapshot: Snapshot) -> tuple[IntArray, FloatArray]:
-    """Compare the best candidates with each other; return (their indices, their features ``[best, features]``).
-
-    Best first; the features are float32, in the order of :data:`FEATURES`.
-    """
-    best = find_top_positions(
+def find_best_candidates(inputs: SignalInputs, scores: FloatArray, snapshot: Snapshot) -> IntArray:
+    """Return the indices of the candidates that the second stage compares, best first."""
+    return find_top_positions(
         scores, MAX_CANDIDATES, lambda places: rank_by_id(snapshot, "passage", inputs.candidates[places])
     )
-    rows, ranked = inputs.candidates[best], scores[best]
+
+
+def compute_features(
+    inputs: SignalInputs,
+    signals: FloatArray,
+    first: FloatArray,
+    ranked: FloatArray,
+    best: IntArray,
+    snapshot: Snapshot,
+) -> FloatArray:
+    """Return the features of the compared candidates, float32 ``[best, features]``, as named by :data:`FEATURES`.
+
+    Args:
+        inputs: Measurements of all candidates.
+        signals: Signals of the compared candidates, ``[best, signals]``.
+        first: Their scores in the first stage.
+        ranked: The scores by which they are ranked now; equal to ``first`` in the first round.
+        best: Their indices among all candidates.
+        snapshot: The index.
+    """
+    order = np.argsort(-ranked, kind="stable")
+    comparisons = np.empty((len(best), len(COMPARISONS)), dtype=np.float32)
+    comparisons[order] = compare_candidates(inputs, best[order], ranked[order], snapshot)
+    measures = np.column_stack([signals, first, comparisons])
+    highest = np.maximum(np.abs(measures).max(axis=0), np.float32(1e-6))
+    return np.column_stack([measures, measures / highest, first - first.max()])
+
+
+def compare_candidates(inputs: SignalInputs, best: IntArray, ranked: FloatArray, snapshot: Snapshot) -> FloatArray:
+    """Compare candidates with the best of them, and return :data:`COMPARISONS`, float32 ``[best, comparisons]``.
+
+    Args:
+        inputs: Measurements of all candidates.
+        best: Indices of the compared candidates, best first.
+        ranked: The scores by which they are ranked, highest first.
+        snapshot: The index.
+    """
+    rows = inputs.candidates[best]
     sources = rows[:SOURCES_PER_HOP]
     weights = np.exp((ranked[: len(sources)] - ranked[0]) / np.float32(SCORE_SCALE))
     shared, subjects = _compare_entities(select_mentions(snapshot, sources, weights, inputs.scale), rows, sources)
     columns = [
-        ranked,
         np.log1p(np.arange(len(rows), dtype=np.float32)),
         shared[:, 0],
         shared @ weights,
@@ -113,7 +170,7 @@ def compare_candidates(inputs: SignalInputs, scores: FloatArray, snapshot: Snaps
         *_compare_titles(inputs.question.text, snapshot, rows),
         *_compute_vector_features(inputs, snapshot, rows, weights),
     ]
-    return best, np.stack(columns, axis=1).astype(np.float32)
+    return np.stack(columns, axis=1).astype(np.float32)
 
 
 def _compare_entities(
