@@ -89,7 +89,7 @@ def test_a_killed_process_is_started_again_and_the_others_answer_meanwhile(tmp_p
     assert process.stderr
     lines = process.stderr.read().splitlines()
     assert len(lines) == 4
-    assert all(line.endswith("ended with exit code -9 and is started again") for line in lines)
+    assert all(line.endswith("ended (SIGKILL) and is started again") for line in lines)
 
 
 def test_a_deleted_workspace_is_missing_in_all_workers_and_may_be_created_again(tmp_path: Path) -> None:

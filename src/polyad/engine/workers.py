@@ -11,7 +11,6 @@ import logging
 import os
 import secrets
 import socket
-import subprocess
 import threading
 import time
 from collections import Counter
@@ -32,11 +31,12 @@ from polyad.indexing.indexer import format_conflict
 from polyad.indexing.run import IndexCounts, IndexReport
 from polyad.language_models.openai.language_model import OpenAILanguageModel
 from polyad.model import Document, Failure, Usage
+from polyad.processes import ChildProcess, Start, Supervisor, format_exit_code
 from polyad.protocols.components import LanguageModel, Progress
 from polyad.readers.worker import parse_record
 from polyad.stores.postgres.address import Address
 from polyad.stores.postgres.database import PostgresDatabase
-from polyad.stores.postgres.jobs import JOB_KINDS, Job, JobKind, JobQueue, Lease, LeaseLostError, QueuedJob
+from polyad.stores.postgres.jobs import JOB_KINDS, Job, JobKind, Lease, LeaseLostError, QueuedJob
 from polyad.stores.postgres.rate_limit import SharedRateLimiter
 from polyad.stores.postgres.store import PostgresStore
 from polyad.text.files import get_source_file
@@ -48,7 +48,7 @@ _POLL_SECONDS = 0.2
 """Seconds between two checks of an empty queue, and between two checks of the worker processes."""
 
 _END_SECONDS = 10.0
-"""Seconds after which a worker process is terminated if jobs of other runs are left."""
+"""Seconds after which a worker process is terminated if jobs of other runs are left, and again until it is killed."""
 
 _QUEUED_DOCUMENTS = 1_000
 """Documents of a file of records that are queued in one transaction."""
@@ -256,11 +256,11 @@ class WorkerRun:
         ConfigurationError: The index is in another store.
     """
 
-    def __init__(self, engine: Engine, start: Callable[[], subprocess.Popen[bytes]], count: int) -> None:
+    def __init__(self, engine: Engine, start: Start, count: int) -> None:
         self._store = require_shared_store(engine)
         self._queue = self._store.jobs
         self._writer = engine.writer
-        self._processes = _Processes(self._queue, start, count)
+        self._supervisor = Supervisor({f"worker {number}": start for number in range(1, count + 1)}, self._handle_end)
 
     def index(self, paths: Sequence[Path], method: str, progress: Progress, *, prune: bool) -> IndexReport:
         """Queue the files below ``paths`` as jobs, wait until the workers have indexed all, and return the report.
@@ -275,11 +275,14 @@ class WorkerRun:
         folder = str(Path.cwd())
         jobs = [QueuedJob(str(path), method, folder, 0) for path in files if isinstance(path, Path)]
         self._queue.add(run, {"read": jobs})
-        with self._processes:
+        try:
             while (states := self._queue.count(run)).get("queued"):
-                self._processes.restart()
+                self._supervisor.check()
                 progress(sum(states.values()) - states["queued"], sum(states.values()), "files and documents")
                 time.sleep(_POLL_SECONDS)
+            self._supervisor.wait(_END_SECONDS)  # the processes end when no job is left
+        finally:
+            self._supervisor.end(_END_SECONDS)
         outcomes = self._queue.list_outcomes(run)
         counts = _count_outcomes(outcomes, failures)
         report = IndexReport(
@@ -295,45 +298,14 @@ class WorkerRun:
         read_ids = {name for kind, _, name, _ in outcomes if kind != "read"}
         return self._writer.finish(paths, read_ids, report, now, prune=prune)
 
-
-class _Processes:
-    """The worker processes of this machine; a process that was killed is started again."""
-
-    def __init__(self, queue: JobQueue, start: Callable[[], subprocess.Popen[bytes]], count: int) -> None:
-        self._queue = queue
-        self._start = start
-        self._count = count
-        self._processes: list[subprocess.Popen[bytes]] = []
-
-    def __enter__(self) -> None:
-        self._processes = [self._start() for _ in range(self._count)]
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is None:  # the processes end when no job is left
-            with suppress(subprocess.TimeoutExpired):
-                for process in self._processes:
-                    process.wait(_END_SECONDS)
-        for process in self._processes:
-            process.terminate()
-        for process in self._processes:
-            process.wait()
-
-    def restart(self) -> None:
-        """Start a new worker process for each one that has ended.
-
-        Raises:
-            ConfigurationError: A worker reported an error.
-        """
-        for position, process in enumerate(self._processes):
-            code = process.poll()
-            if code is None:
-                continue
-            if code > 0:
-                raise ConfigurationError(f"a worker ended with the exit code {code}; its message is above")
-            if code < 0:
-                _LOG.warning("a worker was killed by signal %d; another one continues", -code)
-                self._queue.release(format_worker_name(process.pid), has_crashed=True)
-            self._processes[position] = self._start()
+    def _handle_end(self, name: str, process: ChildProcess) -> None:
+        """Release the jobs of a worker process that was killed; raise ConfigurationError if it reported an error."""
+        code = process.wait()
+        if code > 0:
+            raise ConfigurationError(f"a worker ended with the exit code {code}; its message is above")
+        if code < 0:
+            _LOG.warning("the %s was killed (%s); another one continues", name, format_exit_code(code))
+            self._queue.release(format_worker_name(process.pid), has_crashed=True)
 
 
 def require_shared_store(engine: Engine) -> PostgresStore:

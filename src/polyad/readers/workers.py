@@ -25,6 +25,7 @@ from typing import Any
 from polyad.config import ReadSettings
 from polyad.errors import ReadError
 from polyad.model import Document, Failure
+from polyad.processes import format_exit_code
 from polyad.readers.plain_text import Content
 from polyad.readers.worker import MEMORY_UNIT, format_memory_failure, get_peak_memory, parse_record
 from polyad.text.json_types import parse_value
@@ -294,7 +295,7 @@ class _Process:
         """Return the reason why the process ended, for the message about the document that was read."""
         code, settings = self._process.returncode, self._settings
         if not self._is_ready:
-            return f"the worker process did not start ({_format_exit_code(code)})"
+            return f"the worker process did not start ({format_exit_code(code)})"
         if self._is_late:
             seconds = _CLOCK_FACTOR * settings.max_seconds
             return f"takes more than {seconds:g} seconds by the clock to read ({_CLOCK_FACTOR} times max_seconds)"
@@ -303,15 +304,7 @@ class _Process:
         if code < 0 and self._peak_memory > _MEMORY_SHARE * settings.max_memory:
             return format_memory_failure(settings)
         cause = f"the file is damaged, or {format_memory_failure(settings)}"
-        return f"the worker process ended ({_format_exit_code(code)}): {cause}"
-
-
-def _format_exit_code(code: int) -> str:
-    """Return the cause of a process's end as text for a message: the name of a signal, or the exit code."""
-    try:
-        return signal.Signals(-code).name
-    except ValueError:
-        return f"exit code {code}"
+        return f"the worker process ended ({format_exit_code(code)}): {cause}"
 
 
 def _count_processors() -> int:

@@ -4,28 +4,23 @@ from __future__ import annotations
 
 import logging
 import multiprocessing
-import os
 import signal
 import socket
 import tempfile
-import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import ExitStack, closing
 from functools import partial
-from multiprocessing.process import BaseProcess
 from pathlib import Path
 from types import FrameType
 
 from polyad.errors import ConfigurationError
+from polyad.processes import ChildProcess, ForkedProcess, Start, Supervisor, format_exit_code
 from polyad.server.encoder_process import run_encoder, share_remote_embedders
 from polyad.server.run import BACKLOG, ServerOptions, describe_server, listen, open_app, serve_app
 from polyad.server.workspaces import Workspaces
 
 _POLL_SECONDS = 0.2
-_RESTART_SECONDS = 1.0
-"""Time between the starts of one process, so that a process that cannot start does not take all time."""
-
 _EXIT_SECONDS = 2.0
 """Time that a process may take to end after its answers."""
 
@@ -56,13 +51,23 @@ def run_workers(options: ServerOptions, announce: Callable[[str], None]) -> None
         with open_app(options, runs_jobs=False) as (_, workspaces):
             announce(describe_server(options, workspaces, listeners[0]))
         address = folder / "encoder"
-        workers = {
-            f"worker {number}": partial(_run_worker, options, listeners, number, address)
+        searching: dict[str, Start] = {
+            f"worker {number}": partial(ForkedProcess, partial(_run_worker, options, listeners, number, address))
             for number in range(options.workers)
         }
-        writer = {"job process": partial(_run_jobs, options, listeners)}
-        encoder = {"encoder process": partial(_run_encoder, options, listeners, address)}
-        _Supervisor([encoder, workers | writer], listeners, options.settings.drain_seconds).run()
+        searching["job process"] = partial(ForkedProcess, partial(_run_jobs, options, listeners))
+        encoding = {"encoder process": partial(ForkedProcess, partial(_run_encoder, options, listeners, address))}
+        supervisors = Supervisor(encoding, _log_end), Supervisor(searching, _log_end)
+        stop_signal = _StopSignal()
+        while not stop_signal.is_received:
+            for supervisor in supervisors:
+                supervisor.check()
+            time.sleep(_POLL_SECONDS)
+        for listener in listeners:
+            listener.close()
+        deadline = time.monotonic() + options.settings.drain_seconds + _EXIT_SECONDS
+        for supervisor in reversed(supervisors):  # searches need the encoder until they end
+            supervisor.end(max(0.0, deadline - time.monotonic()))
 
 
 def _listen(options: ServerOptions) -> list[socket.socket]:
@@ -120,74 +125,5 @@ class _StopSignal:
         self.is_received = True
 
 
-class _Supervisor:
-    """Starts child processes, restarts a process that ends, and ends all processes after a signal.
-
-    Args:
-        groups: Processes by name, in groups; later groups are ended first.
-        listeners: Sockets that are closed when the processes are ended.
-        drain_seconds: Time for the processes to end after a signal.
-    """
-
-    def __init__(
-        self, groups: list[Mapping[str, Callable[[], None]]], listeners: list[socket.socket], drain_seconds: float
-    ) -> None:
-        self._groups = groups
-        self._listeners = listeners
-        self._drain_seconds = drain_seconds
-        self._context = multiprocessing.get_context("fork")
-        self._processes: dict[str, BaseProcess] = {}
-        self._starts: dict[str, float] = {}
-
-    def run(self) -> None:
-        """Run all child processes until SIGINT or SIGTERM, then end them."""
-        stop_signal = _StopSignal()
-        while not stop_signal.is_received:
-            for group in self._groups:
-                for name, target in group.items():
-                    self._keep_running(name, target)
-            time.sleep(_POLL_SECONDS)
-        for listener in self._listeners:
-            listener.close()
-        deadline = time.monotonic() + self._drain_seconds + _EXIT_SECONDS
-        for group in reversed(self._groups):
-            self._end([self._processes[name] for name in group if name in self._processes], deadline)
-
-    def _keep_running(self, name: str, target: Callable[[], None]) -> None:
-        process = self._processes.get(name)
-        if process is not None and process.is_alive():
-            return
-        if process is not None:
-            if time.monotonic() < self._starts[name] + _RESTART_SECONDS:
-                return
-            _LOG.error("the %s ended with exit code %s and is started again", name, process.exitcode)
-        self._starts[name] = time.monotonic()
-        self._processes[name] = process = self._context.Process(
-            target=_run_child, args=(target, os.getpid()), name=name
-        )
-        process.start()
-
-    def _end(self, processes: list[BaseProcess], deadline: float) -> None:
-        for process in processes:
-            process.terminate()
-        for process in processes:
-            process.join(max(0.0, deadline - time.monotonic()))
-            if process.is_alive():
-                _LOG.error("the %s did not end in time and is killed", process.name)
-                process.kill()
-                process.join()
-
-
-def _run_child(target: Callable[[], None], parent_id: int) -> None:
-    """Run a function in a child process, which ends if the parent process is killed."""
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    for number in (signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)  # the supervisor ends this process
-    threading.Thread(target=_terminate_after_parent, args=(parent_id,), daemon=True).start()
-    target()
-
-
-def _terminate_after_parent(parent_id: int) -> None:
-    while os.getppid() == parent_id:
-        time.sleep(_RESTART_SECONDS)
-    os.kill(os.getpid(), signal.SIGTERM)
+def _log_end(name: str, process: ChildProcess) -> None:
+    _LOG.error("the %s ended (%s) and is started again", name, format_exit_code(process.wait()))
