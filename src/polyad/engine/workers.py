@@ -221,8 +221,8 @@ class Worker:
 
     def _store_documents(self, jobs: Sequence[Job], lease: Lease) -> None:
         """Build hyperedges and vectors for the documents of a batch of jobs, store them, and finish the jobs."""
-        with self._store.finishing_jobs(lease):
-            counts = self._writer.put(_parse_documents(jobs), jobs[0].method, self._get_recorder(jobs[0].run))
+        recorder, store = self._get_recorder(jobs[0].run), self._store.with_lease(lease)
+        counts = self._writer.put(_parse_documents(jobs), jobs[0].method, recorder, store)
         if counts.stop_reason:
             raise NoMoreRepliesError(counts.stop_reason)
         if missing := [failure for failure in counts.failures if failure.id not in lease.open]:

@@ -325,10 +325,13 @@ class Writer:
                     failures[passage.document_id] = str(result.failure)
         return [Failure(id, reason) for id, reason in failures.items()]
 
-    def put(self, documents: Sequence[Document], method: str, recorder: HistoryRecorder) -> IndexCounts:
-        """Build hyperedges for documents, embed and store them, and return counts; the snapshot is not updated."""
+    def put(self, documents: Sequence[Document], method: str, recorder: HistoryRecorder, store: Store) -> IndexCounts:
+        """Build hyperedges for documents, embed the documents, put them into ``store``, and return counts.
+
+        ``store`` is a view of the index, such as one that also ends jobs. The snapshot is not updated.
+        """
         builder = make_builder(method, self._components, Limits())
-        return self._build_indexer(builder, method, recorder).index(documents, silent)
+        return self._build_indexer(builder, method, recorder, store).index(documents, silent)
 
     def finish(
         self, paths: Sequence[Path], read_ids: Set[str], report: IndexReport, now: datetime, *, prune: bool
@@ -348,12 +351,16 @@ class Writer:
         return report
 
     def _build_indexer(
-        self, builder: HyperedgeBuilder, method: str, recorder: HistoryRecorder | None = None
+        self,
+        builder: HyperedgeBuilder,
+        method: str,
+        recorder: HistoryRecorder | None = None,
+        store: Store | None = None,
     ) -> Indexer:
         components = self._components
         splitter = SentenceSplitter(components.settings.split, methods[method].default_passages)
         return Indexer(
-            self._store,
+            store or self._store,
             components.embedder,
             splitter,
             builder,

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 
@@ -53,6 +54,7 @@ class PostgresStore:
         self._manifest = manifest
         self._replies = replies
         self._transactions = threading.local()
+        self._lease: Lease | None = None
 
     @classmethod
     def open(cls, url: str, manifest: Manifest | None = None, *, replies: Path | None = None) -> PostgresStore:
@@ -98,7 +100,7 @@ class PostgresStore:
 
         See :meth:`polyad.protocols.store.Store.put`.
         """
-        lease: Lease | None = getattr(self._transactions, "lease", None)
+        lease = self._lease
 
         def write(connection: PostgresConnection, version: int) -> None:
             writing.check_expectations(connection, version - 1, expected_version, expected_values)
@@ -133,14 +135,14 @@ class PostgresStore:
 
             yield take
 
-    @contextmanager
-    def finishing_jobs(self, lease: Lease) -> Iterator[None]:
-        """Let the next :meth:`put` in the ``with`` block also mark the jobs of ``lease`` (a reservation) as done."""
-        self._transactions.lease = lease
-        try:
-            yield
-        finally:
-            self._transactions.lease = None
+    def with_lease(self, lease: Lease) -> PostgresStore:
+        """Return this store with a :meth:`put` that also marks the jobs of ``lease`` (a reservation) as done.
+
+        The documents and the end of their jobs are one transaction.
+        """
+        store = copy(self)
+        store._lease = lease
+        return store
 
     def remove(self, document_ids: Sequence[str], *, values: Values = NO_VALUES) -> None:
         """Delete documents with all their rows, and store the key-value pairs ``values``, in one transaction.
