@@ -178,8 +178,7 @@ def test_a_broken_package_is_one_warning_and_the_rest_works(site: Path) -> None:
             ("import no_such_module", "No module named 'no_such_module'"),
             ("raise SystemExit", "SystemExit"),
             ("import sys; sys.exit(0)", "SystemExit: 0"),
-            ("import os; os._exit(0)", "SystemExit: 0"),
-            ("ROW = 7", "cracked5:ROW is 7, which is not a valid row of polyad.retrievers"),
+            ("ROW = 7", "cracked4:ROW is 7, which is not a valid row of polyad.retrievers"),
         ]
     ):
         points = f"[polyad.retrievers]\ncrack{number} = cracked{number}:ROW\nfissure{number} = cracked{number}:ROW\n"
@@ -198,6 +197,13 @@ def test_a_broken_package_is_one_warning_and_the_rest_works(site: Path) -> None:
     assert "retriever 'crack3' of cracked3 0.1 cannot be used" in process.stderr
     rows = json.loads(polyad(site, "plugins", "--json").stdout)["plugins"]
     assert {row["name"] for row in rows if not row["sound"]} == reasons.keys()
+
+
+def test_the_log_names_a_package_that_ends_the_process(site: Path) -> None:
+    install(site, "leaver", "0.1", "import os; os._exit(0)", "[polyad.retrievers]\nleave = leaver:ROW\n")
+    process = polyad(site, "-v", "plugins")
+    assert process.stdout == ""
+    assert "'leave' of leaver" in process.stderr.splitlines()[-1]
 
 
 def test_a_package_cannot_take_the_name_of_a_row_of_polyads_own(site: Path) -> None:

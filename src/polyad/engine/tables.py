@@ -8,15 +8,13 @@ with one warning.
 from __future__ import annotations
 
 import logging
-import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pkgutil import resolve_name
-from typing import Generic, NoReturn, TypeVar, cast
+from typing import Generic, TypeVar, cast
 
 from polyad.errors import ConfigurationError
 
@@ -163,8 +161,8 @@ def _load_plugin(plugin: Plugin, is_valid: Callable[[object], bool]) -> object:
     timer.daemon = True
     timer.start()
     try:
-        with _raise_on_exit():
-            row = resolve_name(plugin.reference)
+        _LOG.info("importing the plug-in %r of %s", plugin.name, plugin.package)  # the last line if it ends polyad
+        row = resolve_name(plugin.reference)
         if is_valid(row):
             return row
         reason = (
@@ -178,20 +176,3 @@ def _load_plugin(plugin: Plugin, is_valid: Callable[[object], bool]) -> object:
     message = f"{plugin.name!r} of {plugin.package} {plugin.version} cannot be used: {reason}"
     _LOG.warning("skipping a plug-in: %s", message)
     return _PluginFailure(message)
-
-
-@contextmanager
-def _raise_on_exit() -> Iterator[None]:
-    """Make ``os._exit`` raise SystemExit in the ``with`` block, so that importing a plug-in cannot end polyad."""
-    end, process_id = os._exit, os.getpid()
-
-    def raise_exit(status: int) -> NoReturn:
-        if os.getpid() != process_id:
-            end(status)
-        raise SystemExit(status)
-
-    os._exit = raise_exit
-    try:
-        yield
-    finally:
-        os._exit = end
