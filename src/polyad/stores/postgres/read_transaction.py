@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from polyad.protocols.store import EntityIncidence
 from polyad.stores.relational.connection import Selection
-from polyad.stores.relational.read_transaction import Reader, RelationalReadTransaction
+from polyad.stores.relational.read_transaction import RelationalReadTransaction, Row
 
 _REQUESTED_INCIDENCES = """
 SELECT request.place - 1, hyperedge, name, type, description, score
@@ -28,10 +28,15 @@ class PostgresReadTransaction(RelationalReadTransaction):
         AND (source = place OR (source >= first AND source < after))
     """
 
-    def _read_incidences(self, requests: Sequence[tuple[int, int, int]]) -> Reader:
+    def _select_with_incidences(
+        self, selections: Sequence[Selection], requests: Sequence[tuple[int, int, int]]
+    ) -> tuple[list[list[Row]], list[list[EntityIncidence]]]:
         incidences: list[list[EntityIncidence]] = [[] for _ in requests]
-        if requests:
-            columns = [list(column) for column in zip(*requests, strict=True)]
-            for place, *incidence in (yield Selection(_REQUESTED_INCIDENCES, None, columns)):
-                incidences[place].append(tuple(incidence))
-        return incidences
+        if not requests:
+            return self.connection.select_each(selections), incidences
+        columns = [list(column) for column in zip(*requests, strict=True)]
+        together = [*selections, Selection(_REQUESTED_INCIDENCES, None, columns)]
+        *rows, incidence_rows = self.connection.select_each(together)
+        for place, *incidence in incidence_rows:
+            incidences[place].append(tuple(incidence))
+        return rows, incidences

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, wraps
 from inspect import isgeneratorfunction
 from itertools import chain, groupby
 from operator import itemgetter
-from typing import Any, TypeVar, cast, overload
+from typing import Any, Generic, TypeVar, cast, overload
 
 from polyad.model import (
     SUBJECT,
@@ -44,9 +45,9 @@ from polyad.protocols.store import (
 from polyad.stores.relational.connection import Connection, Database, Selection
 from polyad.stores.relational.rows import (
     DOCUMENT_COLUMNS,
+    HYPEREDGE_COLUMNS,
     NUMBER,
     PASSAGE_COLUMNS,
-    SELECT_HYPEREDGE,
     SELECT_TUPLES,
     TEXT_CHECK,
     DamageError,
@@ -77,8 +78,7 @@ _KEYS_PER_BATCH = 256
 
 Ids = Sequence[str] | Sequence[int] | None
 Records = dict[Any, Any]
-Reader = Generator[Selection, list[tuple[Any, ...]], Any]
-"""A generator that yields each query, receives the rows, and returns records by id, or incidences."""
+Row = tuple[Any, ...]
 
 _DOCUMENT_PASSAGES = f"""
 SELECT passage.number, passage.id, document.id, passage.title, passage.text, passage.vector, passage.hyperedges
@@ -126,7 +126,7 @@ _CHANGES = (
 _ENTITY_INCIDENCES = f"""
 SELECT entity.key, name, type, description, MAX(score), COUNT(*)
 FROM incidence JOIN entity ON entity.number = incidence.entity
-WHERE {{}} AND {format_check("entity")} AND {format_check("incidence")} GROUP BY 1, 2, 3, 4
+WHERE {{condition}} AND {format_check("entity")} AND {format_check("incidence")} GROUP BY 1, 2, 3, 4
 """
 """The distinct incidences of entities with their counts: a common entity has thousands of equal incidences."""
 
@@ -357,12 +357,14 @@ class RelationalReadTransaction(ABC):
     @overload
     def get(self, record_type: type[RecordT], ids: None = None) -> dict[str, RecordT]: ...
     @report_errors
-    def get(self, record_type: type[RecordT], ids: Any = None) -> Records:
+    def get(self, record_type: type[RecordT], ids: Any = None) -> dict[Any, RecordT]:
         """Return records of one type in a dictionary by id (or primary key), in the order of ``ids``.
 
         ``ids`` are ids or primary keys; None stands for all records. Missing records are omitted.
         """
-        (records,) = self._run_readers(_READERS[record_type](self, ids))
+        query: _RecordQuery[RecordT] = _QUERIES[record_type]
+        [rows] = self.connection.select_each([query.select(ids)])
+        records = query.parse(self, rows)
         order = sorted(records) if ids is None else (id for id in dict.fromkeys(ids) if id in records)
         return {id: records[id] for id in order}
 
@@ -374,95 +376,39 @@ class RelationalReadTransaction(ABC):
 
         A request is (entity, after, last): primary keys of the entity, of the hyperedge before a range, and of the last
         hyperedge of the range.
-
-        All queries share one round trip.
         """
-        readers = [_READERS[record_type](self, requested) for record_type, requested in ids.items()]
-        *records, incidences = self._run_readers(*readers, self._read_incidences(requests))
-        return dict(zip(ids, records, strict=True)), incidences
+        selections = [_QUERIES[record_type].select(requested) for record_type, requested in ids.items()]
+        rows, incidences = self._select_with_incidences(selections, requests)
+        parts = zip(ids, rows, strict=True)
+        return {record_type: _QUERIES[record_type].parse(self, part) for record_type, part in parts}, incidences
 
     @abstractmethod
-    def _read_incidences(self, requests: Sequence[tuple[int, int, int]]) -> Reader:
-        """Return a reader (generator of queries) that finds an entity's incidences for each of ``requests``.
+    def _select_with_incidences(
+        self, selections: Sequence[Selection], requests: Sequence[tuple[int, int, int]]
+    ) -> tuple[list[list[Row]], list[list[EntityIncidence]]]:
+        """Return (rows of each selection, incidences of an entity for each of ``requests``), in one round trip.
 
         A request is (entity, after, last): primary keys of the entity, of the hyperedge before the range, and of the
         last hyperedge.
         """
 
-    def _run_readers(self, *readers: Reader) -> list[Any]:
-        """Run several readers (generators of SQL queries) together, and return the result of each reader.
-
-        The next queries of all readers share one round trip.
-        """
-        records: dict[Reader, Any] = {}
-        rows: dict[Reader, Any] = dict.fromkeys(readers)
-        while rows:
-            selections = {}
-            for reader in rows:
-                try:
-                    selections[reader] = reader.send(rows[reader])
-                except StopIteration as end:
-                    records[reader] = end.value
-            rows = dict(zip(selections, self.connection.select_each(list(selections.values())), strict=True))
-        return [records[reader] for reader in readers]
-
-    def _get_documents_with_text(self, ids: Ids) -> Reader:
-        query = f"SELECT {DOCUMENT_COLUMNS} FROM document WHERE {{}} AND {format_check('document')} AND {TEXT_CHECK}"
-        rows = yield _build_selection(query, "id", ids)
-        return {row[0]: parse_document(row) for row in rows}
-
-    def _get_indexed_documents(self, ids: Ids) -> Reader:
-        documents = yield from self._get_documents_with_text(ids)
-        query = "SELECT id, digest, tokens, recorded FROM document WHERE {}"
-        rows = check_types((yield _build_selection(query, "id", ids)), str, str, int, str)
-        properties = {row[0]: row for row in rows}
-        numbers = self.connection.select_in(_PASSAGES_OF_DOCUMENTS, list(documents))
-        passages = yield from self._get_indexed_passages(sorted(number for (number,) in numbers))
-        by_document: dict[str, list[IndexedPassage]] = {id: [] for id in documents}
+    def _parse_indexed_documents(self, rows: Sequence[Row]) -> dict[str, IndexedDocument]:
+        numbers = self.connection.select_in(_PASSAGES_OF_DOCUMENTS, [row[0] for row in rows])
+        passages = self.get(IndexedPassage, sorted(number for (number,) in numbers))
+        by_document = defaultdict(list)
         for _, item in sorted(passages.items()):
             by_document[item.passage.document_id].append(item)
+        documents = {row[0]: parse_document(row[:-3]) for row in rows}
         return {
-            id: IndexedDocument(document, digest, tokens, tuple(by_document[id]), recorded)
-            for id, document in documents.items()
-            for _, digest, tokens, recorded in [properties[id]]
+            id: IndexedDocument(documents[id], digest, tokens, tuple(by_document[id]), recorded)
+            for id, digest, tokens, recorded in check_types([(row[0], *row[-3:]) for row in rows], str, str, int, str)
         }
 
-    def _get_stored_documents(self, ids: Ids) -> Reader:
-        rows = yield _build_selection("SELECT id, digest, source FROM document WHERE {}", "id", ids)
-        rows = check_types(rows, str, str, str)
-        return {id: StoredDocument(digest, source) for id, digest, source in rows}
-
-    def _get_origins(self, ids: Ids) -> Reader:
-        columns = "id, title, source, url, metadata, recorded"
-        query = f"SELECT {columns} FROM document WHERE {{}} AND {format_check('document')}"
-        rows = check_types((yield _build_selection(query, "id", ids)), *[str] * 6)
-        return {row[0]: Origin(row[1], row[2], row[3], parse_metadata(row[4]), row[5]) for row in rows}
-
-    def _get_paginations(self, ids: Ids) -> Reader:
-        query = f"SELECT id, places FROM document WHERE {{}} AND {format_check('document')}"
-        rows = check_types((yield _build_selection(query, "id", ids)), str, str)
-        return {id: Pagination(parse_places(places)) for id, places in rows}
-
-    def _get_passages(self, ids: Ids) -> Reader:
-        column = _get_id_column("passage", ids)
-        query = (
-            f"SELECT {column}, {PASSAGE_COLUMNS} FROM passage "
-            f"JOIN document ON document.number = passage.document WHERE {{}} AND {format_check('passage')}"
-        )
-        rows = yield _build_selection(query, column, ids)
-        return dict(zip((row[0] for row in rows), parse_passages(row[1:] for row in rows), strict=True))
-
-    def _get_indexed_passages(self, ids: Ids) -> Reader:
-        column = _get_id_column("passage", ids)
-        query = (
-            f"SELECT {column}, passage.digest, passage.vector, {PASSAGE_COLUMNS} FROM passage "
-            f"JOIN document ON document.number = passage.document WHERE {{}} AND {format_check('passage')}"
-        )
-        rows = yield _build_selection(query, column, ids)
+    def _parse_indexed_passages(self, rows: Sequence[Row]) -> dict[str | int, IndexedPassage]:
         passages = parse_passages(row[3:] for row in rows)
+        edge_rows = self.connection.select_in(_HYPEREDGES_OF_PASSAGES, [passage.id for passage in passages])
         hyperedges = defaultdict(list)
-        passage_ids = None if ids is None else [passage.id for passage in passages]
-        for item in (yield from self._read_indexed_hyperedges("passage.id", passage_ids)):
+        for item in self._parse_indexed_hyperedges(edge_rows).values():
             hyperedges[item.hyperedge.passage_id].append(item)
         vectors = parse_vectors([row[2] for row in rows], self._manifest)
         return {
@@ -470,67 +416,41 @@ class RelationalReadTransaction(ABC):
             for row, passage, vector in zip(rows, passages, vectors, strict=True)
         }
 
-    def _get_hyperedges(self, ids: Ids) -> Reader:
-        column = _get_id_column("hyperedge", ids)
-        rows = yield _build_selection(f"{SELECT_HYPEREDGE} WHERE {{}} AND {_HYPEREDGE_CHECK}", column, ids)
-        hyperedges = self._build_hyperedges(rows)
-        return hyperedges if column == "hyperedge.number" else {edge.id: edge for edge in hyperedges.values()}
-
-    def _build_hyperedges(self, rows: Iterable[tuple[Any, ...]]) -> dict[int, Hyperedge]:
-        """Return hyperedges, with relations and arguments, by primary key; ``rows`` are from SELECT_HYPEREDGE."""
-        hyperedges = parse_hyperedges(rows)
+    def _parse_hyperedges(self, rows: Sequence[Row]) -> dict[str | int, Hyperedge]:
+        """Return hyperedges, with relations and arguments, by their id or primary key in the first column."""
+        hyperedges = parse_hyperedges(row[1:] for row in rows)
         facts = [number for number, edge in hyperedges.items() if edge.kind is not HyperedgeKind.SEMANTIC_UNIT]
-        return add_arguments(hyperedges, self.connection.select_in(SELECT_TUPLES, facts))
+        hyperedges = add_arguments(hyperedges, self.connection.select_in(SELECT_TUPLES, facts))
+        return {row[0]: hyperedges[row[1]] for row in rows}
 
-    def _get_indexed_hyperedges(self, ids: Ids) -> Reader:
-        items = yield from self._read_indexed_hyperedges("hyperedge.id", ids)
-        return {item.hyperedge.id: item for item in items}
-
-    def _read_indexed_hyperedges(
-        self, column: str, ids: Ids
-    ) -> Generator[Selection, list[tuple[Any, ...]], list[IndexedHyperedge]]:
-        """Return the hyperedges whose SQL ``column`` has a value in ``ids`` (None: all), with vectors and members."""
-        query = f"{SELECT_HYPEREDGE} WHERE {{}} AND {_HYPEREDGE_CHECK} ORDER BY hyperedge.number"
-        rows = yield _build_selection(query, column, ids)
-        hyperedges = self._build_hyperedges(rows)
+    def _parse_indexed_hyperedges(self, rows: Sequence[Row]) -> dict[str | int, IndexedHyperedge]:
+        """Return hyperedges with vectors and members, by their id or primary key in the first column."""
+        hyperedges = self._parse_hyperedges(rows)
+        edge_ids = {row[1]: hyperedges[row[0]].id for row in rows}
         incidences = defaultdict(list)
         types: tuple[type | tuple[type, ...], ...] = (int, *[str] * 5, NUMBER, int, NUMBER)
         for number, key, name, role, type, description, score, grounded, strength in check_types(
-            self.connection.select_in(_HYPEREDGE_INCIDENCES, list(hyperedges)), *types
+            self.connection.select_in(_HYPEREDGE_INCIDENCES, list(edge_ids)), *types
         ):
-            id = hyperedges[number].id
             incidences[number].append(
-                Incidence(key, id, name, role, type, description, score, bool(grounded), strength)
+                Incidence(key, edge_ids[number], name, role, type, description, score, bool(grounded), strength)
             )
-        for number, count, *_ in rows:
+        for _, number, count, *_ in rows:
             check_count("incidences", count, len(incidences[number]))
-        vectors = parse_vectors([row[2] for row in rows], self._manifest)
-        return [
-            IndexedHyperedge(hyperedges[number], tuple(incidences[number]), vector)
-            for (number, *_), vector in zip(rows, vectors, strict=True)
-        ]
+        vectors = parse_vectors([row[3] for row in rows], self._manifest)
+        return {
+            row[0]: IndexedHyperedge(hyperedges[row[0]], tuple(incidences[row[1]]), vector)
+            for row, vector in zip(rows, vectors, strict=True)
+        }
 
-    def _get_entities(self, ids: Ids) -> Reader:
-        rows = check_types(
-            (yield _build_selection(_ENTITY_INCIDENCES, "entity.key", ids)), str, str, str, str, NUMBER, int
-        )
-        groups = groupby(sorted(rows, key=itemgetter(0)), key=itemgetter(0))
-        return {key: Entity.from_labels(key, (row[1:] for row in group)) for key, group in groups}
-
-    def _get_hyperedge_fields(self, ids: Ids) -> Reader:
-        column = _get_id_column("hyperedge", ids)
-        query = f"SELECT {column}, number, kind FROM hyperedge WHERE {{}} AND {format_check('hyperedge')}"
-        rows = check_types((yield _build_selection(query, column, ids)), (int, str), int, str)
-        numbers, roles = [row[1] for row in rows], defaultdict(set)
+    def _parse_hyperedge_fields(self, rows: Sequence[Row]) -> dict[str | int, HyperedgeFields]:
+        checked = check_types(rows, (int, str), int, str)
+        numbers, roles = [row[1] for row in checked], defaultdict(set)
         for number, role in check_types(
             chain(*(self.connection.select_in(each, numbers) for each in _HYPEREDGE_ROLES)), int, str
         ):
             roles[number].add(role)
-        return {id: HyperedgeFields(kind, tuple(sorted(roles[number]))) for id, number, kind in rows}
-
-    def _get_kinds(self, _: Ids) -> Reader:
-        rows = check_types((yield Selection(_SELECT_KINDS, None)), str)
-        return {kind: HyperedgeKind(kind) for (kind,) in rows}
+        return {id: HyperedgeFields(kind, tuple(sorted(roles[number]))) for id, number, kind in checked}
 
     @report_errors
     def find(self, lookup: Lookup, values: Iterable[str]) -> dict[str, list[str]]:
@@ -583,34 +503,105 @@ class RelationalReadTransaction(ABC):
         return counts | {"disk_bytes": self._database.get_disk_bytes()}
 
 
-_HYPEREDGE_CHECK = f"{format_check('hyperedge')} AND {format_check('passage')}"
-"""The text of a hyperedge may be a span of the passage's text."""
-
 _KINDS = frozenset(HyperedgeKind)
 
-_READERS: Mapping[type, Any] = {
-    Document: RelationalReadTransaction._get_documents_with_text,
-    IndexedDocument: RelationalReadTransaction._get_indexed_documents,
-    StoredDocument: RelationalReadTransaction._get_stored_documents,
-    Origin: RelationalReadTransaction._get_origins,
-    Pagination: RelationalReadTransaction._get_paginations,
-    Passage: RelationalReadTransaction._get_passages,
-    IndexedPassage: RelationalReadTransaction._get_indexed_passages,
-    Hyperedge: RelationalReadTransaction._get_hyperedges,
-    IndexedHyperedge: RelationalReadTransaction._get_indexed_hyperedges,
-    HyperedgeFields: RelationalReadTransaction._get_hyperedge_fields,
-    Entity: RelationalReadTransaction._get_entities,
-    HyperedgeKind: RelationalReadTransaction._get_kinds,
+_HYPEREDGES = (
+    f"SELECT {{key}}, {HYPEREDGE_COLUMNS} FROM hyperedge JOIN passage ON passage.number = hyperedge.passage "
+    f"WHERE {{condition}} AND {format_check('hyperedge')} AND {format_check('passage')}"
+)
+"""The text of a hyperedge may be a span of the passage's text."""
+
+_HYPEREDGES_IN_ORDER = f"{_HYPEREDGES} ORDER BY hyperedge.number"
+_HYPEREDGES_OF_PASSAGES = _HYPEREDGES_IN_ORDER.format(key="hyperedge.id", condition="passage.id IN ({})")
+
+
+def _parse_entities(_: RelationalReadTransaction, rows: Sequence[Row]) -> dict[str, Entity]:
+    checked = check_types(rows, str, str, str, str, NUMBER, int)
+    groups = groupby(sorted(checked, key=itemgetter(0)), key=itemgetter(0))
+    return {key: Entity.from_labels(key, (row[1:] for row in group)) for key, group in groups}
+
+
+@dataclass(frozen=True, slots=True)
+class _RecordQuery(Generic[RecordT]):
+    """The query for records of one type, and the conversion of its rows to records.
+
+    Attributes:
+        query: SQL, in which ``{key}`` stands for the column of the ids or primary keys, and ``{condition}`` for a
+            condition on this column.
+        key: The column of the ids, such as ``passage.id``; the column of the primary keys is ``passage.number``.
+        parse: Converts the rows to records by id or primary key, and reads further tables in the transaction.
+    """
+
+    query: str
+    key: str
+    parse: Callable[[RelationalReadTransaction, Sequence[Row]], dict[Any, RecordT]]
+
+    def select(self, ids: Ids) -> Selection:
+        """Return the query for the records with ``ids`` (ids or primary keys); None for all records."""
+        key = self.key.replace(".id", ".number") if ids and isinstance(ids[0], int) else self.key
+        condition = "TRUE" if ids is None else f"{key} IN ({{}})"
+        return Selection(self.query.format(key=key, condition=condition), ids)
+
+
+_DOCUMENT_CONDITION = f"FROM document WHERE {{condition}} AND {format_check('document')}"
+_PASSAGE_CONDITION = (
+    "FROM passage JOIN document ON document.number = passage.document WHERE {condition} "
+    f"AND {format_check('passage')}"
+)
+
+_QUERIES: Mapping[type, _RecordQuery[Any]] = {
+    Document: _RecordQuery(
+        f"SELECT {DOCUMENT_COLUMNS} {_DOCUMENT_CONDITION} AND {TEXT_CHECK}",
+        "document.id",
+        lambda _, rows: {row[0]: parse_document(row) for row in rows},
+    ),
+    IndexedDocument: _RecordQuery(
+        f"SELECT {DOCUMENT_COLUMNS}, digest, tokens, recorded {_DOCUMENT_CONDITION} AND {TEXT_CHECK}",
+        "document.id",
+        RelationalReadTransaction._parse_indexed_documents,
+    ),
+    StoredDocument: _RecordQuery(
+        "SELECT id, digest, source FROM document WHERE {condition}",
+        "document.id",
+        lambda _, rows: {row[0]: StoredDocument(*row[1:]) for row in check_types(rows, str, str, str)},
+    ),
+    Origin: _RecordQuery(
+        f"SELECT id, title, source, url, metadata, recorded {_DOCUMENT_CONDITION}",
+        "document.id",
+        lambda _, rows: {
+            row[0]: Origin(row[1], row[2], row[3], parse_metadata(row[4]), row[5])
+            for row in check_types(rows, *[str] * 6)
+        },
+    ),
+    Pagination: _RecordQuery(
+        f"SELECT id, places {_DOCUMENT_CONDITION}",
+        "document.id",
+        lambda _, rows: {id: Pagination(parse_places(places)) for id, places in check_types(rows, str, str)},
+    ),
+    Passage: _RecordQuery(
+        f"SELECT {{key}}, {PASSAGE_COLUMNS} {_PASSAGE_CONDITION}",
+        "passage.id",
+        lambda _, rows: dict(zip((row[0] for row in rows), parse_passages(row[1:] for row in rows), strict=True)),
+    ),
+    IndexedPassage: _RecordQuery(
+        f"SELECT {{key}}, passage.digest, passage.vector, {PASSAGE_COLUMNS} {_PASSAGE_CONDITION}",
+        "passage.id",
+        RelationalReadTransaction._parse_indexed_passages,
+    ),
+    Hyperedge: _RecordQuery(_HYPEREDGES, "hyperedge.id", RelationalReadTransaction._parse_hyperedges),
+    IndexedHyperedge: _RecordQuery(
+        _HYPEREDGES_IN_ORDER, "hyperedge.id", RelationalReadTransaction._parse_indexed_hyperedges
+    ),
+    HyperedgeFields: _RecordQuery(
+        f"SELECT {{key}}, number, kind FROM hyperedge WHERE {{condition}} AND {format_check('hyperedge')}",
+        "hyperedge.id",
+        RelationalReadTransaction._parse_hyperedge_fields,
+    ),
+    Entity: _RecordQuery(_ENTITY_INCIDENCES, "entity.key", _parse_entities),
+    HyperedgeKind: _RecordQuery(
+        _SELECT_KINDS, "kind", lambda _, rows: {kind: HyperedgeKind(kind) for (kind,) in check_types(rows, str)}
+    ),
 }
-
-
-def _build_selection(query: str, column: str, ids: Ids) -> Selection:
-    """Return ``query`` with ``{}`` replaced by ``column IN ids``, or by TRUE (all rows) if ``ids`` is None."""
-    return Selection(query.format("TRUE" if ids is None else f"{column} IN ({{}})"), ids)
-
-
-def _get_id_column(table: str, ids: Ids) -> str:
-    return f"{table}.number" if ids and isinstance(ids[0], int) else f"{table}.id"
 
 
 @report_unparsable

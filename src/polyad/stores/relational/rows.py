@@ -100,12 +100,11 @@ PASSAGE_COLUMNS = (
     "passage.page, passage.heading, passage.sheet, passage.slide"
 )
 
-SELECT_HYPEREDGE = (
-    "SELECT hyperedge.number, hyperedge.incidences, hyperedge.vector, hyperedge.id, hyperedge.kind, "
+HYPEREDGE_COLUMNS = (
+    "hyperedge.number, hyperedge.incidences, hyperedge.vector, hyperedge.id, hyperedge.kind, "
     'COALESCE(hyperedge.text, SUBSTR(passage.text, CAST(hyperedge."start" + 1 AS INTEGER), '
     'CAST(hyperedge."end" - hyperedge."start" AS INTEGER))), '
-    'passage.id, hyperedge."start", hyperedge."end", hyperedge.score, hyperedge.valid_from, hyperedge.valid_to '
-    "FROM hyperedge JOIN passage ON passage.number = hyperedge.passage"
+    'passage.id, hyperedge."start", hyperedge."end", hyperedge.score, hyperedge.valid_from, hyperedge.valid_to'
 )
 
 
@@ -206,7 +205,7 @@ def parse_passages(rows: Iterable[tuple[Any, ...]]) -> list[Passage]:
 
 @report_unparsable
 def parse_hyperedges(rows: Iterable[tuple[Any, ...]]) -> dict[int, Hyperedge]:
-    """Build hyperedges, keyed by primary key, from database rows of :data:`SELECT_HYPEREDGE`.
+    """Build hyperedges, keyed by primary key, from database rows with the columns :data:`HYPEREDGE_COLUMNS`.
 
     Relation and arguments are in other tables; see :func:`add_arguments`.
     """

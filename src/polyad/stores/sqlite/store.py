@@ -30,12 +30,8 @@ from polyad.protocols.store import (
     Values,
 )
 from polyad.stores.relational import writing
-from polyad.stores.relational.connection import Rows
-from polyad.stores.relational.read_transaction import (
-    Reader,
-    RelationalReadTransaction,
-    report_errors,
-)
+from polyad.stores.relational.connection import Rows, Selection
+from polyad.stores.relational.read_transaction import RelationalReadTransaction, Row, report_errors
 from polyad.stores.relational.rows import (
     NUMBER,
     DamageError,
@@ -113,8 +109,9 @@ class SqliteReadTransaction(RelationalReadTransaction):
         source = "argument" if after else "argument INDEXED BY argument_by_names"
         yield from select_entity_names(self.connection, after, last, source)
 
-    def _read_incidences(self, requests: Sequence[tuple[int, int, int]]) -> Reader:
-        yield from ()  # yields no query, because a file is read without round trips
+    def _select_with_incidences(
+        self, selections: Sequence[Selection], requests: Sequence[tuple[int, int, int]]
+    ) -> tuple[list[list[Row]], list[list[EntityIncidence]]]:
         incidences: list[list[EntityIncidence]] = [[] for _ in requests]
         for batch in iterate_batches([(place, *request) for place, request in enumerate(requests)], BATCH // 4):
             padded = [request or (None,) * 4 for request in pad_values(batch)]
@@ -123,7 +120,7 @@ class SqliteReadTransaction(RelationalReadTransaction):
             )
             for place, incidence in _check_incidences(rows):
                 incidences[place].append(incidence)
-        return incidences
+        return self.connection.select_each(selections), incidences
 
 
 class SqliteStore:
