@@ -172,14 +172,12 @@ def worker(
     """
     settings = options.load_settings(store=store, preset=preset, model=model, replies=replies)
     place = str(settings.command.require_store())
-    from polyad.engine.workers import SharedLimitLoader, Worker  # imports psycopg
-    from polyad.stores.postgres.jobs import JOB_KINDS
+    from polyad.engine.workers import STEPS, SharedLimitLoader, Worker  # imports psycopg
 
-    job_kinds = [kind for kind in JOB_KINDS if kinds is None or kind in kinds]
-    if unknown := sorted({*(kinds or ())} - {*JOB_KINDS}):
+    if unknown := sorted({*(kinds or ())} - STEPS.keys()):
         raise ConfigurationError(f"the kind of jobs is {unknown[0]!r}; expected read, extract or embed")
     with options.open_engine(settings, loader=SharedLimitLoader(place)) as engine:
-        count = Worker(engine, job_kinds).run(until_idle=until_idle)
+        count = Worker(engine, kinds or ()).run(until_idle=until_idle)
     say_result(json, {"jobs": count}, say, f"{format_count(count, 'job')} done")
 
 

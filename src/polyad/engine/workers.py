@@ -36,7 +36,7 @@ from polyad.protocols.components import LanguageModel, Progress
 from polyad.readers.worker import parse_record
 from polyad.stores.postgres.address import Address
 from polyad.stores.postgres.database import PostgresDatabase
-from polyad.stores.postgres.jobs import JOB_KINDS, Job, JobKind, Lease, LeaseLostError, QueuedJob
+from polyad.stores.postgres.jobs import Job, Lease, LeaseLostError, QueuedJob
 from polyad.stores.postgres.rate_limit import SharedRateLimiter
 from polyad.stores.postgres.store import PostgresStore
 from polyad.text.files import get_source_file
@@ -81,7 +81,7 @@ class Worker:
 
     Args:
         engine: The index.
-        kinds: The kinds of jobs to take.
+        kinds: The kinds of jobs to take, those of :data:`STEPS`; by default all.
 
     Attributes:
         name: Name of machine and process, under which jobs are reserved.
@@ -90,13 +90,13 @@ class Worker:
         ConfigurationError: The index is in another store.
     """
 
-    def __init__(self, engine: Engine, kinds: Sequence[JobKind] = JOB_KINDS) -> None:
+    def __init__(self, engine: Engine, kinds: Sequence[str] = ()) -> None:
         self._store = require_shared_store(engine)
         self._queue = self._store.jobs
         self._writer = engine.writer
         self._components = engine.components
         self._settings = engine.components.settings.worker
-        self._kinds = kinds
+        self._kinds = [kind for kind in STEPS if not kinds or kind in kinds]
         self._is_stopped = threading.Event()
         self._recorder: tuple[str, HistoryRecorder] | None = None
         self.name = format_worker_name(os.getpid())
@@ -151,14 +151,10 @@ class Worker:
 
     def _process_jobs(self, jobs: Sequence[Job]) -> None:
         """Process a batch of jobs of the same kind; failed jobs are queued again or marked as failed."""
-        lease = self._queue.lease(jobs, self.name, self._settings.max_attempts)
-        steps: Mapping[JobKind, Callable[[Sequence[Job], Lease], None]] = {
-            "read": self._read_files,
-            "extract": self._request_replies,
-            "embed": self._store_documents,
-        }
+        step = STEPS[jobs[0].kind]
+        lease = self._queue.lease(jobs, self.name, self._settings.max_attempts, step.fallback)
         try:
-            steps[jobs[0].kind](jobs, lease)
+            step.run(self, jobs, lease)
         except LeaseLostError as error:
             _LOG.warning("%s", error)
         except (ConfigurationError, StoreError, NoMoreRepliesError):
@@ -196,9 +192,9 @@ class Worker:
 
     def _queue_documents(self, run: str, documents: Sequence[tuple[str, Document]]) -> list[Failure]:
         """Queue a job for each document of ``run``; return a failure for each document whose id the run has already."""
-        kinds: dict[JobKind, list[QueuedJob]] = {}
+        kinds: dict[str, list[QueuedJob]] = {}
         for method, document in documents:
-            kind: JobKind = "extract" if self._writer.needs_extraction(method) else "embed"
+            kind = "extract" if self._writer.needs_extraction(method) else "embed"
             content, size = json.dumps(format_value(document)), len(document.text)
             source = get_source_file(document.source) if document.arguments else document.source
             digest = ""
@@ -242,6 +238,27 @@ class Worker:
     def _finish_recorder(self) -> None:
         if self._recorder is not None:
             self._recorder[1].finish(self._store)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of indexing, which is a kind of job.
+
+    Attributes:
+        run: Processes a batch of jobs of this kind, which a lease reserves.
+        fallback: The next step of a document for which this step failed too often; empty to set the document aside.
+    """
+
+    run: Callable[[Worker, Sequence[Job], Lease], None]
+    fallback: str = ""
+
+
+STEPS: Mapping[str, Step] = {
+    "embed": Step(Worker._store_documents),
+    "extract": Step(Worker._request_replies, fallback="embed"),  # a document is stored without the missing facts
+    "read": Step(Worker._read_files),
+}
+"""The kinds of jobs, in the order in which a worker prefers them, so that few documents wait in the database."""
 
 
 class WorkerRun:

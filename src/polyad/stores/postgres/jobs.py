@@ -7,19 +7,13 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from polyad.errors import StoreError
 from polyad.model import Failure, IndexedDocument
 from polyad.stores.postgres.connection import PostgresConnection
 from polyad.stores.postgres.database import PostgresDatabase
 from polyad.text.removals import build_notes
-
-JobKind = Literal["read", "extract", "embed"]
-"""The next step of a job: read a file, ask a language model about a document, or build, embed and store a document."""
-
-JOB_KINDS: tuple[JobKind, ...] = ("embed", "extract", "read")
-"""The steps, in the order in which a worker prefers them, so that few documents wait in the database."""
 
 _BATCH_JOBS, _BATCH_CHARACTERS = 64, 200_000
 """Limits of the jobs that a worker takes together: documents that fill the calls of the embedder."""
@@ -76,10 +70,12 @@ WHERE job.number = item.number AND worker = ? AND state = 'queued'
 
 _FAIL = """
 UPDATE job SET worker = '', leased_until = '-infinity', outcome = ?,
-attempts = CASE WHEN is_last AND kind = 'extract' THEN 0 ELSE ended END,
-kind = CASE WHEN is_last AND kind = 'extract' THEN 'embed' ELSE kind END,
-state = CASE WHEN is_last AND kind <> 'extract' THEN 'failed' ELSE 'queued' END
-FROM (SELECT number AS job_number, attempts + ? AS ended, attempts + ? >= ? AS is_last FROM job) AS attempt
+attempts = CASE WHEN is_last AND fallback <> '' THEN 0 ELSE ended END,
+kind = CASE WHEN is_last AND fallback <> '' THEN fallback ELSE kind END,
+state = CASE WHEN is_last AND fallback = '' THEN 'failed' ELSE 'queued' END
+FROM (
+    SELECT number AS job_number, ?::text AS fallback, attempts + ? AS ended, attempts + ? >= ? AS is_last FROM job
+) AS attempt
 WHERE job_number = number AND number = ? AND worker = ?
 """
 
@@ -147,7 +143,7 @@ class Job:
 
     number: int
     run: str
-    kind: JobKind
+    kind: str
     name: str
     method: str
     content: str
@@ -166,7 +162,7 @@ class JobQueue:
     def __init__(self, database: PostgresDatabase) -> None:
         self._database = database
 
-    def add(self, run: str, jobs_by_step: Mapping[JobKind, Sequence[QueuedJob]]) -> list[IdConflict]:
+    def add(self, run: str, jobs_by_step: Mapping[str, Sequence[QueuedJob]]) -> list[IdConflict]:
         """Queue jobs of the command ``run``; return an IdConflict for each document whose id is in use.
 
         A document conflicts with another document of the same run that has the same id and other content. A job of an
@@ -194,8 +190,8 @@ class JobQueue:
 
         return self._database.retry(update)
 
-    def take(self, kinds: Sequence[JobKind], worker: str, lease_seconds: float, max_attempts: int) -> list[Job]:
-        """Reserve the next jobs of one of ``kinds`` for a worker, for ``lease_seconds``, and return these jobs.
+    def take(self, kinds: Sequence[str], worker: str, lease_seconds: float, max_attempts: int) -> list[Job]:
+        """Reserve the next jobs of the first of ``kinds`` that has any, for ``lease_seconds``, and return these jobs.
 
         A job that ended ``max_attempts`` worker processes is set aside as failed.
         """
@@ -204,7 +200,7 @@ class JobQueue:
             with self._database.updating() as connection:
                 reason = json.dumps({"reason": f"the worker process ended {max_attempts} times while it had this job"})
                 connection.execute(_SET_ASIDE, [reason, max_attempts])
-                order = [kind for kind in JOB_KINDS if kind in kinds]
+                order = list(kinds)
                 [(waiting,)] = connection.execute(_COUNT, [order, _SHARE * _BATCH_JOBS])
                 limit = max(1, waiting // _SHARE)
                 candidates = connection.execute(_CANDIDATES, [order, order, limit]).fetchall()
@@ -214,9 +210,9 @@ class JobQueue:
 
         return self._database.retry(update)
 
-    def lease(self, jobs: Sequence[Job], worker: str, max_attempts: int) -> Lease:
+    def lease(self, jobs: Sequence[Job], worker: str, max_attempts: int, fallback: str = "") -> Lease:
         """Return the :class:`Lease` (time-limited reservation) through which a worker reports the results of jobs."""
-        return Lease(self._database, jobs, worker, max_attempts)
+        return Lease(self._database, jobs, worker, max_attempts, fallback)
 
     def extend(self, worker: str, lease_seconds: float) -> None:
         """Extend the reservation of all jobs of a worker until ``lease_seconds`` from now."""
@@ -267,13 +263,17 @@ class Lease:
         jobs: The jobs.
         worker: Name of the worker.
         max_attempts: Number of failed attempts after which a job is not tried again.
+        fallback: The next step of a job that failed ``max_attempts`` times; empty if the job fails then.
 
     Attributes:
         open: The jobs that have not ended, by name.
     """
 
-    def __init__(self, database: PostgresDatabase, jobs: Sequence[Job], worker: str, max_attempts: int) -> None:
+    def __init__(
+        self, database: PostgresDatabase, jobs: Sequence[Job], worker: str, max_attempts: int, fallback: str
+    ) -> None:
         self._database = database
+        self._fallback = fallback
         self._worker = worker
         self._max_attempts = max_attempts
         self._is_batch = len(jobs) > 1
@@ -306,7 +306,7 @@ class Lease:
         self._database.retry(lambda: self._update(lambda c: self.finish(c, outcomes)))
         self.open = {}
 
-    def advance(self, kind: JobKind) -> None:
+    def advance(self, kind: str) -> None:
         """Return all open jobs of the lease to the queue, with ``kind`` as their next indexing step."""
         query = (
             "UPDATE job SET kind = ?, worker = '', leased_until = '-infinity', is_suspect = FALSE, attempts = 0 "
@@ -319,11 +319,18 @@ class Lease:
     def fail(self, name: str, reason: str) -> None:
         """Record a failed attempt at a job, with the reason, and return the job to the queue for another attempt.
 
-        After the last attempt, a document is stored without the facts that could not be extracted; a job of another
-        kind fails.
+        After the last attempt, the job continues with the step ``fallback`` of the lease, or fails if there is none.
         """
         outcome, count = json.dumps({"reason": reason}), int(self._is_batch)
-        parameters = [outcome, count, count, self._max_attempts, self.open.pop(name).number, self._worker]
+        parameters = [
+            outcome,
+            self._fallback,
+            count,
+            count,
+            self._max_attempts,
+            self.open.pop(name).number,
+            self._worker,
+        ]
         self._database.retry(lambda: self._update(lambda c: c.execute(_FAIL, parameters)))
 
     def add_failures(self, failures: Sequence[Failure]) -> None:
@@ -357,7 +364,7 @@ def hash_lock_name(name: str) -> int:
     return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], signed=True)
 
 
-def _build_id(kind: JobKind, name: str) -> bytes:
+def _build_id(kind: str, name: str) -> bytes:
     """Return a job's id, a hash of its kind and name.
 
     A file and a document of the same name have different ids.
