@@ -24,6 +24,7 @@ from polyad.snapshot import array_files
 from polyad.snapshot.files import FOLDER, SnapshotFiles, iterate_snapshot_arrays, restore_snapshot
 from polyad.snapshot.mapped_snapshot import MappedSnapshot
 from polyad.snapshot.name_variants import NamedEntities, NameVariants
+from polyad.snapshot.part_cache import PartCache
 from polyad.snapshot.parts import restrict
 from polyad.snapshot.provider import SnapshotProvider
 from polyad.stores.sqlite import SqliteStore
@@ -208,7 +209,7 @@ def test_the_size_of_blocks_does_not_change_the_snapshot(
 
     expected = made(None)
     shutil.rmtree(store.directory / FOLDER)
-    monkeypatch.setattr("polyad.snapshot.provider.BLOCK", 1)
+    monkeypatch.setattr("polyad.snapshot.reading.BLOCK", 1)
     monkeypatch.setattr("polyad.stores.relational.read_transaction._DOCUMENTS_PER_BATCH", 1)
     assert made(SnapshotFiles(store.directory) if is_kept else None) == expected
     assert len(list((store.directory / FOLDER).glob("arrays-*"))) == is_kept
@@ -225,7 +226,7 @@ def test_each_name_is_resolved_once_for_any_number_of_blocks(
         return resolve(names, expected, entities)
 
     monkeypatch.setattr(NameVariants, "resolve", noted)
-    monkeypatch.setattr("polyad.snapshot.provider.BLOCK", 1)
+    monkeypatch.setattr("polyad.snapshot.reading.BLOCK", 1)
     monkeypatch.setattr("polyad.stores.relational.read_transaction._DOCUMENTS_PER_BATCH", 1)
     snapshot = SnapshotProvider(store, EMBEDDER.dimension).get_current()
     entities = np.arange(snapshot.row_count("entity"))
@@ -331,11 +332,12 @@ def test_fields_of_documents_are_not_read_again_after_a_snapshot_is_saved(
     where = parse_filter("title like 'Aldby*'")
     with Engine.open(store.directory, embedder=EMBEDDER, create=False) as engine:
         provider = SnapshotProvider(store, EMBEDDER.dimension, SnapshotFiles(store.directory))
-        provider.restrict(provider.get_current(), where, None)
+        parts = PartCache()
+        parts.restrict(provider.get_current(), where, None)
         saved_version = provider.get_current().saved.version
         engine.index_documents([Document("isk", "Isk", "The Isk is a river.")])
         provider.save(1000)
-        part = provider.restrict(provider.get_current(), where, None)
+        part = parts.restrict(provider.get_current(), where, None)
     assert part.whole.saved.version > saved_version
     assert part.selected.passage_count == 1
     assert ids_read == ["bell", "moreau", "aldby", "isk"]

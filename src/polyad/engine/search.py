@@ -26,6 +26,7 @@ from polyad.retrieval.excerpts import ExcerptSelector, locate_excerpts
 from polyad.retrieval.hits import SpanRanker
 from polyad.retrieval.postprocessing import MIN_CANDIDATES, rank_preferred, rerank, retrieve_filtered
 from polyad.snapshot.mapped_snapshot import MappedSnapshot
+from polyad.snapshot.part_cache import PartCache
 from polyad.snapshot.parts import build_passage_filter
 from polyad.snapshot.provider import SnapshotProvider
 from polyad.text.sentences import split_sentences
@@ -118,6 +119,7 @@ class Searcher:
     ) -> None:
         self._store = store
         self._snapshots = snapshots
+        self._parts = PartCache()
         self._components = components
         self._default_retriever = default_retriever
         self._max_characters = components.settings.question.max_characters
@@ -278,7 +280,7 @@ class Searcher:
         self, question: str, options: SearchOptions, resolved: ResolvedRetriever, snapshot: MappedSnapshot
     ) -> Evidence:
         """Search one snapshot: retrieve, rerank and assemble hits, within the filter and date of ``options``."""
-        part = self._snapshots.restrict(snapshot, options.where, options.as_of, bridges_outside=self._bridges_outside)
+        part = self._parts.restrict(snapshot, options.where, options.as_of, bridges_outside=self._bridges_outside)
         snapshot, retriever, reranker = part.selected, resolved.retriever, self._components.reranker
         embedder = self._components.embedder if resolved.spec.embeds_question else None
         find_preferred = build_passage_filter(snapshot, options.prefer) if options.prefer is not None else None

@@ -16,7 +16,7 @@ from polyad.snapshot.advancing import advance
 from polyad.snapshot.columns import Hashes, hash_string
 from polyad.snapshot.files import SnapshotFiles
 from polyad.snapshot.mapped_snapshot import MappedSnapshot
-from polyad.snapshot.provider import SnapshotProvider
+from polyad.snapshot.reading import SnapshotReader
 from polyad.snapshot.vectors import Vectors
 
 _MAX_DIFFERENT_BITS: Final = 2
@@ -47,7 +47,7 @@ def check_files(files: SnapshotFiles, store: Store, dimension: int) -> Iterator[
             return
         if changes.version != saved.version:
             saved = advance(saved, changes, transaction.rows(changes.documents, saved.entities.pks.last()))
-        yield from compare_snapshots(saved, SnapshotProvider(store, dimension).build())
+        yield from compare_snapshots(saved, SnapshotReader(store, dimension).build(transaction))
 
 
 def compare_snapshots(saved: MappedSnapshot, rebuilt: MappedSnapshot) -> Iterator[Damage]:

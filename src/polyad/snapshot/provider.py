@@ -1,4 +1,4 @@
-"""The provider of the current snapshot of an index, which it advances when the index has changed, and of its parts."""
+"""The provider of the current snapshot of an index, which it advances when the index has changed, and saves."""
 
 from __future__ import annotations
 
@@ -6,21 +6,18 @@ import logging
 import random
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from polyad.errors import PolyadError
 from polyad.protocols.components import Embedder, Progress, silent
-from polyad.protocols.store import Changes, NotifyingStore, ReadTransaction, Store, StoredRows
-from polyad.snapshot.advancing import add_entities, advance, apply_changes, resolve_links
+from polyad.protocols.store import NotifyingStore, ReadTransaction, Store
 from polyad.snapshot.entity_vectors import EntityEmbedder, OutdatedEntities, add_entity_vectors
 from polyad.snapshot.files import SnapshotFiles
 from polyad.snapshot.mapped_snapshot import MappedSnapshot
-from polyad.snapshot.parts import connect, restrict, select_time
+from polyad.snapshot.reading import SnapshotReader
 from polyad.snapshot.records import build_incidences
-from polyad.text.filters import RECORDED, Filter, collect_fields, format_filter
-from polyad.text.validity import Interval
 
 MIN_SAVED = 1000
 """Hyperedges from which on a snapshot is saved; a smaller snapshot is built in a moment."""
@@ -31,42 +28,10 @@ MAX_DELAY = 0.1
 The delay is random: many processes of one machine receive the notice at the same time.
 """
 
-BLOCK = 150_000
-"""Passages read at a time when a snapshot is built: the arrays of a block are on disk before the next is read."""
-
-
-_MAX_PARTS = 8
-"""Snapshots of filters and dates that are cached."""
-
 POLL_SECONDS = 1.0
 """Seconds after which a follower reads the version of the store without a notice."""
 
 _LOG = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class SnapshotPart:
-    """A cached part of a snapshot: the rows that one filter selects and that are valid at one date.
-
-    Attributes:
-        whole: The snapshot without filter and date.
-        filter: Text of the filter; empty for none.
-        times: Interval of the dates for which the selection is valid; None for a selection without a date.
-        valid: The copy with the passages and facts that are valid at the date.
-        selected: The copy of ``valid`` with the passages that satisfy the filter.
-        connected: The selected passages with the hypergraph of ``valid``; None if walks stay inside the selection.
-    """
-
-    whole: MappedSnapshot
-    filter: str
-    times: Interval | None
-    valid: MappedSnapshot
-    selected: MappedSnapshot
-    connected: MappedSnapshot | None = None
-
-    def is_valid_for(self, as_of: float | None) -> bool:
-        """Return whether this part is valid for a search as of the date ``as_of`` (None: a search without a date)."""
-        return self.times is None if as_of is None else self.times is not None and self.times.contains(as_of)
 
 
 class SnapshotProvider:
@@ -84,7 +49,7 @@ class SnapshotProvider:
     def __init__(self, store: Store, dimension: int, files: SnapshotFiles | None = None) -> None:
         self._store = store
         self._files = files
-        self._dimension = dimension
+        self._reader = SnapshotReader(store, dimension, files)
         self._snapshot: MappedSnapshot | None = None
         self._unsaved = MIN_SAVED  # hyperedges; the number that earlier processes left unsaved is not known
         self._advancing = threading.Lock()
@@ -94,8 +59,6 @@ class SnapshotProvider:
         self._is_searched = False  # a search used the snapshot since it was advanced last
         self._is_followed = False
         self._is_closed = threading.Event()
-        self._parts: list[SnapshotPart] = []
-        self._extra_share = random.uniform(0.5, 1.5)  # one of many followers saves first, and the others load its files
 
     def get_current(self, min_version: int = 0) -> MappedSnapshot:
         """Return the current snapshot; during an update, the previous snapshot unless older than ``min_version``.
@@ -124,40 +87,6 @@ class SnapshotProvider:
                 self._advancing.release()
         return snapshot
 
-    def restrict(
-        self, snapshot: MappedSnapshot, where: Filter | None, as_of: float | None, *, bridges_outside: bool = False
-    ) -> SnapshotPart:
-        """Return the part of a snapshot that ``where`` and ``as_of`` select; walks may leave it if ``bridges_outside``.
-
-        Recent parts are cached.
-
-        Args:
-            snapshot: The whole index.
-            where: Selects documents or hyperedges; None for all.
-            as_of: Selects what is valid at this time, in seconds since 1970; None for all.
-            bridges_outside: Whether a search may reach its hits through documents that the filter excludes.
-
-        Raises:
-            ConfigurationError: The filter compares a field that no document has.
-        """
-        if as_of is None or not snapshot.is_dated:
-            as_of = None
-            if where is None:
-                return SnapshotPart(snapshot, "", None, snapshot, snapshot)
-        key = format_filter(where) if where else ""
-        cached = [part for part in self._parts if part.whole is snapshot]
-        for part in cached:
-            if part.filter == key and part.is_valid_for(as_of):
-                break
-        else:
-            valid, times = (snapshot, None) if as_of is None else select_time(snapshot, as_of)
-            selected = restrict(valid, *valid.fields.select(where, valid)) if where else valid
-            # With a filter by the time of indexing, a search does not pass through documents that were indexed later.
-            connects = bridges_outside and where and RECORDED not in collect_fields(where) and selected.passage_count
-            part = SnapshotPart(snapshot, key, times, valid, selected, connect(selected, valid) if connects else None)
-        self._parts = [*[other for other in cached if other is not part][1 - _MAX_PARTS :], part]
-        return part
-
     def follow(self, store: NotifyingStore) -> None:
         """Start a thread that updates the snapshot after each change of ``store``, so that searches need not wait.
 
@@ -169,6 +98,7 @@ class SnapshotProvider:
         threading.Thread(target=self._follow, args=[store], name="polyad-follow", daemon=True).start()
 
     def _follow(self, store: NotifyingStore) -> None:
+        extra_share = random.uniform(0.5, 1.5)  # one of many followers saves first, and the others load its files
         with closing(store.listen(POLL_SECONDS)) as changes:
             for _ in changes:
                 is_idle = not self._is_searched and time.monotonic() < self._last_advance + POLL_SECONDS
@@ -179,7 +109,7 @@ class SnapshotProvider:
                     continue
                 try:
                     self._advance_current()
-                    self._save_if_needed(self._extra_share)
+                    self._save_if_needed(extra_share)
                 except PolyadError as error:  # if the error persists, the next search reports it
                     _LOG.info("the snapshot could not be advanced: %s", error)
                 else:
@@ -194,7 +124,7 @@ class SnapshotProvider:
         """Return the current snapshot after computing all missing entity vectors."""
         with self._advancing:
             with self._store.read_transaction() as transaction:
-                self._snapshot = snapshot = self._read_snapshot_at(transaction, self._snapshot)
+                self._snapshot = snapshot = self._read(transaction, self._snapshot)
                 outdated = OutdatedEntities.from_snapshot(snapshot)
             entity_embedder = EntityEmbedder(embedder, self._store, progress)
             self._snapshot = snapshot = add_entity_vectors(snapshot, outdated, entity_embedder)
@@ -211,18 +141,13 @@ class SnapshotProvider:
         with ExitStack() as stack:
             with self._advancing:
                 transaction = stack.enter_context(self._store.read_transaction())
-                self._snapshot = snapshot = self._read_snapshot_at(transaction, self._snapshot)
+                self._snapshot = snapshot = self._read(transaction, self._snapshot)
                 if embedder is not None:
                     outdated = OutdatedEntities.from_snapshot(snapshot)
                     # A read transaction cannot write, so vectors are not stored; a later search computes them again.
                     entity_embedder = EntityEmbedder(embedder, self._store, is_read_only=True)
                     self._snapshot = snapshot = add_entity_vectors(snapshot, outdated, entity_embedder)
             yield snapshot
-
-    def build(self) -> MappedSnapshot:
-        """Build a snapshot from the store alone, without the files of a saved snapshot."""
-        with self._store.read_transaction() as transaction:
-            return SnapshotProvider(self._store, self._dimension)._read_snapshot_at(transaction, None)
 
     def save(self, new_hyperedges: int = MIN_SAVED) -> None:
         """Save the current snapshot to disk if many rows are unsaved, after ``new_hyperedges`` more were stored.
@@ -259,7 +184,7 @@ class SnapshotProvider:
             if saved.extends(snapshot):
                 saved = replace(saved, fields=snapshot.fields)
             with self._advancing, self._store.read_transaction() as transaction:
-                self._snapshot = snapshot = self._read_snapshot_at(transaction, saved)
+                self._snapshot = snapshot = self._read(transaction, saved)
             return snapshot
 
     def _advance_current(self) -> MappedSnapshot:
@@ -271,51 +196,20 @@ class SnapshotProvider:
         """Advance the current snapshot to the store's version and return it; the caller holds the lock."""
         self._is_searched = False
         with self._store.read_transaction() as transaction:
-            self._snapshot = self._read_snapshot_at(transaction, self._snapshot)
+            self._snapshot = self._read(transaction, self._snapshot)
         self._last_advance = time.monotonic()
         return self._snapshot
 
-    def _read_snapshot_at(self, transaction: ReadTransaction, snapshot: MappedSnapshot | None) -> MappedSnapshot:
-        """Return the snapshot at the transaction's store version: ``snapshot`` with later changes, or a new one."""
+    def _read(self, transaction: ReadTransaction, snapshot: MappedSnapshot | None) -> MappedSnapshot:
+        """Return the snapshot at the transaction's store version: ``snapshot`` or a saved one with later changes."""
         # A snapshot with many unsaved rows is loaded again if another process has saved a later one.
         if self._files and (
             snapshot is None or (_should_save(snapshot) and self._files.get_version() > snapshot.saved.version)
         ):
             snapshot = self._files.load(self._store, transaction) or snapshot
-        if snapshot is not None and snapshot.version == transaction.version:
-            return snapshot
-        changes = transaction.changes(snapshot.version if snapshot else None)
-        if snapshot is None or changes.is_complete or snapshot.is_mostly_deleted:
-            return self._build(transaction)
-        return advance(snapshot, changes, transaction.rows(changes.documents, snapshot.entities.pks.last()))
-
-    def _build(self, transaction: ReadTransaction) -> MappedSnapshot:
-        """Build a snapshot from the whole store, block by block."""
-        snapshot = add_entities(MappedSnapshot.empty(self._store, self._dimension), transaction.entity_keys())
-        no_changes = Changes(transaction.version, (), ())
-        batches = transaction.rows(transaction.changes().documents, snapshot.entities.pks.last())
-        for block in _group_into_blocks(batches):
-            if self._files and snapshot.row_count("entity") > BLOCK:
-                snapshot = self._files.map_unfinished(snapshot)
-            snapshot, _ = apply_changes(snapshot, no_changes, block)
-        return replace(resolve_links(snapshot), version=transaction.version)
+        return self._reader.read(transaction, snapshot)
 
 
 def _should_save(snapshot: MappedSnapshot, extra_share: float = 0.0) -> bool:
     """Return whether a snapshot is large and has too many unsaved rows; ``extra_share`` 1 allows twice as many."""
     return snapshot.row_count("hyperedge") >= MIN_SAVED and snapshot.needs_saving(extra_share)
-
-
-def _group_into_blocks(batches: Iterable[StoredRows]) -> Iterator[Iterator[StoredRows]]:
-    """Yield groups of consecutive batches, as iterators, with at least :data:`BLOCK` passages each."""
-    remaining = iter(batches)
-    for first in remaining:
-        yield _iterate_block(first, remaining)
-
-
-def _iterate_block(first: StoredRows, remaining: Iterator[StoredRows]) -> Iterator[StoredRows]:
-    yield first
-    passages = len(first.passage_ids)
-    while passages < BLOCK and (batch := next(remaining, None)):
-        yield batch
-        passages += len(batch.passage_ids)
