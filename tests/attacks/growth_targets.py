@@ -76,7 +76,7 @@ from polyad.retrieval.prompting import _locate_name, _parse_names
 from polyad.retrieval.question import _remove_mentions
 from polyad.snapshot.columns import EntityKeys, LiveRows, StringColumn
 from polyad.snapshot.name_variants import NamedEntities, NameVariants
-from polyad.snapshot.term_index import PassageTerms, Postings
+from polyad.snapshot.term_index import PassageTerms, build_postings
 from polyad.text.keys import EntityNameMatcher, build_entity_key
 from polyad.text.literals import infer_type, parse_condition, parse_date, parse_number
 from polyad.text.locate import find_name_spans, find_occurrences
@@ -627,7 +627,7 @@ def _laid_out(text: str) -> object:
 @cache
 def _words_of_passages() -> PassageTerms:
     texts = [f"Ada {number} met a b of the 東京 {number}" for number in range(500)]
-    postings, lengths = Postings.from_texts(texts, 0)
+    postings, lengths = build_postings(texts, 0)
     nothing, there = np.empty(0, dtype=np.int64), LiveRows.from_mask(np.ones(len(texts), dtype=bool))
     return PassageTerms.empty().with_changes(there, nothing, [postings], lengths)
 

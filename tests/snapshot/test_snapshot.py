@@ -349,7 +349,7 @@ def test_a_part_of_a_snapshot_does_not_hide_entities_of_the_whole(store: SqliteS
     assert snapshot.find_entities("word", ["isk", "ray"]) == expected != {}
 
 
-def test_adding_a_document_copies_no_large_run(store: SqliteStore) -> None:
+def test_adding_a_document_copies_no_large_segment(store: SqliteStore) -> None:
     provider = SnapshotProvider(store, EMBEDDER.dimension)
     provider.get_current()
     for number in range(100):
@@ -358,11 +358,11 @@ def test_adding_a_document_copies_no_large_run(store: SqliteStore) -> None:
     store.put(indexed("d", ((TOWER,), (BELL,))))
     later = provider.get_current()
     assert later.passage_count == earlier.passage_count + 2
-    assert later.graph.entity_edges.pairs.runs[0] is earlier.graph.entity_edges.pairs.runs[0]
-    assert later.graph.edge_members.runs[0] is earlier.graph.edge_members.runs[0]
-    assert later.passages.terms.runs[0] is earlier.passages.terms.runs[0]
-    assert later.entities.keys.lookup[0] is earlier.entities.keys.lookup[0]
-    assert later.graph.variants.name_codes[0] is earlier.graph.variants.name_codes[0]
+    assert later.graph.entity_edges.pairs.segments[0] is earlier.graph.entity_edges.pairs.segments[0]
+    assert later.graph.edge_members.segments[0] is earlier.graph.edge_members.segments[0]
+    assert later.passages.terms.postings.segments[0] is earlier.passages.terms.postings.segments[0]
+    assert later.entities.keys.lookup.segments[0] is earlier.entities.keys.lookup.segments[0]
+    assert later.graph.variants.name_codes.segments[0] is earlier.graph.variants.name_codes.segments[0]
 
 
 def test_recent_records_are_cached_and_the_cache_is_small(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:

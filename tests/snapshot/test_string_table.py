@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyad.snapshot.columns import HashIndex, StringColumn, hash_string
+from polyad.snapshot.columns import StringColumn, hash_string
 
 TEXTS = st.lists(st.text(st.characters(), max_size=6), max_size=8)
 """Surrogates included, which occur in questions."""
@@ -26,27 +26,6 @@ def test_strings_are_returned_by_row(base: list[str], more: list[list[str]]) -> 
     assert strings.take(range(len(texts))) == texts
     rows = np.arange(len(texts))[::-1]
     assert strings.take(rows) == strings.take(rows.tolist()) == texts[::-1]
-
-
-ENTRIES = st.lists(st.tuples(st.integers(0, 5) | st.just(2**64 - 1), st.integers(0, 9)), max_size=12)
-
-
-@given(parts=st.lists(ENTRIES, min_size=1, max_size=3), expected=st.lists(st.integers(0, 6), max_size=4))
-def test_rows_are_found_by_hash(parts: list[list[tuple[int, int]]], expected: list[int]) -> None:
-    lookups = [
-        HashIndex.from_entries([hashed for hashed, _ in part], np.array([row for _, row in part], dtype=np.int64))
-        for part in parts
-    ]
-    joined = lookups[0]
-    for other in lookups[1:]:
-        joined = joined.merge(other)
-    entries = [entry for part in parts for entry in part]
-    assert len(joined) == len(entries)
-    assert sorted(joined.find(expected)[1].tolist()) == sorted(
-        row for hashed in expected for entry, row in entries if entry == hashed
-    )
-    for hashed in (*expected, 2**64 - 1):
-        assert sorted(joined.find([hashed])[1].tolist()) == sorted(row for entry, row in entries if entry == hashed)
 
 
 def test_hashes_are_the_same_in_every_process() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from polyad.model import FloatArray, IntArray
 from polyad.snapshot import term_index as term_module
 from polyad.snapshot.columns import StringIndex
-from polyad.snapshot.term_index import K1, B, PassageTerms, Postings
+from polyad.snapshot.term_index import K1, B, PassageTerms, build_postings
 from polyad.text.words import extract_codes, extract_search_terms, extract_terms
 
 VOCABULARY = ["bell", "bells", "tower", "isk", "P-17", "17", "the", "walnut", "café", "东京塔"]
@@ -36,8 +36,7 @@ class Passages:
     def change(self, texts: list[str], deleted: set[int], *, batch: int = 2) -> None:
         existing = sorted(deleted & self.texts.keys())
         numbers = [
-            Postings.from_texts(texts[start : start + batch], self.count + start)
-            for start in range(0, len(texts), batch)
+            build_postings(texts[start : start + batch], self.count + start) for start in range(0, len(texts), batch)
         ]
         lengths = np.concatenate([np.empty(0, dtype=np.int32), *(length for _, length in numbers)])
         rows = np.array(existing, dtype=np.int64)
@@ -178,5 +177,5 @@ def test_an_empty_question_or_index_has_no_results() -> None:
 
 
 def test_a_very_frequent_term_in_a_passage_is_counted_up_to_a_limit() -> None:
-    postings, lengths = Postings.from_texts(["bell " * 70_000], 0)
-    assert (postings.counts.tolist(), lengths.tolist()) == ([65_535], [70_000])
+    postings, lengths = build_postings(["bell " * 70_000], 0)
+    assert (postings.weights.tolist(), lengths.tolist()) == ([65_535], [70_000])

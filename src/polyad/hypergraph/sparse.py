@@ -47,7 +47,7 @@ def sort_unique(numbers: IntArray) -> IntArray:
     return ordered[mark_first_of_equals(ordered)]
 
 
-def mark_first_of_equals(ordered: IntArray) -> BoolArray:
+def mark_first_of_equals(ordered: npt.NDArray[np.integer]) -> BoolArray:
     """Return a mask of a sorted array that is True for the first element of each run of equal elements."""
     is_first = np.ones(len(ordered), dtype=bool)
     np.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])

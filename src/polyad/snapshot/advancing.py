@@ -17,7 +17,8 @@ from polyad.snapshot.columns import Column
 from polyad.snapshot.incidences import NewIncidences, count_links, find_affected_passages
 from polyad.snapshot.mapped_snapshot import HyperedgeColumns, MappedSnapshot, PassageColumns, sum_vectors
 from polyad.snapshot.records import RecordCache
-from polyad.snapshot.term_index import Postings
+from polyad.snapshot.segments import Segment
+from polyad.snapshot.term_index import build_postings
 
 _SEPARATE = ("texts", "entity_keys")
 """Columns of batches that are not concatenated."""
@@ -153,7 +154,7 @@ class NewRows:
     rows: StoredRows
     documents: list[str]
     document_of_passage: IntArray
-    postings: list[Postings]
+    postings: list[Segment]
     lengths: IntArray
 
     @classmethod
@@ -166,10 +167,10 @@ class NewRows:
         dimension = len(snapshot.passages.vector_sum)
         columns: dict[str, list[Any]] = {name: [empty] for name, empty in _get_columns(_empty_rows(dimension))}
         keys: dict[int, str] = {}
-        postings: list[Postings] = []
+        postings: list[Segment] = []
         lengths: list[IntArray] = [np.empty(0, dtype=np.int64)]
         for batch in batches:
-            counted, word_counts = Postings.from_texts(batch.texts, first_row)
+            counted, word_counts = build_postings(batch.texts, first_row)
             postings.append(counted)
             lengths.append(word_counts)
             first_row += len(batch.passage_ids)

@@ -9,40 +9,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from hashlib import blake2b
-from itertools import chain
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from polyad.hypergraph.sparse import expand_ranges, union
+from polyad.hypergraph.sparse import union
 from polyad.model import BoolArray, FloatArray, IntArray, TimeArray
+from polyad.snapshot.segments import Hashes, Segment, SegmentList
 from polyad.text.keys import build_name_key
 from polyad.text.validity import UNBOUNDED, Interval
 
 Values = npt.NDArray[Any]
-
-_MERGE_RATIO = 8
-"""A run is at least this many times as large as the next one: runs are few, and an entry is rarely copied."""
-
-
-class _Mergeable(Protocol):
-    def __len__(self) -> int: ...
-
-    def merge(self, later: Self) -> Self: ...
-
-
-Run = TypeVar("Run", bound=_Mergeable)
-
-
-def append_run(runs: tuple[Run, ...], run: Run) -> tuple[Run, ...]:
-    """Append a sorted batch ``run`` to earlier batches ``runs``; batches of similar size are merged (LSM tree)."""
-    while runs and len(runs[-1]) < _MERGE_RATIO * len(run):
-        *larger, last = runs
-        runs, run = tuple(larger), last.merge(run)
-    return (*runs, run) if len(run) else runs
 
 
 @dataclass(slots=True, eq=False)
@@ -283,8 +262,6 @@ class RowIntervals:
         return Interval(float(start), float(bounds.min(initial=UNBOUNDED.end, where=~is_past)))
 
 
-Hashes = npt.NDArray[np.uint64]
-
 _PLAIN_KEY = re.compile("[a-z0-9 ]+")
 _ARTICLES = ("the ", "a ", "an ")
 
@@ -335,53 +312,6 @@ class StringColumn:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class HashIndex:
-    """A sorted index from 64-bit string hashes to row numbers.
-
-    Attributes:
-        hashes: Sorted; uint64 ``[entries]``.
-        rows: int32 ``[entries]``.
-    """
-
-    hashes: Hashes
-    rows: IntArray
-
-    @classmethod
-    def from_entries(cls, hashes: Sequence[int] | Hashes, rows: IntArray) -> HashIndex:
-        """Build a hash index from parallel arrays of hashes and row numbers; a hash may have several rows.
-
-        The entries may be in any order.
-        """
-        unsorted = np.asarray(hashes, dtype=np.uint64)
-        order = np.lexsort((rows, unsorted))
-        return cls(unsorted[order], rows[order].astype(np.int32))
-
-    @classmethod
-    def merge_all(cls, runs: Iterable[HashIndex]) -> HashIndex:
-        """Return one hash index with the entries of all hash indexes in ``runs``."""
-        return reduce(cls.merge, runs, _EMPTY_INDEX)
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def find(self, hashes: Sequence[int]) -> tuple[IntArray, IntArray]:
-        """Return all entries whose hash is in ``hashes`` as parallel arrays: index in ``hashes``, and row number."""
-        queries = np.array(hashes, dtype=np.uint64)
-        starts = self.hashes.searchsorted(queries)
-        # Most queries have no entry, so only queries with an entry need a second search.
-        positions = (self.hashes.take(starts, mode="clip") == queries).nonzero()[0] if len(self) else starts[:0]
-        starts = starts[positions]
-        counts = self.hashes.searchsorted(queries[positions], side="right") - starts
-        return positions.repeat(counts), self.rows[expand_ranges(starts, counts)].astype(np.int64)
-
-    def merge(self, later: HashIndex) -> HashIndex:
-        """Return a hash index with the entries of this index and of ``later``."""
-        return HashIndex.from_entries(
-            np.concatenate([self.hashes, later.hashes]), np.concatenate([self.rows, later.rows])
-        )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class StringIndex:
     """A two-way index between row numbers and string ids, such as passage ids.
 
@@ -389,16 +319,16 @@ class StringIndex:
 
     Attributes:
         strings: The ids by row.
-        lookup: Runs of rows by the hashes of ids.
+        lookup: Rows by the hashes of ids.
     """
 
     strings: StringColumn
-    lookup: tuple[HashIndex, ...]
+    lookup: SegmentList
 
     @classmethod
     def empty(cls) -> Self:
         """Return a string index without rows."""
-        return cls(StringColumn.from_strings([]), ())
+        return cls(StringColumn.from_strings([]), SegmentList.empty())
 
     def __len__(self) -> int:
         return len(self.strings)
@@ -416,8 +346,7 @@ class StringIndex:
 
     def find_candidates(self, ids: Sequence[str]) -> list[tuple[int, int, str]]:
         """Return the rows whose id has the hash of one of ``ids``, as tuples (index in ``ids``, row, id of the row)."""
-        hashes = list(map(hash_string, ids))
-        positions, rows = find_in_runs(self.lookup, hashes)
+        rows, positions, _ = self.lookup.get_neighbours(hash_strings(ids))
         return list(zip(positions.tolist(), rows.tolist(), self.strings.take(rows), strict=True))
 
     def append(self, ids: Sequence[str]) -> Self:
@@ -428,13 +357,9 @@ class StringIndex:
         if not ids:
             return self
         aliases = [(row, alias) for row, id in enumerate(ids, start=len(self)) for alias in self.get_aliases(id)]
-        hashes = np.fromiter(map(hash_string, chain(ids, (alias for _, alias in aliases))), dtype=np.uint64)
+        hashes = hash_strings([*ids, *(alias for _, alias in aliases)])
         rows = np.array([*range(len(self), len(self) + len(ids)), *(row for row, _ in aliases)], dtype=np.int64)
-        return type(self)(self.strings.append(ids), append_run(self.lookup, HashIndex.from_entries(hashes, rows)))
-
-    def compact(self) -> Self:
-        """Merge all batches of hashes into one, and return an equal string index."""
-        return type(self)(self.strings, (HashIndex.merge_all(self.lookup),))
+        return type(self)(self.strings.append(ids), self.lookup.append(Segment.from_entries(hashes, rows)))
 
     @staticmethod
     def get_aliases(id: str) -> tuple[str, ...]:  # noqa: ARG004  # the parameter of EntityKeys.get_aliases
@@ -475,19 +400,14 @@ class EntityKeys(StringIndex):
         return rows, {position: sorted(entities) for position, entities in aliased.items()}
 
 
-_EMPTY_INDEX = HashIndex.from_entries([], np.empty(0, dtype=np.int64))
-
-
-def find_in_runs(runs: Iterable[HashIndex], hashes: Sequence[int]) -> tuple[IntArray, IntArray]:
-    """Return the entries with one of ``hashes`` in several hash indexes, as arrays: index in ``hashes``, row number."""
-    matches = [run.find(hashes) for run in runs] or [_EMPTY_INDEX.find(hashes)]
-    positions, rows = (np.concatenate(column) for column in zip(*matches, strict=True))
-    return positions, rows
-
-
 def hash_string(string: str) -> int:
     """Return a 64-bit hash of a string, the same in every process."""
     return int.from_bytes(blake2b(_encode(string), digest_size=8).digest(), "little")
+
+
+def hash_strings(strings: Iterable[str]) -> Hashes:
+    """Return the 64-bit hashes of strings as an array."""
+    return np.fromiter(map(hash_string, strings), dtype=np.uint64)
 
 
 def _encode(string: str) -> bytes:

@@ -45,7 +45,7 @@ from polyad.text.files import read_file, write_atomically
 
 T = TypeVar("T")
 
-FORMAT = 15
+FORMAT = 16
 """Raise it if the meaning of an array changes, such as how terms are split or what a link counts."""
 
 FOLDER = "snapshot"

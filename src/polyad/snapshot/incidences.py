@@ -13,9 +13,10 @@ import numpy as np
 
 from polyad.hypergraph.sparse import is_in, mark_first_of_equals, sort_unique, union
 from polyad.model import BoolArray, FloatArray, IntArray
-from polyad.snapshot.adjacency import GrowingAdjacency, Neighbours, PrunedAdjacency, SortedPairs
+from polyad.snapshot.adjacency import PrunedAdjacency
 from polyad.snapshot.columns import Column, EntityKeys, LiveRows
 from polyad.snapshot.name_variants import NamedEntities, NameVariants
+from polyad.snapshot.segments import Neighbours, Segment, SegmentList
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,17 +63,17 @@ class Incidences:
 
     edge_passage: Column
     edge_score: Column
-    edge_members: GrowingAdjacency
+    edge_members: SegmentList
     entity_edges: PrunedAdjacency
     entity_passages: PrunedAdjacency
     subject_passages: PrunedAdjacency
-    passage_edges: GrowingAdjacency
+    passage_edges: SegmentList
     variants: NameVariants
 
     @classmethod
     def empty(cls) -> Incidences:
         """Return the hypergraph of an index without documents."""
-        growing, pruned = GrowingAdjacency.empty(), PrunedAdjacency.empty()
+        growing, pruned = SegmentList.empty(), PrunedAdjacency.empty()
         passages, scores = Column.empty(np.int32), Column.empty(np.float32)
         return cls(passages, scores, growing, pruned, pruned, pruned, growing, NameVariants.empty())
 
@@ -229,7 +230,7 @@ class Incidences:
         live_passages = self.live_passages.with_changes(deleted, new.passage_count)
         was_about, is_about = strengths > 0, new.strengths > 0
         passages = new.passage_of[new.hyperedges - first]
-        build_pairs = SortedPairs.from_arrays
+        build_pairs = Segment.from_entries
         later = Incidences(
             self.edge_passage.append(new.passage_of),
             self.edge_score.append(new.scores),
@@ -286,7 +287,7 @@ class Incidences:
         return NamedEntities(keys, self.are_subjects, self.are_live)
 
 
-def _get_live_neighbours(adjacency: GrowingAdjacency, rows: IntArray, live: LiveRows) -> Neighbours:
+def _get_live_neighbours(adjacency: SegmentList, rows: IntArray, live: LiveRows) -> Neighbours:
     """Return the neighbours of the live rows among ``rows``, as arrays: neighbour, index in ``rows``, weight."""
     positions = live.are_live(rows).nonzero()[0]
     neighbours, owners, weights = adjacency.get_neighbours(rows[positions])

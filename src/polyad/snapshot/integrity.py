@@ -11,12 +11,13 @@ import numpy as np
 from polyad.model import IntArray
 from polyad.protocols.snapshot import Kind
 from polyad.protocols.store import Damage, Store
-from polyad.snapshot.adjacency import GrowingAdjacency, PrunedAdjacency
+from polyad.snapshot.adjacency import PrunedAdjacency
 from polyad.snapshot.advancing import advance
-from polyad.snapshot.columns import Hashes, hash_string
+from polyad.snapshot.columns import hash_string
 from polyad.snapshot.files import SnapshotFiles
 from polyad.snapshot.mapped_snapshot import MappedSnapshot
 from polyad.snapshot.reading import SnapshotReader
+from polyad.snapshot.segments import Hashes, SegmentList
 from polyad.snapshot.vectors import Vectors
 
 _MAX_DIFFERENT_BITS: Final = 2
@@ -78,9 +79,9 @@ def digest_postings(snapshot: MappedSnapshot) -> Digests:
     """Return a checksum of the terms and length of each passage, keyed by passage id."""
     terms, rows = snapshot.passages.terms, snapshot.graph.live_passages.to_rows()
     totals = terms.lengths.to_array().astype(np.uint64)
-    for run in terms.runs:
-        hashes = run.hashes.repeat(np.diff(run.offsets))
-        np.add.at(totals, run.rows, hashes * (2 * run.counts.astype(np.uint64) + 1))
+    for segment in terms.postings.segments:
+        hashes = segment.keys.repeat(np.diff(segment.offsets)).astype(np.uint64)
+        np.add.at(totals, segment.rows, hashes * (2 * segment.weights.astype(np.uint64) + 1))
     totals_by_id = dict(zip(snapshot.ids("passage", rows), totals[rows].tolist(), strict=True))
     return {**totals_by_id, "": terms.total_length}
 
@@ -95,7 +96,7 @@ def digest_incidences(snapshot: MappedSnapshot) -> Digests:
     }
     hashes = {kind: _hash_ids(snapshot, kind, kind_rows) for kind, kind_rows in rows.items()}
     totals = {kind: np.zeros(len(kind_rows), dtype=np.uint64) for kind, kind_rows in rows.items()}
-    adjacencies: tuple[tuple[Kind, Kind, GrowingAdjacency | PrunedAdjacency], ...] = (
+    adjacencies: tuple[tuple[Kind, Kind, SegmentList | PrunedAdjacency], ...] = (
         ("hyperedge", "entity", graph.edge_members),
         ("entity", "hyperedge", graph.entity_edges),
         ("entity", "passage", graph.entity_passages),

@@ -19,11 +19,11 @@ from zlib import crc32
 import numpy as np
 
 from polyad.curation.corrections import Statements
-from polyad.hypergraph.sparse import rank_in_group, sort_unique, union
+from polyad.hypergraph.sparse import expand_ranges, rank_in_group, sort_unique, union
 from polyad.model import BoolArray, IntArray
 from polyad.protocols.store import ReadTransaction, Store
-from polyad.snapshot.adjacency import GrowingAdjacency, SortedPairs
-from polyad.snapshot.columns import Column, EntityKeys, HashIndex, append_run, find_in_runs
+from polyad.snapshot.columns import Column, EntityKeys
+from polyad.snapshot.segments import Segment, SegmentList
 from polyad.text.keys import build_argument_key, build_name_key
 
 _MAX_SUBJECT_WORDS = 12
@@ -71,15 +71,16 @@ class NameVariants:
         variants: For each subject its variants, with names that no longer stand for it.
     """
 
-    subject_codes: tuple[HashIndex, ...]
-    name_codes: tuple[HashIndex, ...]
+    subject_codes: SegmentList
+    name_codes: SegmentList
     subject: Column
-    variants: GrowingAdjacency
+    variants: SegmentList
 
     @classmethod
     def empty(cls) -> NameVariants:
         """Return a mapping without short names, for an empty index."""
-        return cls((), (), Column.empty(np.int32), GrowingAdjacency.empty())
+        nothing = SegmentList.empty()
+        return cls(nothing, nothing, Column.empty(np.int32), nothing)
 
     @classmethod
     def build(cls, entities: NamedEntities, *, is_final: bool = False) -> NameVariants:
@@ -92,23 +93,18 @@ class NameVariants:
         keys, rows = entities.keys, np.arange(len(entities.keys))
         are_subjects = entities.is_subject(rows)
         codes = _index_codes(keys, np.flatnonzero(are_subjects), _get_short_form_codes)
-        names = cls(
-            append_run((), codes),
-            () if is_final else append_run((), _index_codes(keys, rows, _hash_short_name)),
-            Column.empty(np.int32),
-            GrowingAdjacency.empty(),
-        )
-        pruned = replace(names, subject_codes=(_limit_entries(codes),))
+        nothing = SegmentList.empty()
+        name_codes = nothing if is_final else nothing.append(_index_codes(keys, rows, _hash_short_name))
+        names = replace(cls.empty(), subject_codes=nothing.append(codes), name_codes=name_codes)
+        pruned = replace(names, subject_codes=nothing.append(_limit_entries(codes)))
         unresolved = np.flatnonzero(entities.is_live(rows) & ~are_subjects)
         entities, subject = replace(entities, is_subject=are_subjects.__getitem__), np.full(len(rows), -1, np.int32)
         for start in range(0, len(unresolved), _BLOCK):
             block = unresolved[start : start + _BLOCK]
             subject[block] = pruned.resolve(keys.strings.take(block), entities)
         resolved = np.flatnonzero(subject >= 0)
-        variants = GrowingAdjacency.empty().append(
-            SortedPairs.from_arrays(subject[resolved].astype(np.int64), resolved)
-        )
-        return replace(names, subject=Column.from_array(subject), variants=variants)
+        variants = Segment.from_entries(subject[resolved].astype(np.int64), resolved)
+        return replace(names, subject=Column.from_array(subject), variants=nothing.append(variants))
 
     def resolve(self, names: Sequence[str], entities: NamedEntities) -> IntArray:
         """Return for each short name the row of the only subject with a matching full name, or -1.
@@ -162,8 +158,8 @@ class NameVariants:
         keys = entities.keys
         new = np.arange(len(self.subject), len(keys))
         extended = NameVariants(
-            append_run(self.subject_codes, _index_codes(keys, changed_subjects, _get_short_form_codes)),
-            append_run(self.name_codes, _index_codes(keys, new, _hash_short_name)),
+            self.subject_codes.append(_index_codes(keys, changed_subjects, _get_short_form_codes)),
+            self.name_codes.append(_index_codes(keys, new, _hash_short_name)),
             self.subject.append(np.full(len(new), -1, dtype=np.int32)),
             self.variants,
         )
@@ -202,7 +198,7 @@ class NameVariants:
         Returns:
             Two parallel arrays, sorted and unique: index in ``codes``, and entity row.
         """
-        places, rows = find_in_runs(self.subject_codes, codes)
+        rows, places, _ = self.subject_codes.get_neighbours(np.array(codes, dtype=np.uint64))
         unique = sort_unique(rows)
         is_current = entities.is_subject(unique)[unique.searchsorted(rows)]
         width = max(1, int(rows.max(initial=0)) + 1)
@@ -227,7 +223,7 @@ class NameVariants:
         stays_over_limit = counts - changes > _MAX_CANDIDATES
         passes_limit = (~(stays_in_limit | stays_over_limit)).tolist()
         subject_words = sorted({word for key in subject_keys for word in key.split(" ")})
-        places, rows = find_in_runs(self.name_codes, codes)
+        rows, places, _ = self.name_codes.get_neighbours(np.array(codes, dtype=np.uint64))
         names = [
             row
             for place, row, key in zip(places.tolist(), rows.tolist(), keys.strings.take(rows), strict=True)
@@ -242,17 +238,8 @@ class NameVariants:
 
     def _replace_subjects(self, names: IntArray, subjects: IntArray) -> NameVariants:
         is_resolved = subjects >= 0
-        variants = self.variants.append(SortedPairs.from_arrays(subjects[is_resolved], names[is_resolved]))
+        variants = self.variants.append(Segment.from_entries(subjects[is_resolved], names[is_resolved]))
         return replace(self, subject=self.subject.replace(names, subjects), variants=variants)
-
-    def compact(self) -> NameVariants:
-        """Merge all batches of hash codes into one, and return an equal mapping of short names."""
-        return NameVariants(
-            (HashIndex.merge_all(self.subject_codes),),
-            (HashIndex.merge_all(self.name_codes),),
-            self.subject,
-            self.variants,
-        )
 
 
 def _resolve_endings(names: Sequence[Sequence[str]], entities: NamedEntities) -> IntArray:
@@ -275,23 +262,24 @@ def _resolve_endings(names: Sequence[Sequence[str]], entities: NamedEntities) ->
     return subjects
 
 
-def _index_codes(keys: EntityKeys, rows: IntArray, get_codes: Callable[[Sequence[str]], Iterable[int]]) -> HashIndex:
-    """Return a hash index of the entity names ``rows``; ``get_codes`` maps a name's words to its hash codes."""
+def _index_codes(keys: EntityKeys, rows: IntArray, get_codes: Callable[[Sequence[str]], Iterable[int]]) -> Segment:
+    """Return the entity names ``rows`` by hash code; ``get_codes`` maps a name's words to its hash codes."""
     codes, ends = array("Q"), array("q")
     for start in range(0, len(rows), _BLOCK):
         for key in keys.strings.take(rows[start : start + _BLOCK]):
             codes.extend(get_codes(key.split(" ")))
             ends.append(len(codes))
-    return HashIndex.from_entries(np.array(codes), np.repeat(rows, np.diff(ends, prepend=0)))
+    return Segment.from_entries(np.array(codes), np.repeat(rows, np.diff(ends, prepend=0)))
 
 
-def _limit_entries(codes: HashIndex) -> HashIndex:
-    """Return the hash index with at most :data:`_MAX_CANDIDATES` + 1 entities for each code of a short name.
+def _limit_entries(codes: Segment) -> Segment:
+    """Return the codes of short names with at most :data:`_MAX_CANDIDATES` + 1 entities each.
 
     The last one shows that the limit is exceeded.
     """
-    is_listed = rank_in_group(codes.hashes.astype(np.int64)) <= _MAX_CANDIDATES
-    return HashIndex(codes.hashes[is_listed], codes.rows[is_listed])
+    counts = np.minimum(np.diff(codes.offsets), _MAX_CANDIDATES + 1)
+    places = expand_ranges(codes.offsets[:-1], counts)
+    return Segment(codes.keys, np.append(0, counts.cumsum()), codes.rows[places], codes.weights[places])
 
 
 def _get_short_form_codes(words: Sequence[str]) -> set[int]:

@@ -20,9 +20,10 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from polyad.hypergraph.sparse import expand_ranges, find_top_positions, union
+from polyad.hypergraph.sparse import find_top_positions, union
 from polyad.model import BoolArray, FloatArray, IntArray
-from polyad.snapshot.columns import Column, Hashes, LiveRows, StringColumn, append_run, hash_string
+from polyad.snapshot.columns import Column, LiveRows, StringColumn, hash_strings
+from polyad.snapshot.segments import Segment, SegmentList
 from polyad.text.clause_numbers import MARK
 from polyad.text.function_words import find_language_evidence
 from polyad.text.words import extract_search_terms, extract_terms_and_codes, infer_question_language
@@ -54,100 +55,29 @@ PostingList = tuple[IntArray, Counts]
 """The passages that contain a term, sorted, and the frequency of the term in each."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Postings:
-    """The posting lists of a block of passages: the passages and frequencies of each term.
+def build_postings(texts: Iterable[str], first_row: int) -> tuple[Segment, IntArray]:
+    """Return (posting lists of passage texts, word count of each text); passage rows begin at ``first_row``.
 
-    Attributes:
-        hashes: Hashes of the terms, sorted; uint64 ``[terms]``.
-        offsets: Passages of term i are ``rows[offsets[i]:offsets[i + 1]]``, sorted; int64 ``[terms + 1]``.
-        rows: Passages; int32 ``[postings]``.
-        counts: Frequency of the term in each passage; uint16 ``[postings]``.
+    A posting list has the rows of the passages that contain a term, with the frequency of the term in each passage.
     """
-
-    hashes: Hashes
-    offsets: IntArray
-    rows: IntArray
-    counts: Counts
-
-    @classmethod
-    def from_triples(cls, hashes: Hashes, rows: IntArray, counts: Counts) -> Postings:
-        """Build posting lists from parallel arrays of term hash, passage row and frequency, in any order."""
-        order = np.lexsort((rows, hashes))
-        hashes = hashes[order]
-        starts = np.flatnonzero(np.append(True, hashes[1:] != hashes[:-1])[: len(hashes)])
-        offsets = np.append(starts, len(hashes)).astype(np.int64)
-        return cls(hashes[starts], offsets, rows[order].astype(np.int32), counts[order])
-
-    @classmethod
-    def empty(cls) -> Postings:
-        """Return posting lists without terms."""
-        nothing = np.empty(0, dtype=np.int64)
-        return cls.from_triples(nothing.astype(np.uint64), nothing, nothing.astype(np.uint16))
-
-    @classmethod
-    def merge_all(cls, runs: Sequence[Postings]) -> Postings:
-        """Return the posting lists of all blocks in ``runs`` as one object; blocks are in order of passage rows."""
-        if len(runs) <= 1:
-            return runs[0] if runs else cls.empty()
-        hashes = np.unique(np.concatenate([run.hashes for run in runs]))
-        places = [np.searchsorted(hashes, run.hashes) for run in runs]
-        offsets = np.zeros(len(hashes) + 1, dtype=np.int64)
-        for run, terms in zip(runs, places, strict=True):
-            offsets[terms + 1] += np.diff(run.offsets)
-        np.cumsum(offsets, out=offsets)
-        rows, counts = np.empty(offsets[-1], dtype=np.int32), np.empty(offsets[-1], dtype=np.uint16)
-        ends = offsets[:-1].copy()
-        for run, terms in zip(runs, places, strict=True):
-            lengths = np.diff(run.offsets)
-            into = expand_ranges(ends[terms], lengths)
-            rows[into], counts[into] = run.rows, run.counts
-            ends[terms] += lengths
-        return cls(hashes, offsets, rows, counts)
-
-    @classmethod
-    def from_texts(cls, texts: Iterable[str], first_row: int) -> tuple[Postings, IntArray]:
-        """Return (posting lists of passage texts, word count of each text); passage rows begin at ``first_row``."""
-        term_numbers: dict[str, int] = {}
-        terms: list[int] = []
-        frequencies: list[int] = []
-        sizes: list[int] = []
-        lengths: list[int] = []
-        for text in texts:
-            words, codes = extract_terms_and_codes(text)
-            counter = Counter(words)
-            counter.update(codes)
-            terms.extend([term_numbers.setdefault(term, len(term_numbers)) for term in counter])
-            frequencies.extend(counter.values())
-            sizes.append(len(counter))
-            lengths.append(len(words))
-        hashes = np.array([hash_string(term) for term in term_numbers], dtype=np.uint64)
-        rows = np.repeat(np.arange(first_row, first_row + len(sizes)), sizes)
-        counts = np.minimum(np.array(frequencies, dtype=np.int64), np.iinfo(np.uint16).max).astype(np.uint16)
-        postings = cls.from_triples(hashes[np.array(terms, dtype=np.int64)], rows, counts)
-        return postings, np.array(lengths, dtype=np.int32)
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def prune(self, is_live: BoolArray) -> Postings:
-        """Return the posting lists without the passages that are False in the mask ``is_live``."""
-        stays = is_live[self.rows]
-        deleted = np.flatnonzero(~stays)
-        if not len(deleted):
-            return self
-        offsets = self.offsets - deleted.searchsorted(self.offsets)
-        return Postings(self.hashes, offsets, self.rows[stays], self.counts[stays])
-
-    def merge(self, later: Postings) -> Postings:
-        """Return one object with the posting lists of this block of passages and of ``later``, the next block."""
-        return Postings.merge_all([self, later])
-
-    def get_lists(self, hashes: Hashes) -> list[PostingList]:
-        """Return the passages and term frequencies for each term hash; empty arrays for an unknown term."""
-        starts, ends = (self.hashes.searchsorted(hashes, side) for side in ("left", "right"))
-        bounds = zip(self.offsets[starts].tolist(), self.offsets[ends].tolist(), strict=True)
-        return [(self.rows[start:end], self.counts[start:end]) for start, end in bounds]
+    term_numbers: dict[str, int] = {}
+    terms: list[int] = []
+    frequencies: list[int] = []
+    sizes: list[int] = []
+    lengths: list[int] = []
+    for text in texts:
+        words, codes = extract_terms_and_codes(text)
+        counter = Counter(words)
+        counter.update(codes)
+        terms.extend([term_numbers.setdefault(term, len(term_numbers)) for term in counter])
+        frequencies.extend(counter.values())
+        sizes.append(len(counter))
+        lengths.append(len(words))
+    hashes = hash_strings(term_numbers)
+    rows = np.repeat(np.arange(first_row, first_row + len(sizes)), sizes)
+    counts = np.minimum(np.array(frequencies, dtype=np.int64), np.iinfo(np.uint16).max).astype(np.uint16)
+    postings = Segment.from_entries(hashes[np.array(terms, dtype=np.int64)], rows, counts)
+    return postings, np.array(lengths, dtype=np.int32)
 
 
 @dataclass(frozen=True, eq=False)  # no slots, for the cached property
@@ -155,14 +85,14 @@ class PassageTerms:
     """The BM25 index of all passages of a snapshot, which is immutable.
 
     Attributes:
-        runs: Postings of consecutive blocks of passages, with deleted passages.
+        postings: Passages by the hashes of their terms, with the frequencies of the terms; with deleted passages.
         lengths: Number of words of each passage; int32 ``[passages]``.
         live: Which passages are live.
         total_length: Sum of the lengths of live passages.
         deleted: Rows of the deleted passages that are still in the postings, sorted.
     """
 
-    runs: tuple[Postings, ...]
+    postings: SegmentList
     lengths: Column
     live: LiveRows
     total_length: int
@@ -171,10 +101,10 @@ class PassageTerms:
     @classmethod
     def empty(cls) -> PassageTerms:
         """Return the BM25 index of an index without passages."""
-        return cls((), Column.empty(np.int32), LiveRows.empty(), 0)
+        return cls(SegmentList.empty(), Column.empty(np.int32), LiveRows.empty(), 0)
 
     def with_changes(
-        self, live: LiveRows, deleted: IntArray, added: Sequence[Postings], lengths: IntArray
+        self, live: LiveRows, deleted: IntArray, added: Sequence[Segment], lengths: IntArray
     ) -> PassageTerms:
         """Return the BM25 index without the passages ``deleted`` and with the posting lists of ``added`` passages.
 
@@ -185,18 +115,17 @@ class PassageTerms:
             lengths: Number of words of each added passage.
         """
         total_length = self.total_length - int(self.lengths.take(deleted).sum()) + int(lengths.sum())
-        runs = append_run(self.runs, Postings.merge_all(added))
-        return PassageTerms(runs, self.lengths.append(lengths), live, total_length, union([self.deleted, deleted]))
+        postings = self.postings.append(Segment.merge(added))
+        return PassageTerms(postings, self.lengths.append(lengths), live, total_length, union([self.deleted, deleted]))
 
     def restrict(self, live: LiveRows) -> PassageTerms:
         """Return the BM25 index of only the passages that are True in the mask ``live``."""
         total_length = int(self.lengths.to_array()[live.mask].sum())
-        return PassageTerms(self.runs, self.lengths, live, total_length, (~live.mask).nonzero()[0])
+        return PassageTerms(self.postings, self.lengths, live, total_length, (~live.mask).nonzero()[0])
 
     def compact(self) -> PassageTerms:
-        """Merge all posting lists into one block, remove deleted passages, and return an equal BM25 index."""
-        postings = Postings.merge_all(self.runs).prune(self.live.mask)
-        return PassageTerms((postings,), self.lengths, self.live, self.total_length)
+        """Merge all posting lists into one segment, remove deleted passages, and return an equal BM25 index."""
+        return PassageTerms(self.postings.compact(self.live.mask), self.lengths, self.live, self.total_length)
 
     def document_frequencies(self, terms: Sequence[str]) -> IntArray:
         """Return the number of passages that contain each term."""
@@ -295,10 +224,15 @@ class PassageTerms:
         return max(_MIN_IDF, float(np.log((self.live.live_count - frequency + 0.5) / (frequency + 0.5))))
 
     def _get_lists(self, terms: Sequence[str]) -> list[list[PostingList]]:
-        """Return for each term a posting list per block of passages; the lists still contain deleted passages."""
-        hashes = np.array([hash_string(term) for term in terms], dtype=np.uint64)
-        lists_by_run = [run.get_lists(hashes) for run in self.runs]
-        return [[lists[place] for lists in lists_by_run if len(lists[place][0])] for place in range(len(terms))]
+        """Return for each term a posting list per segment; the lists still contain deleted passages."""
+        hashes = hash_strings(terms)
+        lists: list[list[PostingList]] = [[] for _ in terms]
+        for segment in self.postings.segments:
+            starts, counts = segment.locate(hashes)
+            for place in counts.nonzero()[0].tolist():
+                entries = slice(starts[place], starts[place] + counts[place])
+                lists[place].append((segment.rows[entries], segment.weights[entries]))
+        return lists
 
     def _drop_deleted_if_many(self, lists: list[PostingList]) -> list[PostingList]:
         """Return the posting lists of a term without deleted passages, unless few passages are deleted."""

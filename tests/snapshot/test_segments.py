@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polyad.model import IntArray
-from polyad.snapshot.adjacency import GrowingAdjacency, PrunedAdjacency, SortedPairs
-from polyad.snapshot.columns import AppendOnlyArray, HashIndex, LiveRows, append_run
+from polyad.snapshot.adjacency import PrunedAdjacency
+from polyad.snapshot.columns import AppendOnlyArray, LiveRows
+from polyad.snapshot.segments import Segment, SegmentList
 
 ROWS = 8
 
@@ -34,12 +35,12 @@ def integers(*numbers: int) -> IntArray:
     return np.array(numbers, dtype=np.int64)
 
 
-def sort_pairs(triples: list[tuple[int, int, float]]) -> SortedPairs:
+def sort_pairs(triples: list[tuple[int, int, float]]) -> Segment:
     rows, neighbours, weights = zip(*triples, strict=True) if triples else ((), (), ())
-    return SortedPairs.from_arrays(integers(*rows), integers(*neighbours), np.array(weights, dtype=np.float32))
+    return Segment.from_entries(integers(*rows), integers(*neighbours), np.array(weights, dtype=np.float32))
 
 
-def gathered(adjacency: GrowingAdjacency | PrunedAdjacency, requested: list[int]) -> list[list[tuple[int, float]]]:
+def gathered(adjacency: SegmentList | PrunedAdjacency, requested: list[int]) -> list[list[tuple[int, float]]]:
     neighbours, owners, weights = adjacency.get_neighbours(integers(*requested))
     assert (np.diff(owners) >= 0).all()
     assert adjacency.degrees(integers(*requested)).tolist() == np.bincount(owners, minlength=len(requested)).tolist()
@@ -60,7 +61,7 @@ def expected(pairs: Pairs, requested: list[int]) -> list[list[tuple[int, float]]
 def test_a_row_has_its_added_neighbours_without_deleted_ones(
     steps: list[tuple[int, list[tuple[int, int, float]], set[int]]], requested: list[int], laid_down: int
 ) -> None:
-    growing, pruned = GrowingAdjacency.empty(), PrunedAdjacency.empty()
+    growing, pruned = SegmentList.empty(), PrunedAdjacency.empty()
     came: Pairs = {}
     there: Pairs = {}
     count, all_gone = 0, set[int]()
@@ -85,8 +86,7 @@ def test_a_row_has_its_added_neighbours_without_deleted_ones(
         assert gathered(earlier[1], requested) == earlier[3], "an earlier version has changed"
         if number == laid_down:
             growing, pruned = growing.compact(), pruned.compact()
-            assert not growing.runs
-            assert not pruned.pairs.runs
+            assert len(growing.segments) == len(pruned.pairs.segments) == 1
     assert gathered(growing.compact(), requested) == expected(came, requested)
 
 
@@ -95,15 +95,15 @@ def test_of_duplicate_pairs_the_highest_weight_counts(pairs: list[tuple[int, int
     highest: Pairs = {}
     for row, neighbour, weight in pairs:
         highest[row, neighbour] = max(weight, highest.get((row, neighbour), 0.0))
-    adjacency, requested = GrowingAdjacency.empty().append(sort_pairs(pairs)), list(range(ROWS + 1))
+    adjacency, requested = SegmentList.empty().append(sort_pairs(pairs)), list(range(ROWS + 1))
     assert gathered(adjacency, requested) == gathered(adjacency.compact(), requested) == expected(highest, requested)
 
 
-def test_an_adjacency_has_few_runs_after_many_additions() -> None:
-    adjacency = GrowingAdjacency.empty().append(sort_pairs([(0, 0, 1.0)])).compact()
+def test_an_adjacency_has_few_segments_after_many_additions() -> None:
+    adjacency = SegmentList.empty().append(sort_pairs([(0, 0, 1.0)])).compact()
     for number in range(1, 1000):
         adjacency = adjacency.append(sort_pairs([(number % 3, number, 1.0)]))
-    assert len(adjacency.runs) <= 4
+    assert len(adjacency.segments) <= 5
     assert adjacency.degrees(integers(0, 1, 2)).tolist() == [334, 333, 333]
 
 
@@ -135,15 +135,32 @@ def test_deleting_rows_does_not_change_earlier_live_rows(
             assert (len(presence), presence.deleted_count) == (len(there), there.count(False))
 
 
-def test_runs_are_few_and_entries_are_rarely_copied() -> None:
-    parts: tuple[HashIndex, ...] = ()
+def test_segments_are_few_and_entries_are_rarely_copied() -> None:
+    lookup = SegmentList.empty()
     moved = 0
     for row in range(2000):
-        before = {id(part) for part in parts}
-        parts = append_run(parts, HashIndex.from_entries([row], np.array([row])))
-        moved += sum(len(part) for part in parts if id(part) not in before)
-        assert len(parts) <= 4
+        before = {id(segment) for segment in lookup.segments}
+        lookup = lookup.append(Segment.from_entries(np.array([row], dtype=np.uint64), np.array([row])))
+        moved += sum(len(segment) for segment in lookup.segments if id(segment) not in before)
+        assert len(lookup.segments) <= 4
     assert moved <= 2000 * 4 * 8
-    assert sorted(row for part in parts for row in part.rows.tolist()) == list(range(2000))
-    sizes = [len(part) for part in parts]
+    assert sorted(row for segment in lookup.segments for row in segment.rows.tolist()) == list(range(2000))
+    sizes = [len(segment) for segment in lookup.segments]
     assert sizes == sorted(sizes, reverse=True)
+
+
+@given(
+    parts=st.lists(st.lists(st.tuples(st.integers(0, 5) | st.just(2**64 - 1), st.integers(0, 9))), max_size=3),
+    requested=st.lists(st.integers(0, 6) | st.just(2**64 - 1), max_size=4),
+)
+def test_rows_are_found_by_hash(parts: list[list[tuple[int, int]]], requested: list[int]) -> None:
+    lookup = SegmentList.empty()
+    for part in parts:
+        hashes = np.array([hashed for hashed, _ in part], dtype=np.uint64)
+        lookup = lookup.append(Segment.from_entries(hashes, np.array([row for _, row in part], dtype=np.int64)))
+    entries = [(hashed, row) for part in parts for hashed, row in set(part)]
+    expected = [sorted(row for hashed, row in entries if hashed == key) for key in requested]
+    for whole in (lookup, lookup.compact()):
+        rows, owners, _ = whole.get_neighbours(np.array(requested, dtype=np.uint64))
+        assert [sorted(rows[owners == place].tolist()) for place in range(len(requested))] == expected
+        assert whole.degrees(np.array(requested, dtype=np.uint64)).tolist() == list(map(len, expected))
