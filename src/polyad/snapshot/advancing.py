@@ -13,7 +13,7 @@ from polyad.errors import StoreError
 from polyad.hypergraph.sparse import expand_ranges, sort_unique, union
 from polyad.model import IntArray
 from polyad.protocols.store import Changes, StoredRows, build_intervals
-from polyad.snapshot.columns import Column
+from polyad.snapshot.columns import Column, hash_string
 from polyad.snapshot.incidences import NewIncidences, count_links, find_affected_passages
 from polyad.snapshot.mapped_snapshot import HyperedgeColumns, MappedSnapshot, PassageColumns, sum_vectors
 from polyad.snapshot.records import RecordCache
@@ -104,8 +104,19 @@ def apply_changes(
 def add_entities(snapshot: MappedSnapshot, entities: Iterable[tuple[int, str]]) -> MappedSnapshot:
     """Return the snapshot with new entity rows at the end; ``entities`` are (primary key, entity key) pairs."""
     pairs, columns = list(entities), snapshot.entities
-    pks = columns.pks.append(np.array([pk for pk, _ in pairs], dtype=np.int64))
-    return replace(snapshot, entities=replace(columns, keys=columns.keys.append([key for _, key in pairs]), pks=pks))
+    pks, keys = np.array([pk for pk, _ in pairs], dtype=np.int64), [key for _, key in pairs]
+    words = columns.words.append(_index_words(keys, len(columns.keys)))
+    return replace(
+        snapshot, entities=replace(columns, keys=columns.keys.append(keys), pks=columns.pks.append(pks), words=words)
+    )
+
+
+def _index_words(keys: Sequence[str], first_row: int) -> Segment:
+    """Return entity rows by the hashes of the words of their ``keys``; the rows begin at ``first_row``."""
+    words = [key.split() for key in keys]
+    hashes = {word: hash_string(word) for word in set(chain.from_iterable(words))}
+    rows = np.arange(first_row, first_row + len(keys)).repeat([len(of_key) for of_key in words])
+    return Segment.from_entries(np.fromiter(map(hashes.__getitem__, chain.from_iterable(words)), dtype=np.uint64), rows)
 
 
 def resolve_links(snapshot: MappedSnapshot) -> MappedSnapshot:

@@ -55,7 +55,7 @@ _FIELDS: Mapping[type, tuple[str, ...]] = {
     MappedSnapshot: ("version", "graph", "link_count", "incidences"),
     PassageColumns: ("ids", "pks", "document", "documents", "vector_sum", "terms", "intervals"),
     HyperedgeColumns: ("ids", "pks", "intervals"),
-    EntityColumns: ("keys", "pks", "outdated"),
+    EntityColumns: ("keys", "pks", "words", "outdated"),
 }
 """Fields of a snapshot that are saved; vectors are written by clusters, with the scores of entities."""
 

@@ -19,11 +19,12 @@ from polyad.hypergraph.sparse import compute_cosines
 from polyad.model import BoolArray, FloatArray, IntArray
 from polyad.protocols.snapshot import NO_ROWS, Kind, NameRelation
 from polyad.protocols.store import Store
-from polyad.snapshot.columns import Column, EntityKeys, RowIntervals, StringColumn, StringIndex
+from polyad.snapshot.columns import Column, EntityKeys, RowIntervals, StringColumn, StringIndex, hash_strings
 from polyad.snapshot.field_columns import FieldColumns
 from polyad.snapshot.incidences import Incidences, compute_linkability
 from polyad.snapshot.name_variants import EntityNames
 from polyad.snapshot.records import IncidenceCache, RecordCache
+from polyad.snapshot.segments import SegmentList
 from polyad.snapshot.term_index import PassageTerms
 from polyad.snapshot.vectors import Vectors
 
@@ -94,6 +95,7 @@ class EntityColumns:
     Attributes:
         keys: Entity keys.
         pks: Primary key of each entity, ascending.
+        words: Entities by the hashes of the words of their keys.
         vectors: Vectors of entities (:mod:`polyad.snapshot.entity_vectors`); None if they were not requested.
         scores: The score of each entity with a vector; None without vectors.
         outdated: Entities that have changed since they were embedded, sorted.
@@ -101,6 +103,7 @@ class EntityColumns:
 
     keys: EntityKeys
     pks: Column
+    words: SegmentList
     vectors: Vectors | None = None
     scores: Column | None = None
     outdated: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
@@ -138,7 +141,7 @@ class MappedSnapshot:
         incidences: Cached incidences of frequent entities.
         saved: Sizes of the snapshot in files.
         records: The records returned recently.
-        names: Labels, aliases and words of the entities' names.
+        names: Labels and aliases of the entities' names.
         fields: The fields of documents and hyperedges that filters compare; rows are added when a filter needs them.
         displayed: The incidences from which entities are aggregated, if these are not all of ``graph``.
     """
@@ -170,7 +173,7 @@ class MappedSnapshot:
                 *(np.zeros(dimension, dtype=np.int64), PassageTerms.empty(), intervals),
             ),
             hyperedges=HyperedgeColumns(ids, pks, vectors, intervals),
-            entities=EntityColumns(EntityKeys.empty(), pks),
+            entities=EntityColumns(EntityKeys.empty(), pks, SegmentList.empty()),
             graph=Incidences.empty(),
             link_count=0,
         )
@@ -329,9 +332,13 @@ class MappedSnapshot:
 
     def _find_with_words(self, words: Iterable[str]) -> dict[str, list[int]]:
         """Return for each word the rows of live entities whose key contains the word."""
-        rows_by_word = self.names.find_with_words(words, self.entities.keys)
-        live = {word: rows[self.graph.are_live(rows)].tolist() for word, rows in rows_by_word.items()}
-        return {word: rows for word, rows in live.items() if rows}
+        unique = list(dict.fromkeys(words))
+        rows, owners, _ = self.entities.words.get_neighbours(hash_strings(unique))
+        is_live = self.graph.are_live(rows)
+        bounds = owners[is_live].searchsorted(np.arange(len(unique) + 1)).tolist()
+        live = rows[is_live].tolist()
+        spans = zip(unique, bounds, bounds[1:], strict=False)
+        return {word: live[start:end] for word, start, end in spans if start < end}
 
     def _find_passage_rows(self, passage_ids: Sequence[str]) -> dict[str, int]:
         """Return a dictionary from passage id to row number. Ids that are not in the snapshot are omitted."""

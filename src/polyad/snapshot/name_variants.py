@@ -383,7 +383,7 @@ class EntityLabels:
 
 
 class EntityNames:
-    """A lookup of entities by label, by the user's alias, or by a word of their key.
+    """A lookup of entities by label, or by the user's alias.
 
     Args:
         labels: Labels of entities; None for those of the store.
@@ -392,7 +392,6 @@ class EntityNames:
     def __init__(self, labels: EntityLabels | None = None) -> None:
         self._labels = labels or EntityLabels()
         self._aliases: Mapping[str, Sequence[str]] | None = None
-        self._rows_by_word: Mapping[str, Sequence[int]] | None = None
 
     def renew(self, *, keep_labels: bool) -> EntityNames:
         """Return a lookup with empty caches, for a later snapshot; with ``keep_labels``, the read labels are reused."""
@@ -412,13 +411,3 @@ class EntityNames:
             self._aliases = {key: [statements.resolve(key)] for key in statements.aliases}
         labelled = self._labels.find_keys(requested, store, last_hyperedge)
         return labelled | {name: self._aliases[name] for name in requested if name in self._aliases}
-
-    def find_with_words(self, words: Iterable[str], keys: EntityKeys) -> dict[str, IntArray]:
-        """Return for each word the rows of the entities whose key contains the word; deleted entities are included."""
-        if self._rows_by_word is None:
-            rows_by_word: defaultdict[str, list[int]] = defaultdict(list)
-            for row, key in enumerate(keys.strings.take(np.arange(len(keys)))):
-                for word in set(key.split()):
-                    rows_by_word[word].append(row)
-            self._rows_by_word = dict(rows_by_word)
-        return {word: np.array(self._rows_by_word[word]) for word in words if word in self._rows_by_word}
