@@ -15,9 +15,10 @@ from polyad.model import IntArray
 from polyad.protocols.store import Changes, StoredRows, build_intervals
 from polyad.snapshot.columns import Column, hash_string
 from polyad.snapshot.incidences import NewIncidences, count_links, find_affected_passages
-from polyad.snapshot.mapped_snapshot import HyperedgeColumns, MappedSnapshot, PassageColumns, sum_vectors
+from polyad.snapshot.mapped_snapshot import MappedSnapshot, sum_vectors
 from polyad.snapshot.records import RecordCache
 from polyad.snapshot.segments import Segment
+from polyad.snapshot.tables import HyperedgeColumns, PassageColumns
 from polyad.snapshot.term_index import build_postings
 
 _SEPARATE = ("texts", "entity_keys")

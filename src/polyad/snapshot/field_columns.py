@@ -7,13 +7,13 @@ from array import array
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from polyad.errors import ConfigurationError
 from polyad.model import BoolArray, IntArray, MetadataValue, Origin
 from polyad.protocols.store import HyperedgeFields, ReadTransaction
+from polyad.snapshot.tables import SnapshotTables
 from polyad.text.filters import (
     HYPEREDGE_FIELDS,
     RECORDED,
@@ -28,9 +28,6 @@ from polyad.text.filters import (
     list_document_fields,
     list_hyperedge_fields,
 )
-
-if TYPE_CHECKING:
-    from polyad.snapshot.mapped_snapshot import MappedSnapshot
 
 _BATCH = 10_000
 """Documents, or hyperedges, read from the store at a time."""
@@ -84,7 +81,7 @@ class FieldColumns:
         self._names = set(HYPEREDGE_FIELDS)
         self._lock = threading.Lock()
 
-    def select(self, filter: Filter, snapshot: MappedSnapshot) -> tuple[BoolArray, BoolArray | None]:
+    def select(self, filter: Filter, snapshot: SnapshotTables) -> tuple[BoolArray, BoolArray | None]:
         """Return two masks for a metadata filter: the passages, and the hyperedges, that the filter selects.
 
         The second mask is None if all hyperedges of the selected passages are selected.
@@ -103,7 +100,7 @@ class FieldColumns:
             self._require_fields(fields - HYPEREDGE_FIELDS, snapshot)
             return self._select(filter, snapshot)
 
-    def _select(self, filter: Filter, snapshot: MappedSnapshot) -> tuple[BoolArray, BoolArray | None]:
+    def _select(self, filter: Filter, snapshot: SnapshotTables) -> tuple[BoolArray, BoolArray | None]:
         document_count, edge_count = len(snapshot.passages.documents), snapshot.row_count("hyperedge")
         document_of_passage = snapshot.passages.document.to_array()
 
@@ -132,7 +129,7 @@ class FieldColumns:
         passages[passage_of_edge[live[hyperedges[live]]]] = True
         return passages, hyperedges
 
-    def _read_documents(self, snapshot: MappedSnapshot, transaction: ReadTransaction, fields: set[str]) -> None:
+    def _read_documents(self, snapshot: SnapshotTables, transaction: ReadTransaction, fields: set[str]) -> None:
         def read(rows: IntArray) -> Sequence[Record]:
             ids = snapshot.passages.documents.take(rows)
             origins = transaction.get(Origin, ids)
@@ -142,7 +139,7 @@ class FieldColumns:
 
         self._extend_columns(fields, len(snapshot.passages.documents), read)
 
-    def _read_hyperedges(self, snapshot: MappedSnapshot, transaction: ReadTransaction, fields: set[str]) -> None:
+    def _read_hyperedges(self, snapshot: SnapshotTables, transaction: ReadTransaction, fields: set[str]) -> None:
         def read(rows: IntArray) -> Sequence[Record]:
             numbers = snapshot.hyperedges.pks.take(rows).tolist()
             records = transaction.get(HyperedgeFields, numbers)
@@ -163,7 +160,7 @@ class FieldColumns:
                     if len(column.codes) == row:
                         column.append(record.get(name))
 
-    def _require_fields(self, fields: set[str], snapshot: MappedSnapshot) -> None:
+    def _require_fields(self, fields: set[str], snapshot: SnapshotTables) -> None:
         """Raise ConfigurationError if no document has one of the filter's ``fields``, which is probably a typo."""
         missing = sorted(name for name in fields if len(self._columns[name].values) == 1 and name != RECORDED)
         if missing and len(snapshot.passages.documents):

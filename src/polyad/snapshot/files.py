@@ -33,13 +33,8 @@ from polyad.snapshot.array_files import (
 from polyad.snapshot.binary_codes import BinaryCodes
 from polyad.snapshot.columns import Column, LiveRows
 from polyad.snapshot.inverted_file import InvertedFile
-from polyad.snapshot.mapped_snapshot import (
-    EntityColumns,
-    HyperedgeColumns,
-    MappedSnapshot,
-    PassageColumns,
-    SavedCounts,
-)
+from polyad.snapshot.mapped_snapshot import MappedSnapshot
+from polyad.snapshot.tables import EntityColumns, HyperedgeColumns, PassageColumns, SavedCounts
 from polyad.snapshot.vectors import Vectors
 from polyad.text.files import read_file, write_atomically
 

@@ -23,8 +23,9 @@ from polyad.snapshot.columns import Column, EntityKeys, RowIntervals, StringColu
 from polyad.snapshot.field_columns import FieldColumns
 from polyad.snapshot.incidences import Incidences, compute_linkability
 from polyad.snapshot.name_variants import EntityNames
-from polyad.snapshot.records import IncidenceCache, RecordCache
+from polyad.snapshot.records import RecordCache
 from polyad.snapshot.segments import SegmentList
+from polyad.snapshot.tables import EntityColumns, HyperedgeColumns, PassageColumns, SnapshotTables
 from polyad.snapshot.term_index import PassageTerms
 from polyad.snapshot.vectors import Vectors
 
@@ -46,119 +47,21 @@ _MAX_DELETED = 0.5
 """Share of deleted passages from which a snapshot is built from the store again."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PassageColumns:
-    """The passages of a snapshot, one row each: ids, vectors, terms and validity.
-
-    Attributes:
-        ids: Ids of passages.
-        pks: Primary key of each passage, ascending.
-        document: For each passage the row of its document in ``documents``; int32, ascending.
-        documents: Ids of documents.
-        vectors: Vectors of passages.
-        vector_sum: Sum of the vectors of live passages, in units of 2^-40; int64 ``[dimension]``.
-        terms: The BM25 index of passages.
-        intervals: Intervals in which the documents of passages hold.
-    """
-
-    ids: StringIndex
-    pks: Column
-    document: Column
-    documents: StringColumn
-    vectors: Vectors
-    vector_sum: IntArray
-    terms: PassageTerms
-    intervals: RowIntervals
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class HyperedgeColumns:
-    """The hyperedges of a snapshot, one row each: ids, vectors and validity.
-
-    Attributes:
-        ids: Ids of hyperedges.
-        pks: Primary key of each hyperedge, ascending.
-        vectors: Vectors of hyperedges.
-        intervals: Intervals in which hyperedges hold, if their documents do.
-    """
-
-    ids: StringColumn
-    pks: Column
-    vectors: Vectors
-    intervals: RowIntervals
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class EntityColumns:
-    """The entities of a snapshot, one row each: keys and, once a retriever has needed them, vectors.
-
-    Attributes:
-        keys: Entity keys.
-        pks: Primary key of each entity, ascending.
-        words: Entities by the hashes of the words of their keys.
-        vectors: Vectors of entities (:mod:`polyad.snapshot.entity_vectors`); None if they were not requested.
-        scores: The score of each entity with a vector; None without vectors.
-        outdated: Entities that have changed since they were embedded, sorted.
-    """
-
-    keys: EntityKeys
-    pks: Column
-    words: SegmentList
-    vectors: Vectors | None = None
-    scores: Column | None = None
-    outdated: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-
-
-@dataclass(frozen=True, slots=True)
-class SavedCounts:
-    """The numbers of rows in the last saved snapshot, to decide when the snapshot has to be saved again.
-
-    Attributes:
-        version: Version of the snapshot in files; 0 if none is saved.
-        passages: Number of passage rows in files.
-        entities: Number of entity vectors in files.
-    """
-
-    version: int = 0
-    passages: int = 0
-    entities: int = 0
-
-
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class MappedSnapshot:
+class MappedSnapshot(SnapshotTables):
     """The index at one point in time, as memory-mapped arrays; implements :class:`polyad.protocols.snapshot.Snapshot`.
 
     Immutable except for caches.
 
     Attributes:
-        version: Version of the store.
-        store: Texts are read from it.
-        passages: Ids, vectors, terms and validity of passages.
-        hyperedges: Ids, vectors and validity of hyperedges.
-        entities: Keys and vectors of entities.
-        graph: The hypergraph.
-        link_count: Sum of the passages' link counts (:mod:`polyad.snapshot.incidences`).
-        incidences: Cached incidences of frequent entities.
-        saved: Sizes of the snapshot in files.
         records: The records returned recently.
         names: Labels and aliases of the entities' names.
         fields: The fields of documents and hyperedges that filters compare; rows are added when a filter needs them.
-        displayed: The incidences from which entities are aggregated, if these are not all of ``graph``.
     """
 
-    version: int
-    store: Store
-    passages: PassageColumns
-    hyperedges: HyperedgeColumns
-    entities: EntityColumns
-    graph: Incidences
-    link_count: int
-    incidences: IncidenceCache = field(default_factory=IncidenceCache.empty)
-    saved: SavedCounts = SavedCounts()
     records: RecordCache = field(default_factory=RecordCache)
     names: EntityNames = field(default_factory=EntityNames)
     fields: FieldColumns = field(default_factory=FieldColumns)
-    displayed: Incidences | None = None
 
     @classmethod
     def empty(cls, store: Store, dimension: int) -> MappedSnapshot:
@@ -241,7 +144,7 @@ class MappedSnapshot:
         The best row is first; ties are ordered by id.
         """
         scores = self._get_scores(kind) if weighted else None
-        return self.all_vectors[kind].nearest(vectors, k, self._get_ids(kind), scores)
+        return self.all_vectors[kind].nearest(vectors, k, self.get_ids(kind), scores)
 
     def cosines(self, kind: Kind, rows: IntArray, vectors: FloatArray, *, weighted: bool = False) -> FloatArray:
         """Return the cosine of each row with each query vector; ``weighted`` multiplies it by the score of the row.
@@ -259,10 +162,6 @@ class MappedSnapshot:
         """Return the vectors of ``rows``; float32 ``[rows, dimension]``."""
         return self.all_vectors[kind].take(rows)
 
-    def row_count(self, kind: Kind) -> int:
-        """Return the number of rows of a kind (passage, hyperedge, entity), including deleted rows."""
-        return len(self._get_ids(kind))
-
     @property
     def all_vectors(self) -> dict[Kind, Vectors]:
         """All vectors by kind (passage, hyperedge, entity); entity vectors are computed on first use."""
@@ -275,7 +174,7 @@ class MappedSnapshot:
         Recall is the share of the exact nearest vectors that a search returns.
         """
         approximate = ((kind, vectors) for kind, vectors in self.all_vectors.items() if not vectors.is_exact)
-        return {kind: vectors.measure_recall(self._get_ids(kind)) for kind, vectors in approximate}
+        return {kind: vectors.measure_recall(self.get_ids(kind)) for kind, vectors in approximate}
 
     # Terms
 
@@ -347,22 +246,10 @@ class MappedSnapshot:
         is_found[is_found] = self.graph.live_passages.are_live(rows[is_found])
         return dict(compress(zip(passage_ids, rows.tolist(), strict=True), is_found.tolist()))
 
-    def ids(self, kind: Kind, rows: IntArray | Sequence[int]) -> list[str]:
-        """Return the passage ids, hyperedge ids or entity keys of ``rows``."""
-        return self._get_ids(kind).take(rows)
-
-    def document_ids(self, passages: IntArray | Sequence[int]) -> list[str]:
-        """Return the document id of each passage."""
-        return self.passages.documents.take(self.passages.document.take(np.asarray(passages, dtype=np.int64)))
-
     def document_ranges(self, passages: IntArray) -> tuple[IntArray, IntArray]:
         """Return the rows of each passage's document as two arrays: first row, and end (last row plus 1)."""
         documents = self.passages.document.take(passages)
         return self.passages.document.count_below(documents), self.passages.document.count_below(documents + 1)
-
-    def _get_ids(self, kind: Kind) -> StringColumn:
-        keys = self.entities.keys.strings
-        return {"passage": self.passages.ids.strings, "hyperedge": self.hyperedges.ids, "entity": keys}[kind]
 
     # Texts
 

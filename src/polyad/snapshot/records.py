@@ -13,19 +13,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from polyad.errors import StaleSnapshotError
-from polyad.hypergraph.sparse import expand_ranges, sort_unique
-from polyad.model import Entity, IntArray, LabelCount, Origin, Pagination, Passage
+from polyad.model import Entity, IntArray, Origin, Pagination, Passage
 from polyad.protocols.store import EntityIncidence, ReadTransaction
 from polyad.snapshot.columns import StringColumn
-
-if TYPE_CHECKING:
-    from polyad.snapshot.mapped_snapshot import MappedSnapshot
+from polyad.snapshot.incidence_cache import IncidenceCache
+from polyad.snapshot.tables import SnapshotTables
 
 T = TypeVar("T")
 
@@ -49,9 +46,6 @@ _BLOCK = 100
 
 _TEXT_BLOCK = 10_000
 """Labels copied at a time."""
-
-_MAX_ADDED = 4096
-"""Entities of which incidences are cached that are not saved."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,7 +72,7 @@ class RecordCache:
         """Return this cache without entities, whose names and descriptions depend on the filter of a search."""
         return RecordCache(self.records | {Entity: {}})
 
-    def get(self, snapshot: MappedSnapshot, record_type: type[T], rows: Sequence[int]) -> list[T]:
+    def get(self, snapshot: SnapshotTables, record_type: type[T], rows: Sequence[int]) -> list[T]:
         """Return the records of ``rows``, such as passages; records that are not cached are read from the store.
 
         Raises:
@@ -95,7 +89,7 @@ class RecordCache:
             return records
 
     def prefetch(
-        self, snapshot: MappedSnapshot, transaction: ReadTransaction, rows: Mapping[type[Any], Sequence[int]]
+        self, snapshot: SnapshotTables, transaction: ReadTransaction, rows: Mapping[type[Any], Sequence[int]]
     ) -> None:
         """Read and cache the records of ``rows``, keyed by record type, in one request; missing records are skipped.
 
@@ -128,7 +122,7 @@ class RecordCache:
             read_together([])
 
 
-def _read(snapshot: MappedSnapshot, transaction: ReadTransaction, record_type: type[T], rows: Sequence[int]) -> list[T]:
+def _read(snapshot: SnapshotTables, transaction: ReadTransaction, record_type: type[T], rows: Sequence[int]) -> list[T]:
     """Read the records of ``rows`` from the store, or raise StaleSnapshotError if a record is missing."""
     keys = _get_store_keys(snapshot, record_type, rows)
     records = transaction.get(record_type, keys)
@@ -137,7 +131,7 @@ def _read(snapshot: MappedSnapshot, transaction: ReadTransaction, record_type: t
     return [records[key] for key in keys]
 
 
-def _get_store_keys(snapshot: MappedSnapshot, record_type: type, rows: Sequence[int]) -> Sequence[Any]:
+def _get_store_keys(snapshot: SnapshotTables, record_type: type, rows: Sequence[int]) -> Sequence[Any]:
     """Return the keys by which the store finds the records of snapshot ``rows``: document ids or primary keys."""
     if record_type in (Origin, Pagination):
         return snapshot.document_ids(rows)
@@ -167,79 +161,7 @@ def _add_to_cache(cache: dict[int, T], records: Mapping[int, T], limit: int) -> 
     cache.update(records)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class IncidenceCache:
-    """A cache of the hyperedge memberships (incidences) of entities that are members of many hyperedges.
-
-    Each incidence has the name, type, description and score that the hyperedge states for the entity.
-
-    Attributes:
-        entities: Entity row of each saved incidence, sorted; int32 ``[incidences]``.
-        hyperedges: Primary key of the hyperedge of each saved incidence, ascending for each entity; int64
-            ``[incidences]``.
-        labels: Place of the label of each saved incidence in ``texts``; int32 ``[incidences]``.
-        texts: Name, type, description and score of each label, as JSON; each label belongs to one entity.
-        added: The incidences of an entity in later hyperedges, by entity row; searches add to it.
-    """
-
-    entities: npt.NDArray[np.int32]
-    hyperedges: IntArray
-    labels: npt.NDArray[np.int32]
-    texts: StringColumn
-    added: dict[int, Sequence[EntityIncidence]] = field(default_factory=dict)
-
-    @classmethod
-    def empty(cls) -> IncidenceCache:
-        """Return a cache without incidences (hyperedge memberships)."""
-        nothing = np.empty(0, dtype=np.int32)
-        return cls(nothing, nothing.astype(np.int64), nothing, StringColumn.from_strings([]))
-
-    def get_last_saved(self, entities: IntArray) -> IntArray:
-        """Return the primary key of each entity's newest hyperedge in the saved snapshot; 0 if there is none."""
-        starts, ends = self._find_ranges(entities)
-        last = np.zeros(len(entities), dtype=np.int64)
-        is_saved = ends > starts
-        last[is_saved] = self.hyperedges[ends[is_saved] - 1]
-        return last
-
-    def count_labels(self, entities: IntArray, hyperedges: IntArray) -> dict[int, list[LabelCount]]:
-        """Return for each entity the (name, type, description, score) tuples in ``hyperedges``, with their counts.
-
-        ``entities`` (rows) and ``hyperedges`` (primary keys) are parallel and select the incidences.
-
-        Raises:
-            StaleSnapshotError: A pair has no saved incidence.
-        """
-        unique = sort_unique(entities)
-        starts, ends = self._find_ranges(unique)
-        places, owners = expand_ranges(starts, ends - starts), np.arange(len(unique)).repeat(ends - starts)
-        base = int(max(self.hyperedges.take(places).max(initial=0), hyperedges.max(initial=0))) + 1
-        saved_pairs = owners * base + self.hyperedges.take(places)
-        pairs = unique.searchsorted(entities) * base + hyperedges
-        firsts, lasts = saved_pairs.searchsorted(pairs), saved_pairs.searchsorted(pairs, side="right")
-        if (firsts == lasts).any():
-            raise StaleSnapshotError
-        selected = expand_ranges(firsts, lasts - firsts)
-        labels, firsts, counts = np.unique(self.labels.take(places[selected]), return_index=True, return_counts=True)
-        rows = unique[owners[selected[firsts]]].tolist()
-        texts = json.loads(f"[{','.join(self.texts.take(labels.tolist()))}]")
-        counted: defaultdict[int, list[LabelCount]] = defaultdict(list)
-        for row, label, count in zip(rows, texts, counts.tolist(), strict=True):
-            counted[row].append((*label, count))
-        return counted
-
-    def add(self, row: int, incidences: Sequence[EntityIncidence]) -> None:
-        """Cache newer incidences (hyperedge memberships) of the frequent entity ``row`` in memory."""
-        if len(self.added) >= _MAX_ADDED:
-            self.added.clear()
-        self.added[row] = incidences
-
-    def _find_ranges(self, entities: IntArray) -> tuple[IntArray, IntArray]:
-        needles = entities.astype(self.entities.dtype)  # searchsorted converts the large array if types differ
-        return self.entities.searchsorted(needles), self.entities.searchsorted(needles, side="right")
-
-
-def read_entities(snapshot: MappedSnapshot, rows: Sequence[int], read: IncidenceReader | None = None) -> list[Entity]:
+def read_entities(snapshot: SnapshotTables, rows: Sequence[int], read: IncidenceReader | None = None) -> list[Entity]:
     """Return the entities of ``rows``, with names, types and descriptions aggregated from hyperedges of the snapshot.
 
     Args:
@@ -275,7 +197,7 @@ def read_entities(snapshot: MappedSnapshot, rows: Sequence[int], read: Incidence
 
 
 def _read_incidences(
-    snapshot: MappedSnapshot, hyperedges_by_entity: Mapping[int, set[int]], read: IncidenceReader | None
+    snapshot: SnapshotTables, hyperedges_by_entity: Mapping[int, set[int]], read: IncidenceReader | None
 ) -> dict[int, Sequence[EntityIncidence]]:
     """Return the memberships of entities in hyperedges that are in no file, from the cache or else from the store.
 
@@ -318,7 +240,7 @@ def _discard_if_incomplete(cached: Sequence[EntityIncidence], hyperedges: set[in
     return cached if all(hyperedge in present or hyperedge > last for hyperedge in hyperedges) else ()
 
 
-def build_incidences(snapshot: MappedSnapshot) -> IncidenceCache:
+def build_incidences(snapshot: SnapshotTables) -> IncidenceCache:
     """Return a cache of all incidences (hyperedge memberships) of frequent entities, for the files of the snapshot."""
     builder = _Builder(snapshot)
     rows = np.flatnonzero(snapshot.graph.entity_edges.degrees(np.arange(len(snapshot.entities.keys))) >= _FREQUENT)
@@ -330,7 +252,7 @@ def build_incidences(snapshot: MappedSnapshot) -> IncidenceCache:
 class _Builder:
     """Builds an :class:`IncidenceCache` from the incidences in files and from newer incidences in the store."""
 
-    def __init__(self, snapshot: MappedSnapshot) -> None:
+    def __init__(self, snapshot: SnapshotTables) -> None:
         self._snapshot = snapshot
         cache = snapshot.incidences
         edges = snapshot.hyperedges.pks.count_below(cache.hyperedges)
