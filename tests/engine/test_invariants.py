@@ -340,10 +340,10 @@ def swap_first(array: np.ndarray[Any, Any]) -> None:
     [
         ("snapshot rows", "passage_vectors", flip_sign),
         ("snapshot rows", "passages.document", swap_first),
-        ("postings", "passages.terms.runs.counts", add_one),
+        ("postings", "passages.terms.postings.segments.weights", add_one),
         ("postings", "passages.terms.lengths", add_one),
         ("incidences", "graph.edge_score", add_one),
-        ("incidences", "graph.entity_edges.pairs.base.weights", add_one),
+        ("incidences", "graph.entity_edges.pairs.segments.weights", add_one),
         ("incidences", "graph.variants.subject", add_one),
         ("incidences", "link_count", add_one),
         ("clusters", "hyperedge_clusters.places", swap_first),

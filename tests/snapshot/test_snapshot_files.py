@@ -145,7 +145,7 @@ def remove_folder(store: SqliteStore) -> None:
     "damage",
     [
         lambda store: spoil(store, "passage_vectors"),
-        lambda store: spoil(store, "passages.terms.runs.rows"),
+        lambda store: spoil(store, "passages.terms.postings.segments.rows"),
         forget_an_array,
         cut_short,
         spoil_manifest,

@@ -54,6 +54,8 @@ class Segment:
 
         Without ``weights``, all weights are 0.
         """
+        if not len(rows):  # common: most changes of an index add entries, or delete entries, but not both
+            return _EMPTY
         if weights is None:
             weights = np.zeros(len(rows), dtype=np.uint8)
         order = np.lexsort((rows, keys))
@@ -128,8 +130,10 @@ class Segment:
         return Segment(self.keys[:0], offsets, self.rows, self.weights)
 
 
-_NO_KEYS = np.empty(0, dtype=np.int64)
-_EMPTY = Segment.from_entries(_NO_KEYS, _NO_KEYS, np.empty(0, dtype=np.float32))
+_EMPTY = Segment(
+    *(np.empty(0, dtype=np.int64), np.zeros(1, dtype=np.int64)),
+    *(np.empty(0, dtype=np.int32), np.empty(0, dtype=np.float32)),
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
