@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     )
     from polyad.protocols.components import Embedder, LanguageModel, MentionExtractor, Retriever
     from polyad.protocols.snapshot import Snapshot
-    from polyad.retrieval.assembly import SearchOptions
+    from polyad.retrieval.options import SearchOptions
 
 
 __all__ = [
@@ -97,7 +97,7 @@ _HOMES = {
     ),
     "polyad.protocols.components": ("Embedder", "LanguageModel", "MentionExtractor", "Retriever"),
     "polyad.protocols.snapshot": ("Snapshot",),
-    "polyad.retrieval.assembly": ("SearchOptions",),
+    "polyad.retrieval.options": ("SearchOptions",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 

@@ -104,7 +104,7 @@ def test_any_retriever_of_the_engine_can_be_chosen(tarn_engine: Engine) -> None:
 
 def test_a_misspelt_option_is_an_error(tarn_engine: Engine) -> None:
     with pytest.raises(ValidationError):
-        PolyadRetriever(engine=tarn_engine, wheer="year = 1")  # type: ignore[call-arg]
+        PolyadRetriever(engine=tarn_engine, wheer="year = 1")
     with pytest.raises(TypeError):
         PolyadRetriever(engine=tarn_engine).invoke(QUESTION, wheer="year = 1")
     with pytest.raises(ConfigurationError):

@@ -21,8 +21,9 @@ from polyad.model import (
     Span,
     TraceStep,
 )
-from polyad.retrieval.assembly import SearchOptions, assemble_hits
+from polyad.retrieval.assembly import assemble_hits
 from polyad.retrieval.hits import ScoredSpan
+from polyad.retrieval.options import SearchOptions
 from polyad.text.words import count_words
 
 SENTENCES = [f"Sentence {number} of {name} speaks of {name} alone." for name in ("a", "b", "c") for number in range(4)]

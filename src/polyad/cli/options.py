@@ -7,7 +7,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
@@ -21,6 +21,9 @@ from polyad.engine import METHODS, RETRIEVERS, Engine, loaders
 from polyad.engine.registry import RetrieverSpec
 from polyad.errors import ConfigurationError
 from polyad.presets import PRESETS
+from polyad.retrieval.options import MinRelevance, list_options
+from polyad.text.filters import Where
+from polyad.text.validity import Time
 
 Store = Annotated[
     str | None,
@@ -75,68 +78,40 @@ def _parse_min_relevance(text: str) -> float | str:
     return text
 
 
+_METAVARS: dict[Any, str] = {MinRelevance: "X", Where: "EXPR", Time: "DATE"}
+
+
+def _build_flag(name: str) -> Any:
+    """Return the command-line option of an option of a search, for a parameter that takes text or a number."""
+    option = list_options()[name]
+    default = f" [{option.default}]" if option.default else ""
+    flag = f"--{name.replace('_', '-')}" if len(name) > 1 else f"-{name}"
+    parser = _parse_min_relevance if option.type == MinRelevance else None
+    return typer.Option(flag, metavar=_METAVARS.get(option.type, "N"), parser=parser, help=option.help + default)
+
+
 Method = Annotated[
     str | None, typer.Option(metavar="NAME", help=f"Construction method: {', '.join(METHODS)}. [POLYAD_METHOD]")
 ]
 Retriever = Annotated[
     str | None, typer.Option(metavar="NAME", help=f"One of {', '.join(RETRIEVERS)}. [POLYAD_RETRIEVER]")
 ]
-Depth = Annotated[int | None, typer.Option("-k", metavar="N", help="Number of passages to return. [5, POLYAD_K]")]
-MaxWords = Annotated[
-    int | None,
-    typer.Option("--max-words", metavar="N", help="Return as many passages as fit into N words. [POLYAD_MAX_WORDS]"),
-]
-MinRelevance = Annotated[
-    float | None,
-    typer.Option(
-        "--min-relevance",
-        metavar="X",
-        parser=_parse_min_relevance,
-        help="Leave out passages with a lower relevance, 0 to 1; auto refuses questions that the documents do not "
-        "answer. [search: 0, ask: auto]",
-    ),
-]
-Filtered = Annotated[
-    str | None,
-    typer.Option(
-        "--where",
-        metavar="EXPR",
-        help="Use only the documents that a filter selects, such as 'year >= 2020 and not path like \"drafts/*\"'. Its "
-        "fields are metadata, title, source, id, hyperedge.kind and hyperedge.role; its operators = != < <= > >= in "
-        "like exists.",
-    ),
-]
-Preferred = Annotated[
-    str | None,
-    typer.Option(
-        "--prefer",
-        metavar="EXPR",
-        help="Rank the documents that a filter selects higher, and hide nothing; see --where.",
-    ),
-]
+Depth = Annotated[int | None, _build_flag("k")]
+Filtered = Annotated[str | None, _build_flag("where")]
+AsOf = Annotated[str | None, _build_flag("as_of")]
+KnownAt = Annotated[str | None, _build_flag("known_at")]
+_SEARCH_FLAGS: dict[str, Any] = {
+    name: Annotated[int | None if option.type == int | None else str | None, _build_flag(name)]
+    for name, option in list_options().items()
+}
+SearchValues = Annotated[dict[str, Any], _SEARCH_FLAGS]
+"""Values of the options of :class:`polyad.retrieval.options.SearchOptions` by name; None for an option not set."""
+
 BridgeOutside = Annotated[
     bool | None,
     typer.Option(
         "--bridge-outside/--no-bridge-outside",
         help="Let documents that --where excludes connect others; they are never printed. [off]",
-    ),
-]
-AsOf = Annotated[
-    str | None,
-    typer.Option(
-        "--as-of",
-        metavar="DATE",
-        help="Use only what holds at this time: 2024-05-17T12:00:00Z, or the first moment of 2024-05-17, 2024-05 or "
-        "2024. [now]",
-    ),
-]
-KnownAt = Annotated[
-    str | None,
-    typer.Option(
-        "--known-at",
-        metavar="DATE",
-        help="Use only documents that the index knew at this time, or by the end of this day, month or year. A "
-        "document that was updated since is left out: only its last version is stored.",
     ),
 ]
 Rerank = Annotated[
@@ -190,14 +165,8 @@ class SearchFlags:
     store: Store = None
     preset: Preset = None
     retriever: Retriever = None
-    k: Depth = None
-    max_words: MaxWords = None
-    min_relevance: MinRelevance = None
-    where: Filtered = None
+    options: SearchValues = field(default_factory=dict)
     bridge_outside: BridgeOutside = None
-    prefer: Preferred = None
-    as_of: AsOf = None
-    known_at: KnownAt = None
     rerank: Rerank = None
     explain: Explain = False
     full: Full = False
@@ -230,19 +199,14 @@ class IndexFlags:
 def expand_flags(command: Callable[..., None]) -> Callable[..., None]:
     """Return a Typer command in which the fields of each dataclass parameter are options of their own."""
     types = get_type_hints(command, include_extras=True)
-    groups: dict[str, Any] = {name: kind for name, kind in types.items() if is_dataclass(kind)}
     annotations: dict[str, Any] = {}
     defaults: dict[str, Any] = {}
     for name, parameter in inspect.signature(command).parameters.items():
-        group = groups.get(name)
-        annotations |= get_type_hints(group, include_extras=True) if group else {name: types[name]}
-        defaults |= {each.name: each.default for each in fields(group)} if group else {name: parameter.default}
+        for flag, annotation, default in _list_flags(name, types[name], parameter.default):
+            annotations[flag], defaults[flag] = annotation, default
 
     def run(**values: Any) -> None:
-        flags = {
-            name: kind(**{each.name: values.pop(each.name) for each in fields(kind)}) for name, kind in groups.items()
-        }
-        command(**values, **flags)
+        command(**{name: _pop_value(name, types[name], values) for name in inspect.signature(command).parameters})
 
     run.__doc__, run.__annotations__ = command.__doc__, annotations
     run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]  # typer reads it
@@ -252,6 +216,28 @@ def expand_flags(command: Callable[..., None]) -> Callable[..., None]:
         ]
     )
     return run
+
+
+def _list_flags(name: str, kind: Any, default: Any) -> Iterator[tuple[str, Any, Any]]:
+    """Yield name, annotation and default of each option that a parameter or a field of a dataclass stands for."""
+    if kind is SearchValues:
+        yield from ((flag, annotation, None) for flag, annotation in _SEARCH_FLAGS.items())
+    elif is_dataclass(kind):
+        types = get_type_hints(kind, include_extras=True)
+        for each in fields(kind):
+            yield from _list_flags(each.name, types[each.name], each.default)
+    else:
+        yield name, kind, default
+
+
+def _pop_value(name: str, kind: Any, values: dict[str, Any]) -> Any:
+    """Return the value of a parameter or field, built from the values of the options, which are removed."""
+    if kind is SearchValues:
+        return {flag: values.pop(flag) for flag in _SEARCH_FLAGS}
+    if not (isinstance(kind, type) and is_dataclass(kind)):
+        return values.pop(name)
+    types = get_type_hints(kind, include_extras=True)
+    return kind(**{each.name: _pop_value(each.name, types[each.name], values) for each in fields(kind)})
 
 
 def split_names(names: str | None) -> tuple[str, ...]:
@@ -278,8 +264,9 @@ def load_settings(options: object = None, **flags: object) -> Configuration:
     if file is not None and not file.exists():
         raise ConfigurationError(f"--config is {str(file)!r}, which does not exist; expected a file like {FILE_NAME}")
     user_file = user_config_path("polyad") / FILE_NAME
+    search_values = getattr(options, "options", {})
     settings = merge_settings(
-        {name: getattr(options, name) for name in FLAGS if hasattr(options, name)} | flags,
+        {name: getattr(options, name, search_values.get(name)) for name in FLAGS} | flags,
         os.environ,
         file or Path(FILE_NAME),
         user_file=user_file,

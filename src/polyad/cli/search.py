@@ -18,8 +18,8 @@ from polyad.engine.registry import retrievers
 from polyad.engine.search import OTHER_TIMES, SELECTED_PASSAGES
 from polyad.model import Evidence
 from polyad.protocols.components import Progress
-from polyad.retrieval.assembly import AUTO
-from polyad.retrieval.assembly import MinRelevance as RelevanceLimit
+from polyad.retrieval.options import AUTO
+from polyad.retrieval.options import MinRelevance as RelevanceLimit
 from polyad.schemas.evidence import answer_json, evidence_json
 from polyad.text.words import format_count
 
@@ -63,17 +63,10 @@ def _search(
     min_relevance: RelevanceLimit,
 ) -> Evidence:
     command = settings.command
+    options = {name: getattr(command, name, value) for name, value in flags.options.items()}
+    arguments = {name: value for name, value in options.items() if value is not None}
     return engine.search(
-        question,
-        command.k,
-        max_words=command.max_words,
-        retriever=command.retriever,
-        min_relevance=min_relevance if command.min_relevance is None else command.min_relevance,
-        where=flags.where,
-        prefer=flags.prefer,
-        as_of=flags.as_of,
-        known_at=flags.known_at,
-        progress=progress,
+        question, **{"min_relevance": min_relevance, **arguments}, retriever=command.retriever, progress=progress
     )
 
 

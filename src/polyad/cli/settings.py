@@ -22,7 +22,7 @@ from polyad.engine.registry import get_sections, get_settings_by_section, method
 from polyad.engine.settings import Settings
 from polyad.errors import ConfigurationError, SettingError
 from polyad.presets import PRESETS, get_preset
-from polyad.retrieval.assembly import DEFAULT_K, MinRelevance, SearchOptions
+from polyad.retrieval.options import DEFAULT_K, MinRelevance, SearchOptions
 from polyad.text.files import read_file, resolve_path
 
 LANGUAGE_MODEL = "language_model"

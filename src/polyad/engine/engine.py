@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import logging
 import os
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, NoReturn, TypedDict, Unpack
+from typing import TYPE_CHECKING, NoReturn, Unpack
 from weakref import WeakSet
 
 from polyad.config import LanguageModelSettings
@@ -35,11 +34,9 @@ from polyad.protocols.components import Embedder, LanguageModel, MentionExtracto
 from polyad.protocols.lookups import get_version
 from polyad.protocols.snapshot import Snapshot
 from polyad.protocols.store import NotifyingStore, Store, StoreOpener, ValueStore
-from polyad.retrieval.assembly import AUTO, MinRelevance, SearchOptions
+from polyad.retrieval.options import AUTO, OptionArguments, SearchOptions
 from polyad.snapshot.files import SnapshotFiles
 from polyad.snapshot.provider import SnapshotProvider
-from polyad.text.filters import Where, to_filter
-from polyad.text.validity import Time, parse_period
 
 if TYPE_CHECKING:
     from polyad.engine.transfer import ExportReport, ImportReport
@@ -85,15 +82,10 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_give_up_engines)
 
 
-class SearchArguments(TypedDict, total=False):
+class SearchArguments(OptionArguments, total=False):
     """The keyword arguments that all search methods of :class:`Engine` share."""
 
-    max_words: int | None
     retriever: RetrieverLike | None
-    where: Where
-    prefer: Where
-    as_of: Time
-    known_at: Time
     progress: Progress
 
 
@@ -503,15 +495,9 @@ class Engine:
         question: str,
         k: int | None = None,
         *,
-        max_words: int | None = None,
         retriever: RetrieverLike | None = None,
-        merge: bool = True,
-        min_relevance: MinRelevance = 0.0,
-        where: Where = None,
-        prefer: Where = None,
-        as_of: Time = None,
-        known_at: Time = None,
         progress: Progress = silent,
+        **options: Unpack[OptionArguments],
     ) -> Evidence:
         """Return the evidence for a question: the best passages, and the hyperedges and entities that led to them.
 
@@ -521,43 +507,22 @@ class Engine:
         Args:
             question: The question.
             k: Maximum number of hits. None for 5, or for no limit if ``max_words`` is set.
-            max_words: Maximum number of words in all hits together.
             retriever: Name of a retriever (one of :data:`RETRIEVERS` or of a plug-in), a retriever, or a
                 :class:`polyad.engine.registry.RetrieverSpec`. None for the retriever of the preset, else ``default``.
-            merge: Whether to merge adjacent passages. False returns passages as ranked, for measurements.
-            min_relevance: Minimum relevance of a passage, in [0, 1]; 0 for no minimum. With "auto", nothing is returned
-                if no passage reaches the limit of the index, which is set on questions generated from the index.
-            where: Search only the documents that a filter selects, such as ``year >= 2020 and author = "Ada"``: its
-                text, its JSON or an object of :mod:`polyad.text.filters`. Nothing of other documents is read or shown.
-            prefer: Rank passages of the documents that this filter selects higher, as if they stood at half of their
-                rank; nothing is hidden.
-            as_of: Search only documents and facts that are valid at a time: a ``datetime``, or a date in ISO 8601 for
-                its first moment. None for the current time.
-            known_at: Search only documents that the index knew at a time, or by the end of a date. None for no limit.
             progress: Called while the first search computes reusable data, such as the vectors of entities.
+            **options: Further fields of :class:`polyad.retrieval.options.SearchOptions`: ``max_words``, ``merge``,
+                ``min_relevance``, the filters ``where`` and ``prefer``, and the times ``as_of`` and ``known_at``.
 
         Raises:
             ConfigurationError: The question is blank or too long, a limit is below 1, there is no such retriever, or
                 the retriever does not predict relevance and ``min_relevance`` is above 0.
         """
-        options = SearchOptions(
-            k=k,
-            max_words=max_words,
-            merge=merge,
-            min_relevance=min_relevance,
-            where=to_filter(where, known_at),
-            prefer=to_filter(prefer),
-            as_of=parse_period("as_of", as_of).start if as_of else time.time(),
-        )
-        return self._searcher.search(question, options, retriever, progress)
+        return self._searcher.search(question, SearchOptions(k=k, **options), retriever, progress)
 
     def search_many(
         self,
         questions: Sequence[str],
         k: int | None = None,
-        *,
-        merge: bool = True,
-        min_relevance: MinRelevance = 0.0,
         **options: Unpack[SearchArguments],
     ) -> list[Evidence]:
         """Return one search result (evidence) per question, as :meth:`search` does for one question.
@@ -568,7 +533,7 @@ class Engine:
             raise ConfigurationError(f"questions is {questions[:60]!r}; expected a list of questions")
         options["as_of"] = options.get("as_of") or datetime.now(UTC)
         with self._searcher.prefetch(questions, options.get("retriever"), options.get("progress", silent)):
-            return [self.search(each, k, merge=merge, min_relevance=min_relevance, **options) for each in questions]
+            return [self.search(each, k, **options) for each in questions]
 
     def prepare(self, retriever: RetrieverLike | None = None, progress: Progress = silent) -> None:
         """Load a retriever's models and caches in advance, so that the first search is as fast as later ones.
@@ -587,7 +552,6 @@ class Engine:
         question: str,
         k: int | None = None,
         *,
-        min_relevance: MinRelevance = AUTO,
         on_text: Callable[[str], None] | None = None,
         **options: Unpack[SearchArguments],
     ) -> Answer:
@@ -600,16 +564,17 @@ class Engine:
         Args:
             question: The question.
             k: As for :meth:`search`.
-            min_relevance: As for :meth:`search`; if no passage reaches it, the model receives no prompt.
             on_text: Called with each piece of the answer as it arrives.
-            **options: Further arguments of :meth:`search`.
+            **options: Further arguments of :meth:`search`. The default of ``min_relevance`` is "auto"; if no passage
+                reaches it, the model receives no prompt.
 
         Raises:
             ConfigurationError: As for :meth:`search`.
             LanguageModelError: The language model returned no usable reply.
         """
         usage_before = self.components.usage
-        evidence = self.search(question, k, min_relevance=min_relevance, **options)
+        options.setdefault("min_relevance", AUTO)
+        evidence = self.search(question, k, **options)
         return replace(self.answer(evidence, on_text), usage=self.components.usage - usage_before)
 
     def answer(self, evidence: Evidence, on_text: Callable[[str], None] | None = None) -> Answer:
@@ -640,8 +605,6 @@ class Engine:
         self,
         question: str,
         k: int | None = None,
-        *,
-        min_relevance: MinRelevance = AUTO,
         **options: Unpack[SearchArguments],
     ) -> AnswerStream:
         """Return a stream that yields the text of an answer in pieces and then provides the complete answer.
@@ -660,7 +623,8 @@ class Engine:
             ConfigurationError: As for :meth:`search`. Errors of the language model are raised during iteration.
         """
         usage_before = self.components.usage
-        evidence = self.search(question, k, min_relevance=min_relevance, **options)
+        options.setdefault("min_relevance", AUTO)
+        evidence = self.search(question, k, **options)
         return self.stream_answer(evidence, self.components.usage - usage_before)
 
     def stream_answer(self, evidence: Evidence, search_usage: Usage | None = None) -> AnswerStream:

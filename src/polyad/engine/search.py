@@ -19,11 +19,12 @@ from polyad.protocols.components import Progress, Retriever, report_failure, sil
 from polyad.protocols.lookups import get_version
 from polyad.protocols.snapshot import Snapshot
 from polyad.protocols.store import ENCODER_TRUST, RELEVANCE, Store
-from polyad.retrieval.assembly import MAX_DEPTH_FACTOR, SearchOptions, assemble_hits
+from polyad.retrieval.assembly import MAX_DEPTH_FACTOR, assemble_hits
 from polyad.retrieval.default.encoder_trust import EncoderTrust
 from polyad.retrieval.default.relevance import Calibration
 from polyad.retrieval.excerpts import ExcerptSelector, locate_excerpts
 from polyad.retrieval.hits import SpanRanker
+from polyad.retrieval.options import SearchOptions
 from polyad.retrieval.postprocessing import MIN_CANDIDATES, rank_preferred, rerank, retrieve_filtered
 from polyad.snapshot.mapped_snapshot import MappedSnapshot
 from polyad.snapshot.part_cache import PartCache
@@ -280,10 +281,11 @@ class Searcher:
         self, question: str, options: SearchOptions, resolved: ResolvedRetriever, snapshot: MappedSnapshot
     ) -> Evidence:
         """Search one snapshot: retrieve, rerank and assemble hits, within the filter and date of ``options``."""
-        part = self._parts.restrict(snapshot, options.where, options.as_of, bridges_outside=self._bridges_outside)
+        where, prefer = options.get_filter(), options.get_preferred()
+        part = self._parts.restrict(snapshot, where, options.get_time(), bridges_outside=self._bridges_outside)
         snapshot, retriever, reranker = part.selected, resolved.retriever, self._components.reranker
         embedder = self._components.embedder if resolved.spec.embeds_question else None
-        find_preferred = build_passage_filter(snapshot, options.prefer) if options.prefer is not None else None
+        find_preferred = build_passage_filter(snapshot, prefer) if prefer is not None else None
         with embedder.cache_queries() if embedder else nullcontext():
             rank = _prepare_retrieval(retriever, question, snapshot)
             if part.connected is not None:
@@ -309,7 +311,7 @@ class Searcher:
                 max_depth_factor=MAX_DEPTH_FACTOR if reranker is None else 1,
                 auto_limit=calibration.get_limit(question) if calibration else 0.0,
             )
-            if options.where is not None:
+            if where is not None:
                 evidence = replace(evidence, notes={**evidence.notes, SELECTED_PASSAGES: snapshot.passage_count})
             excluded = part.whole.passage_count - part.valid.passage_count
             if excluded and not evidence.passages:

@@ -6,14 +6,14 @@ import threading
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from polyad.engine import AsyncEngine, Engine
 from polyad.engine.search import RetrieverLike
 from polyad.errors import ConfigurationError, MissingExtraError
-from polyad.integrations.hits import SearchArguments, build_metadata
+from polyad.integrations.hits import build_metadata
 from polyad.model import Evidence
-from polyad.retrieval.assembly import MinRelevance
+from polyad.retrieval.options import OptionArguments, SearchOptions
 from polyad.text.filters import AllOf, Filter, Where, filter_from_json, filter_to_json, to_filter
 from polyad.text.validity import Time
 
@@ -43,8 +43,11 @@ class PolyadRetriever:
             an engine cannot be saved.
         engine_options: Options of :meth:`polyad.engine.engine.Engine.open`, such as ``{"embedder": "openai:MODEL"}``.
         top_k: Maximum number of hits; None for 5, or for no limit if ``max_words`` is set.
-        max_words, retriever, merge, min_relevance, where, prefer, as_of, known_at: As of
-            :meth:`polyad.engine.engine.Engine.search`.
+        retriever: As of :meth:`polyad.engine.engine.Engine.search`.
+        **options: Further options of the search; see :class:`polyad.retrieval.options.SearchOptions`.
+
+    Raises:
+        ConfigurationError: An option is out of range, or no filter or date.
     """
 
     def __init__(
@@ -53,29 +56,14 @@ class PolyadRetriever:
         *,
         engine_options: Mapping[str, Any] | None = None,
         top_k: int | None = None,
-        max_words: int | None = None,
         retriever: RetrieverLike | None = None,
-        merge: bool = True,
-        min_relevance: MinRelevance = 0.0,
-        where: Where = None,
-        prefer: Where = None,
-        as_of: Time = None,
-        known_at: Time = None,
+        **options: Unpack[OptionArguments],
     ) -> None:
         self._place = None if isinstance(engine, Engine) else str(engine)
         self._engine = engine if isinstance(engine, Engine) else None
         self._engine_options = dict(engine_options or {})
-        self._options: SearchArguments = {
-            "k": top_k,
-            "max_words": max_words,
-            "retriever": retriever,
-            "merge": merge,
-            "min_relevance": min_relevance,
-            "where": to_filter(where),
-            "prefer": to_filter(prefer),
-            "as_of": as_of,
-            "known_at": known_at,
-        }
+        SearchOptions(k=top_k, **options)
+        self._options: dict[str, Any] = {"k": top_k, "retriever": retriever, **options}
 
     def warm_up(self) -> None:
         """Open the index before the first search; Haystack calls this method.
@@ -100,18 +88,9 @@ class PolyadRetriever:
         """
         if self._place is None:
             raise ConfigurationError("the component has an engine; expected the directory of an index to save it")
-        retriever, as_of, known_at = (self._options[key] for key in ("retriever", "as_of", "known_at"))
-        if not isinstance(retriever, str | None):
-            raise ConfigurationError(f"the retriever is {retriever!r}; expected its name to save it")
-        options: dict[str, Any] = {**self._options}
-        saved = {
-            "top_k": options.pop("k"),
-            "where": _to_json(options.pop("where")),
-            "prefer": _to_json(options.pop("prefer")),
-            "as_of": str(as_of) if as_of else None,
-            "known_at": str(known_at) if known_at else None,
-        }
-        return default_to_dict(self, engine=self._place, engine_options=self._engine_options, **{**options, **saved})
+        options = {name: _to_json(value) for name, value in self._options.items()}
+        options["top_k"] = options.pop("k")
+        return default_to_dict(self, engine=self._place, engine_options=self._engine_options, **options)
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> PolyadRetriever:
@@ -154,14 +133,14 @@ class PolyadRetriever:
 
     def _merge_options(
         self, filters: Mapping[str, Any] | None, top_k: int | None, where: Where, as_of: Time
-    ) -> SearchArguments:
+    ) -> dict[str, Any]:
         """Return the options of one search: the component's defaults, replaced or narrowed by the call's arguments."""
-        options: SearchArguments = {**self._options}
+        options = {**self._options}
         if top_k is not None:
             options["k"] = top_k
         if as_of is not None:
             options["as_of"] = as_of
-        parts = [to_filter(where or self._options["where"]), parse_filters(filters) if filters else None]
+        parts = [to_filter(where or options.get("where")), parse_filters(filters) if filters else None]
         selections = tuple(part for part in parts if part is not None)
         options["where"] = AllOf(selections) if selections else None
         return options
@@ -203,9 +182,19 @@ def _compare(field: str, operator: str, values: list[Any]) -> dict[str, Any]:
     return {"field": "id" if name == "document_id" else name, "operator": operator, "values": texts}
 
 
-def _to_json(where: Where) -> dict[str, Any] | None:
-    selected = to_filter(where)
-    return None if selected is None else filter_to_json(selected)
+def _to_json(option: object) -> Any:
+    """Return the value of an option in JSON.
+
+    Raises:
+        ConfigurationError: The value is a retriever.
+    """
+    if isinstance(option, Filter):
+        return filter_to_json(option)
+    if isinstance(option, datetime):
+        return str(option)
+    if not isinstance(option, str | int | float | Mapping | None):
+        raise ConfigurationError(f"the retriever is {option!r}; expected its name to save it")
+    return option
 
 
 def _build_documents(evidence: Evidence) -> list[Document]:

@@ -1,35 +1,15 @@
-"""What the retrievers of all frameworks share: the options of a search, and the metadata of a hit."""
+"""What the retrievers of all frameworks share: the metadata of a hit."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from typing_extensions import TypedDict
-
-from polyad.engine.search import RetrieverLike
 from polyad.model import ScoredPassage
-from polyad.retrieval.assembly import MinRelevance
 from polyad.schemas.places import describe_hit
-from polyad.text.filters import Where
 from polyad.text.page_labels import find_page_label
-from polyad.text.validity import Time
 
 CITATION = "citation"
 """Key of the metadata with the document, page and heading of a hit, as people cite it."""
-
-
-class SearchArguments(TypedDict, total=False):
-    """The keyword arguments of :meth:`polyad.engine.engine.Engine.search` that a retriever may set."""
-
-    k: int | None
-    max_words: int | None
-    retriever: RetrieverLike | None
-    merge: bool
-    min_relevance: MinRelevance
-    where: Where
-    prefer: Where
-    as_of: Time
-    known_at: Time
 
 
 def build_metadata(hit: ScoredPassage) -> dict[str, Any]:

@@ -2,28 +2,42 @@
 
 from __future__ import annotations
 
-from typing import Annotated, cast
+from dataclasses import fields
+from typing import Annotated, Any, TypeVar
 
 from typing_extensions import Unpack
 
 from polyad.engine import AsyncEngine, Engine
+from polyad.engine.engine import SearchArguments
 from polyad.engine.search import RetrieverLike
 from polyad.errors import MissingExtraError
-from polyad.integrations.hits import SearchArguments, build_metadata
+from polyad.integrations.hits import build_metadata
 from polyad.model import Evidence
-from polyad.retrieval.assembly import MinRelevance
-from polyad.text.filters import Where
-from polyad.text.validity import Time
+from polyad.retrieval.options import SearchOptions
 
 try:
     from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
     from langchain_core.documents import Document
     from langchain_core.retrievers import BaseRetriever
-    from pydantic import ConfigDict, SkipValidation
+    from pydantic import ConfigDict, SkipValidation, create_model
 except ModuleNotFoundError as error:
     raise MissingExtraError("langchain-core", "langchain") from error
 
+R = TypeVar("R", bound=BaseRetriever)
 
+
+def _add_search_options(retriever: type[R]) -> type[R]:
+    """Add the options of :class:`polyad.retrieval.options.SearchOptions` to the fields of a retriever.
+
+    The engine validates the options; pydantic would copy filters, or refuse them.
+    """
+    options: dict[str, Any] = {each.name: (Any, each.default) for each in fields(SearchOptions)}
+    return create_model(
+        retriever.__name__, __base__=retriever, __module__=__name__, __doc__=retriever.__doc__, **options
+    )
+
+
+@_add_search_options
 class PolyadRetriever(BaseRetriever):
     """A LangChain retriever that searches a polyad index.
 
@@ -37,17 +51,12 @@ class PolyadRetriever(BaseRetriever):
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")  # a misspelt filter must be an error
 
-    # The engine validates the options; pydantic would copy filters and retrievers, or refuse them.
     engine: Annotated[Engine, SkipValidation]
-    k: int | None = None
-    max_words: int | None = None
     retriever: Annotated[RetrieverLike | None, SkipValidation] = None
-    merge: bool = True
-    min_relevance: MinRelevance = 0.0
-    where: Annotated[Where, SkipValidation] = None
-    prefer: Annotated[Where, SkipValidation] = None
-    as_of: Time = None
-    known_at: Time = None
+
+    def __init__(self, **values: Any) -> None:
+        """Take the values of the fields as arguments."""
+        super().__init__(**values)
 
     def _get_relevant_documents(
         self,
@@ -67,9 +76,9 @@ class PolyadRetriever(BaseRetriever):
     ) -> list[Document]:
         return _build_documents(await AsyncEngine(self.engine).search(query, **self._merge_options(options)))
 
-    def _merge_options(self, options: SearchArguments) -> SearchArguments:
-        defaults = {name: getattr(self, name) for name in SearchArguments.__annotations__}
-        return cast(SearchArguments, {**defaults, **options})
+    def _merge_options(self, options: SearchArguments) -> dict[str, Any]:
+        names = ("retriever", *(each.name for each in fields(SearchOptions)))
+        return {**{name: getattr(self, name) for name in names}, **options}
 
 
 def _build_documents(evidence: Evidence) -> list[Document]:

@@ -7,8 +7,9 @@ import hashlib
 from typing_extensions import Unpack
 
 from polyad.engine import AsyncEngine, Engine
+from polyad.engine.engine import SearchArguments
 from polyad.errors import MissingExtraError
-from polyad.integrations.hits import CITATION, SearchArguments, build_metadata
+from polyad.integrations.hits import CITATION, build_metadata
 from polyad.model import Evidence, ScoredPassage
 
 try:
@@ -42,15 +43,17 @@ class PolyadRetriever(BaseRetriever):
 
     Args:
         engine: The index.
+        k: Maximum number of hits, as of :meth:`polyad.engine.engine.Engine.search`.
         callback_manager: Callbacks of LlamaIndex; None for none.
         verbose: Whether LlamaIndex prints what it retrieves from other objects.
-        options: Options of :meth:`polyad.engine.engine.Engine.search`. LlamaIndex passes only the question to a
+        options: Further options of the search. LlamaIndex passes only the question to a
             retriever, so another filter needs another retriever; both may use one engine.
     """
 
     def __init__(
         self,
         engine: Engine,
+        k: int | None = None,
         *,
         callback_manager: CallbackManager | None = None,
         verbose: bool = False,
@@ -58,13 +61,14 @@ class PolyadRetriever(BaseRetriever):
     ) -> None:
         super().__init__(callback_manager=callback_manager, verbose=verbose)
         self.engine = engine
+        self.k = k
         self.options = options
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return _build_nodes(self.engine.search(query_bundle.query_str, **self.options))
+        return _build_nodes(self.engine.search(query_bundle.query_str, self.k, **self.options))
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return _build_nodes(await AsyncEngine(self.engine).search(query_bundle.query_str, **self.options))
+        return _build_nodes(await AsyncEngine(self.engine).search(query_bundle.query_str, self.k, **self.options))
 
 
 def _build_nodes(evidence: Evidence) -> list[NodeWithScore]:

@@ -8,9 +8,8 @@ retriever stays.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import Final, Literal
 
 from polyad.errors import SettingError
 from polyad.model import Evidence, Passage, ScoredHyperedge, ScoredPassage, Span
@@ -24,22 +23,11 @@ from polyad.retrieval.hits import (
     select_first_words,
     select_spans,
 )
-from polyad.text.filters import Filter
+from polyad.retrieval.options import AUTO, MinRelevance, SearchOptions
 from polyad.text.words import count_words
-
-MinRelevance = float | Literal["auto"]
-"""Minimum relevance of passages; "auto" for a limit of the index's own that refuses questions without an answer."""
-
-AUTO: Final = "auto"
-
-DEFAULT_K = 5
-"""Number of hits without any limit; published results use the same depth."""
 
 MAX_DEPTH_FACTOR = 16
 """A search ends after requesting this multiple of the first number of passages."""
-
-_WORDS_PER_PASSAGE = 100
-"""Estimate for the first request within a budget of words; passages of the default length have 150."""
 
 _MAX_PASSAGE_WORDS = 200
 """Words displayed of one passage while there are other passages: more than a default passage has."""
@@ -52,51 +40,6 @@ _MAX_FILLERS = 3
 
 RankSentences = Callable[[ScoredPassage], Sequence[ScoredSpan]]
 """Returns the spans of a passage that a shortened hit may display, best first: sentences or hyperedges."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SearchOptions:
-    """The options of a search, such as the number of hits, the word limit, the filter and the dates.
-
-    Attributes:
-        k: Maximum number of hits; None for the default, or for no limit if there is a budget of words.
-        max_words: Maximum number of words in all hits together; None for no limit.
-        merge: Merge adjacent passages and list copies once. Without, hits are the passages that the retriever ranks.
-        min_relevance: Relevance, in [0, 1], below which passages are left out; 0 for none. With "auto", all passages
-            are left out if no passage reaches the limit of the index; retrievers without relevance have no limit.
-        where: Search only the documents that this filter selects, as if the index held no others; None for all.
-        prefer: Rank passages of the documents that this filter selects higher, and hide nothing; None for none.
-        as_of: Search only what holds at this time, in seconds since 1970; None for all.
-
-    Raises:
-        SettingError: A value is out of range.
-    """
-
-    k: int | None = None
-    max_words: int | None = None
-    merge: bool = True
-    min_relevance: MinRelevance = 0.0
-    where: Filter | None = None
-    prefer: Filter | None = None
-    as_of: float | None = None
-
-    def __post_init__(self) -> None:
-        for name, limit in (("k", self.k), ("max_words", self.max_words)):
-            if limit is not None and limit < 1:
-                raise SettingError(name, limit, "1 or more")
-        value = self.min_relevance
-        if value != AUTO and not (isinstance(value, int | float) and 0 <= value <= 1):
-            raise SettingError("min_relevance", value, f"0 (all passages) to 1, or {AUTO}")
-
-    @property
-    def max_hits(self) -> int | None:
-        """The maximum number of hits of the search; None for no limit."""
-        return self.k or (None if self.max_words else DEFAULT_K)
-
-    @property
-    def depth(self) -> int:
-        """The number of passages to retrieve first. If several form one hit, the search retrieves more."""
-        return self.max_hits or max(DEFAULT_K, (self.max_words or 0) // _WORDS_PER_PASSAGE)
 
 
 def assemble_hits(

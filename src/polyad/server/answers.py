@@ -7,11 +7,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from polyad.engine.streaming import AnswerStream
 from polyad.model import Answer
-from polyad.server.models import SearchBody
 from polyad.server.problems import RequestError
 from polyad.server.state import ServerState
 from polyad.server.tracing import Span, record_answer, trace_answer
@@ -120,27 +119,28 @@ def complete_within(state: ServerState, complete: Callable[[], T]) -> T:
 
 
 def write_answer(
-    state: ServerState, workspace: Workspace, body: SearchBody, history: Sequence[Mapping[str, str]]
+    state: ServerState, workspace: Workspace, question: str, history: Sequence[Mapping[str, str]] = (), **options: Any
 ) -> WrittenAnswer:
     """Search, and return an iterator that generates the answer to a question, which may refer to earlier messages.
 
     Args:
         state: Limits of the server.
         workspace: The index.
-        body: The question and its options.
+        question: The question.
         history: Messages before the question, each with ``role`` and ``content``.
+        **options: Options of :meth:`polyad.server.state.ServerState.search`.
 
     Raises:
         RequestError: A limit of the server is exceeded.
         ConfigurationError: An option is invalid.
         LanguageModelError: The question could not be completed from the conversation.
     """
-    state.check_question(body.question)
+    state.check_question(question)
     engine = workspace.engine
     with ExitStack() as slot:
         slot.enter_context(state.answers.hold_slot())
         model = engine.components.language_model
         span = slot.enter_context(trace_answer(workspace.name, model.name if model else ""))
-        question = complete_within(state, lambda: engine.rewrite_question(body.question, history))
-        evidence = state.search(workspace, body.model_copy(update={"question": question}), answers=True)
+        complete_question = complete_within(state, lambda: engine.rewrite_question(question, history))
+        evidence = state.search(workspace, complete_question, answers=True, **options)
         return WrittenAnswer(engine.stream_answer(evidence), state, span, slot.pop_all())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Any, Concatenate, ParamSpec, TypeVar
 
 from mcp.server import MCPServer
@@ -18,14 +19,13 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from polyad import __version__
 from polyad.errors import PolyadError
-from polyad.model import Answer, Document, Evidence
+from polyad.model import Answer, Document
 from polyad.server import mcp_tools
 from polyad.server.access import Access, Gatekeeper
 from polyad.server.answers import write_answer
 from polyad.server.keys import Scope as KeyScope
 from polyad.server.links import get_base_url
 from polyad.server.mcp_tools import ToolInputError, ToolTarget
-from polyad.server.models import SearchBody
 from polyad.server.problems import RequestError, describe_error, describe_invalid_value, respond
 from polyad.server.state import ServerState
 
@@ -220,11 +220,10 @@ def get_http_target(request: Request | None, scope: KeyScope) -> ToolTarget:
     access.principal.require(scope)
     state: ServerState = request.state.server
 
-    def search(question: str, **options: Any) -> Evidence:
-        return state.search(access.workspace, SearchBody(question=question, **options))
+    search = partial(state.search, access.workspace)
 
     def answer(question: str) -> Answer:
-        return write_answer(state, access.workspace, SearchBody(question=question), []).finish()
+        return write_answer(state, access.workspace, question).finish()
 
     return ToolTarget(access.workspace.engine, access.workspace.name, search, answer, get_base_url(request, state))
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, create_model
+
+from polyad.retrieval.options import MinRelevance, list_options
+from polyad.text.filters import Where
+from polyad.text.validity import Time
 
 Name = Annotated[str, Field(max_length=500)]
 Text = Annotated[str, Field(max_length=1_000_000_000)]
@@ -14,13 +18,35 @@ Filter = Annotated[
     Text | dict[str, Any] | None,
     Field(description='Filter of documents, as text such as `year >= 2020 and author = "Ada"` or as its JSON tree.'),
 ]
-Moment = Annotated[str | None, Field(max_length=40, description="Time in ISO 8601, such as 2024-05-17 or 2024.")]
 
 
 class _Body(BaseModel):
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
 
+_B = TypeVar("_B", bound=_Body)
+
+
+_REQUEST_TYPES: dict[Any, Any] = {
+    Where: Filter,
+    Time: Annotated[str | None, Field(max_length=40)],
+    int | None: Annotated[int | None, Field(ge=1)],
+    MinRelevance: Annotated[float, Field(ge=0, le=1)] | Literal["auto"] | None,
+}
+"""Types of the options of a search in JSON, by their types in Python."""
+
+
+def _add_search_options(body: type[_B]) -> type[_B]:
+    """Add the options of :class:`polyad.retrieval.options.SearchOptions` to the fields of a request body."""
+    options: dict[str, Any] = {}
+    for name, option in list_options().items():
+        help = option.help.replace("--", "")
+        details = Field(default=None, le=option.request_maximum, description=help)
+        options[name] = (_REQUEST_TYPES[option.type], details)
+    return create_model(body.__name__, __base__=body, __module__=__name__, __doc__=body.__doc__, **options)
+
+
+@_add_search_options
 class SearchBody(_Body):
     """The request body of a search: a question with the options of `polyad search`."""
 
@@ -28,15 +54,12 @@ class SearchBody(_Body):
         extra="forbid", json_schema_extra={"examples": [{"question": "Who cast the bell of Tarn?", "k": 3}]}
     )
     question: Text
-    k: Annotated[int | None, Field(ge=1, description="Maximum number of hits.")] = None
-    max_words: Annotated[int | None, Field(ge=1, le=1_000_000, description="Maximum words of all hits.")] = None
     retriever: Annotated[str, Field(max_length=100, description="Empty for the server's default.")] = ""
-    min_relevance: Annotated[float, Field(ge=0, le=1)] | Literal["auto"] | None = None
-    where: Filter = None
-    prefer: Filter = None
-    as_of: Moment = None
-    known_at: Moment = None
     explain: Annotated[bool, Field(description="Whether to add the trace, hyperedges and entities.")] = False
+
+    def get_options(self) -> dict[str, Any]:
+        """Return the options that the request sets, as arguments of :meth:`polyad.server.state.ServerState.search`."""
+        return self.model_dump(include={"retriever", *list_options()}, exclude_none=True)
 
 
 class Turn(_Body):

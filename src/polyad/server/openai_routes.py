@@ -16,19 +16,18 @@ from fastapi import APIRouter, Path, Request
 from fastapi.responses import JSONResponse, Response
 
 from polyad.engine.registry import NEED_LANGUAGE_MODEL, retrievers
-from polyad.model import ScoredPassage
+from polyad.model import Evidence, ScoredPassage
 from polyad.schemas.places import get_excerpt
 from polyad.server.access import Access, AuthenticatedRoute, Gatekeeper
 from polyad.server.answers import complete_within, write_answer
 from polyad.server.chat import ChatFormat, complete_task, is_client_task, split_conversation
 from polyad.server.keys import Scope
 from polyad.server.links import get_base_url
-from polyad.server.models import SearchBody
 from polyad.server.openai_filters import parse_dify_condition, parse_openai_filter
 from polyad.server.openai_models import ChatBody, DifyBody, EmbeddingsBody, VectorStoreSearchBody
 from polyad.server.problems import RequestError
 from polyad.server.responses import EventResponse
-from polyad.server.state import ServerState, State
+from polyad.server.state import State
 from polyad.server.workspaces import Workspace
 
 router = APIRouter(tags=["OpenAI-compatible"], route_class=AuthenticatedRoute)
@@ -116,7 +115,7 @@ def complete_chat(request: Request, body: ChatBody, state: State) -> Response:
         if body.stream:
             return EventResponse(chat.stream_text(text, usage, includes_usage=includes_usage))
         return JSONResponse(chat.format_text(text, usage))
-    written = write_answer(state, access.workspace, SearchBody(question=question, retriever=retriever), history)
+    written = write_answer(state, access.workspace, question, history, retriever=retriever)
     if body.stream:
         return EventResponse(chat.stream_answer(written, includes_usage=includes_usage))
     request.state.abandon = written.abandon
@@ -196,15 +195,15 @@ def search_vector_store(
     access, retriever = authorize(request, vector_store_id)
     queries = [body.query] if isinstance(body.query, str) else body.query
     where = parse_openai_filter(body.filters) if body.filters else None
-    options = SearchBody(question=" ".join(queries), k=body.max_num_results, retriever=retriever, where=where)
-    hits = _search(state, access, options, body.ranking_options.score_threshold if body.ranking_options else 0.0)
+    evidence = state.search(access.workspace, " ".join(queries), body.max_num_results, retriever=retriever, where=where)
+    hits = _select_hits(evidence, body.ranking_options.score_threshold if body.ranking_options else 0.0)
     page = {"object": "vector_store.search_results.page", "search_query": queries, "has_more": False, "next_page": None}
     return JSONResponse({**page, "data": [_format_result(hit) for hit in hits]})
 
 
-def _search(state: ServerState, access: Access, options: SearchBody, threshold: float) -> list[ScoredPassage]:
-    """Search a workspace, and return the hits with a score of at least ``threshold``."""
-    return [hit for hit in state.search(access.workspace, options).passages if _get_score(hit) >= threshold]
+def _select_hits(evidence: Evidence, threshold: float) -> list[ScoredPassage]:
+    """Return the hits with a score of at least ``threshold``."""
+    return [hit for hit in evidence.passages if _get_score(hit) >= threshold]
 
 
 def _format_result(hit: ScoredPassage) -> dict[str, Any]:
@@ -242,7 +241,7 @@ def retrieve_for_dify(request: Request, body: DifyBody, state: State) -> JSONRes
     access, retriever = authorize(request, body.knowledge_id)
     setting = body.retrieval_setting
     where = parse_dify_condition(body.metadata_condition) if body.metadata_condition else None
-    options = SearchBody(question=body.query, k=setting.top_k, retriever=retriever, where=where)
+    evidence = state.search(access.workspace, body.query, setting.top_k, retriever=retriever, where=where)
     records = [
         {
             "content": get_excerpt(hit),
@@ -250,6 +249,6 @@ def retrieve_for_dify(request: Request, body: DifyBody, state: State) -> JSONRes
             "title": _get_title(hit),
             "metadata": _list_attributes(hit),
         }
-        for hit in _search(state, access, options, setting.score_threshold or 0.0)
+        for hit in _select_hits(evidence, setting.score_threshold or 0.0)
     ]
     return JSONResponse({"records": records})

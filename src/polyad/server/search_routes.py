@@ -21,7 +21,8 @@ router = APIRouter(prefix="/api/v1", tags=["search"], route_class=AuthenticatedR
 @router.post("/search", responses=describe_responses(EvidenceSchema))
 def search(body: SearchBody, access: Reader, state: State) -> JSONResponse:
     """Find the evidence for a question."""
-    return respond_json(evidence_json(state.search(access.workspace, body), body.explain))
+    evidence = state.search(access.workspace, body.question, **body.get_options())
+    return respond_json(evidence_json(evidence, body.explain))
 
 
 @router.post("/ask", responses=describe_responses(AnswerSchema, statuses=(401, 403, 404, 413, 422, 429, 502, 504)))
@@ -31,7 +32,8 @@ def ask(request: Request, body: AskBody, access: Reader, state: State) -> Respon
     The events are `text` with a piece of the answer, `citations` with the sources, `done` with the whole answer, and
     `error`. Without a language model the answer is empty, and its evidence stands alone.
     """
-    written = write_answer(state, access.workspace, body, [turn.model_dump() for turn in body.history])
+    history = [turn.model_dump() for turn in body.history]
+    written = write_answer(state, access.workspace, body.question, history, **body.get_options())
     if body.stream:
         return stream_events(_list_events(written, explain=body.explain))
     request.state.abandon = written.abandon
