@@ -23,7 +23,7 @@ from polyad.engine.components import Components
 from polyad.engine.corrections import Corrections
 from polyad.engine.maintenance import BackupReport, Checker, CheckReport
 from polyad.engine.opening import get_embedder, open_index
-from polyad.engine.registry import DEFAULT_METHOD, Limits
+from polyad.engine.registry import DEFAULT_METHOD, SpendingLimits
 from polyad.engine.search import RetrieverLike, Searcher
 from polyad.engine.settings import Settings
 from polyad.engine.streaming import AnswerStream
@@ -290,7 +290,7 @@ class Engine:
             ConfigurationError: A path does not exist, there is no such method, or it needs a component that is not set.
                 The index is unchanged.
         """
-        limits, now = Limits(max_cost, max_tokens), now or datetime.now(UTC)
+        limits, now = SpendingLimits(max_cost, max_tokens), now or datetime.now(UTC)
         return self.writer.index(paths, method, limits, progress, prune=prune, force=force, now=now)
 
     def index_documents(
@@ -312,7 +312,7 @@ class Engine:
         Raises:
             ConfigurationError: As for :meth:`index`, or an item is no document. The documents before it are indexed.
         """
-        limits, now = Limits(max_cost, max_tokens), now or datetime.now(UTC)
+        limits, now = SpendingLimits(max_cost, max_tokens), now or datetime.now(UTC)
         return self.writer.index_documents(documents, method, limits, progress, now)
 
     def estimate(self, paths: Paths, *, method: str = "facts", force: bool = False) -> Usage:

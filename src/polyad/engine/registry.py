@@ -131,7 +131,7 @@ NEED_LANGUAGE_MODEL = frozenset(name for name in RETRIEVERS if retrievers[name].
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class SpendingLimits:
     """The maximum cost and number of tokens that one indexing run may spend on the language model; 0 for no limit.
 
     Attributes:
@@ -160,7 +160,7 @@ def _read_tuples(settings: ReadSettings) -> Reader:
     return TupleReader(settings)
 
 
-def _make_tuple_builder(_components: Components, _limits: Limits) -> HyperedgeBuilder:
+def _make_tuple_builder(_components: Components, _limits: SpendingLimits) -> HyperedgeBuilder:
     from polyad.indexing.tuples import TupleBuilder
 
     return TupleBuilder()
@@ -178,14 +178,14 @@ class Method:
         describes_entities: Whether the method describes entities, so that entity vectors are computed after indexing.
     """
 
-    build: Callable[[Components, Limits], HyperedgeBuilder]
+    build: Callable[[Components, SpendingLimits], HyperedgeBuilder]
     read: Callable[[ReadSettings], Reader] = _read_files
     needs_language_model: bool = False
     default_passages: tuple[int, int] = SHORT_PASSAGES
     describes_entities: bool = False
 
 
-def _make_fact_builder(components: Components, limits: Limits) -> HyperedgeBuilder:
+def _make_fact_builder(components: Components, limits: SpendingLimits) -> HyperedgeBuilder:
     from polyad.indexing.facts.budget import Budget
     from polyad.indexing.facts.builder import FactBuilder
     from polyad.indexing.facts.ontology import Ontology
@@ -204,7 +204,7 @@ def _make_fact_builder(components: Components, limits: Limits) -> HyperedgeBuild
     return FactBuilder(components.splitter, language_model, style, settings, budget)
 
 
-def _make_unit_builder(components: Components, _: Limits) -> HyperedgeBuilder:
+def _make_unit_builder(components: Components, _: SpendingLimits) -> HyperedgeBuilder:
     from polyad.indexing.semantic_units import SemanticUnitBuilder
 
     return SemanticUnitBuilder(
@@ -238,14 +238,14 @@ METHODS = methods.builtin_names
 """Names of the construction methods that come with polyad."""
 
 
-def make_builder(name: str, components: Components, limits: Limits) -> HyperedgeBuilder:
+def make_builder(name: str, components: Components, limits: SpendingLimits) -> HyperedgeBuilder:
     """Return the hyperedge builder for a construction method such as ``facts``.
 
     Raises:
         ConfigurationError: The method is unknown or lacks a component, or a limit is set for a method without costs.
     """
     method = methods[name]
-    if limits != Limits() and not method.needs_language_model:
+    if limits != SpendingLimits() and not method.needs_language_model:
         raise ConfigurationError(f"max_cost and max_tokens limit the method 'facts' only, not {name!r}; leave them out")
     return method.build(components, limits)
 

@@ -16,7 +16,14 @@ from polyad.curation.curator import Curator, HistoryRecorder
 from polyad.engine.components import Components
 from polyad.engine.embedder_choice import choose_embedder, choose_embedder_for_questions
 from polyad.engine.file_runs import FileRuns, FileSelection, MethodRun
-from polyad.engine.registry import DEFAULT_METHOD, METHOD_BY_KIND, Limits, MethodAssignment, make_builder, methods
+from polyad.engine.registry import (
+    DEFAULT_METHOD,
+    METHOD_BY_KIND,
+    MethodAssignment,
+    SpendingLimits,
+    make_builder,
+    methods,
+)
 from polyad.engine.search import Searcher
 from polyad.engine.transfer import Importer, ImportReport
 from polyad.errors import ConfigurationError, NoMoreRepliesError, NotFoundError
@@ -45,7 +52,7 @@ class _Command:
         checkpoint: Checkpoint of a full rebuild; None for other commands.
     """
 
-    limits: Limits
+    limits: SpendingLimits
     progress: Progress
     recorder: HistoryRecorder
     checkpoint: RebuildCheckpoint | None = None
@@ -75,7 +82,7 @@ class Writer:
         self,
         paths: str | Path | Iterable[str | Path],
         method: str,
-        limits: Limits,
+        limits: SpendingLimits,
         progress: Progress,
         *,
         prune: bool,
@@ -123,7 +130,7 @@ class Writer:
         with closing(files.read(command.progress)) as runs:
             for run in runs:
                 is_limited = has_one_method or methods[run.method].needs_language_model
-                run_report = self._index_run(run, command if is_limited else replace(command, limits=Limits()))
+                run_report = self._index_run(run, command if is_limited else replace(command, limits=SpendingLimits()))
                 if report is None:
                     report = run_report
                 elif run.document_count:
@@ -192,7 +199,7 @@ class Writer:
         self,
         documents: Iterable[Document | Failure],
         method: str,
-        limits: Limits,
+        limits: SpendingLimits,
         progress: Progress,
         now: datetime,
     ) -> IndexReport:
@@ -216,7 +223,7 @@ class Writer:
         for group_method, group in groupby(documents, assignment.get_method):
             is_limited = group_method == assignment.default or methods[group_method].needs_language_model
             run = MethodRun(group_method, command.progress, group)
-            group_report = self._index_run(run, command if is_limited else replace(command, limits=Limits()))
+            group_report = self._index_run(run, command if is_limited else replace(command, limits=SpendingLimits()))
             report = group_report if report is None else report.merge(group_report, group_report.documents)
             if report.counts.stop_reason:
                 break
@@ -269,7 +276,7 @@ class Writer:
         self, documents: Iterable[Document | Failure], method: str, checkpoint: RebuildCheckpoint | None
     ) -> Usage:
         """Estimate the usage of the language model for documents of one construction method."""
-        builder, components = make_builder(method, self._components, Limits()), self._components
+        builder, components = make_builder(method, self._components, SpendingLimits()), self._components
         if not methods[method].needs_language_model and not components.extracts_by_language_model:
             return Usage()
         model = components.language_model
@@ -315,7 +322,7 @@ class Writer:
         Raises:
             NoMoreRepliesError: Further requests would fail too.
         """
-        builder = make_builder(method, self._components, Limits())
+        builder = make_builder(method, self._components, SpendingLimits())
         failures = {}
         for passages in self._build_indexer(builder, method).find_new_passages(documents):
             for passage, result in zip(passages, builder.build(passages), strict=True):
@@ -330,7 +337,7 @@ class Writer:
 
         ``store`` is a view of the index, such as one that also ends jobs. The snapshot is not updated.
         """
-        builder = make_builder(method, self._components, Limits())
+        builder = make_builder(method, self._components, SpendingLimits())
         return self._build_indexer(builder, method, recorder, store).index(documents, silent)
 
     def finish(

@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 from polyad.errors import ConfigurationError, MissingExtraError
 from polyad.openai_api.address import Address, Secrets
 from polyad.openai_api.failure import UnusableReplyError
-from polyad.openai_api.limits import Limits
+from polyad.openai_api.limits import ReplyLimits
 from polyad.openai_api.rate_limit import RateLimiter
 from polyad.text.words import sanitize
 
@@ -115,7 +115,7 @@ class Endpoint:
         timeout: Maximum silence of the endpoint in seconds; a whole reply may take four times as long.
         max_retries: Maximum number of retries.
         retry_delay: Seconds before the first retry; doubles with each retry.
-        max_reply_bytes: Maximum size of a reply; see :class:`polyad.openai_api.limits.Limits`.
+        max_reply_bytes: Maximum size of a reply; see :class:`polyad.openai_api.limits.ReplyLimits`.
         limiter: Limits requests per minute, and pauses when the endpoint asks for it.
 
     Raises:
@@ -139,7 +139,7 @@ class Endpoint:
         self._retry_delay = retry_delay
         self._limiter = limiter
         self._timeout = timeout
-        self._limits = Limits(_WHOLE_REPLY * timeout, max_reply_bytes)
+        self._limits = ReplyLimits(_WHOLE_REPLY * timeout, max_reply_bytes)
         address = Address.parse(base_url.strip() or os.environ.get("OPENAI_BASE_URL", "").strip() or _OPENAI)
         self.client = _create_client(address, api_key.strip(), timeout, self._limits)
         weakref.finalize(self, self.client.close).atexit = False  # the SDK closes only clients that it created
@@ -263,7 +263,7 @@ class Endpoint:
         return EndpointError(f"{where} answered with status {status}: {message}{fix}")
 
 
-def _create_client(address: Address, api_key: str, timeout: float, limits: Limits) -> openai.OpenAI:
+def _create_client(address: Address, api_key: str, timeout: float, limits: ReplyLimits) -> openai.OpenAI:
     environment_key = os.environ.get("OPENAI_API_KEY", "").strip()
     key = api_key or environment_key or _ANY_KEY
     if not key.isascii() or not key.isprintable():

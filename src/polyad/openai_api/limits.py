@@ -29,7 +29,7 @@ _EVENTS = 16
 """Maximum size of a stream, in maximum sizes of a whole reply: each word of a stream comes in an event of its own."""
 
 
-class Limits:
+class ReplyLimits:
     """Limits on time and size of a client's HTTP responses, enforced by event hooks.
 
     Args:

@@ -20,7 +20,7 @@ from fastapi.routing import APIRoute
 from polyad.errors import PolyadError, StoreError
 from polyad.protocols.store import ValueStore
 from polyad.server.keys import LEDGER, NO_KEY, Key, Scope, has_any_key, list_keys, record_use, split_key
-from polyad.server.limits import RateLimiter, check_value_count
+from polyad.server.limits import ClientRateLimiter, check_value_count
 from polyad.server.problems import RequestError
 from polyad.server.workspaces import Workspace, Workspaces
 
@@ -72,7 +72,7 @@ class Gatekeeper:
         limiter: Limits the requests of each key.
     """
 
-    def __init__(self, workspaces: Workspaces, root_keys: ValueStore | None, limiter: RateLimiter) -> None:
+    def __init__(self, workspaces: Workspaces, root_keys: ValueStore | None, limiter: ClientRateLimiter) -> None:
         self.workspaces = workspaces
         self._root_keys = root_keys
         self._limiter = limiter

@@ -20,7 +20,7 @@ from polyad.protocols.store import ValueStore
 from polyad.server import graph_routes, index_routes, openai_routes, search_routes
 from polyad.server.access import Gatekeeper
 from polyad.server.hosts import HostCheck
-from polyad.server.limits import BodyLimit, ConcurrencyLimiter, RateLimiter
+from polyad.server.limits import BodyLimit, ClientRateLimiter, ConcurrencyLimiter
 from polyad.server.mcp import AuthorizedMcp, build_mcp_app, build_mcp_server, get_http_target
 from polyad.server.metrics import Metrics
 from polyad.server.page_routes import add_page
@@ -79,7 +79,7 @@ def create_app(
     )
     app.state.is_ready = False
     metrics = Metrics(workspaces)
-    app.state.gatekeeper = Gatekeeper(workspaces, root_keys, RateLimiter(settings.requests_per_minute))
+    app.state.gatekeeper = Gatekeeper(workspaces, root_keys, ClientRateLimiter(settings.requests_per_minute))
     app.state.server = ServerState(
         settings,
         ConcurrencyLimiter(settings.searches, settings.queue, "searches"),

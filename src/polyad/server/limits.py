@@ -30,7 +30,7 @@ _MINUTE = 60.0
 _MAX_CLIENTS = 10_000
 
 
-class RateLimiter:
+class ClientRateLimiter:
     """Limits the number of requests that each client may send in one minute.
 
     Args:

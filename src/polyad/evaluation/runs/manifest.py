@@ -44,7 +44,7 @@ class RequiredManifest(TypedDict):
     k: int
 
 
-class Manifest(RequiredManifest, total=False):
+class RunManifest(RequiredManifest, total=False):
     """The contents of ``manifest.json``, which describes an evaluation run: data set, settings, code and machine."""
 
     seed: int
@@ -84,7 +84,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
         raise ConfigurationError(
             f"{str(path)!r} has format {reprlib.repr(value.get('format'))}; expected {FORMAT}: measure again"
         )
-    require_type(path, {key: item for key, item in value.items() if key in Manifest.__annotations__}, Manifest)
+    require_type(path, {key: item for key, item in value.items() if key in RunManifest.__annotations__}, RunManifest)
     for key, number, low, high in (
         ("k", value["k"], 1, MAX_DEPTH),
         ("seed", value.get("seed", 0), 0, 1 << 63),
