@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings as hypothesis_settings
 
-from polyad.embedders.sentence_transformers import SentenceTransformerEmbedder
+from polyad.embedders.minilm.embedder import MiniLMEmbedder
 from polyad.engine import Engine
 from polyad.model import (
     SUBJECT,
@@ -71,13 +71,13 @@ def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch, tmp_path_factory:
 
 
 @pytest.fixture(scope="session")
-def embedder() -> SentenceTransformerEmbedder:
-    """The default embedder, loaded once."""
-    return SentenceTransformerEmbedder()
+def embedder() -> Embedder:
+    """The default embedder, loaded once, with numpy: importing PyTorch takes seconds."""
+    return MiniLMEmbedder()
 
 
 @pytest.fixture(scope="session")
-def small_index_dir(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceTransformerEmbedder) -> Path:
+def small_index_dir(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> Path:
     """The directory of an index of :data:`SIX_DOCUMENTS`. For reading; copy it to change it."""
     directory = tmp_path_factory.mktemp("small") / "kb"
     with Engine.open(directory, embedder=embedder) as engine:
@@ -87,7 +87,7 @@ def small_index_dir(tmp_path_factory: pytest.TempPathFactory, embedder: Sentence
 
 
 @pytest.fixture
-def small_engine(small_index_dir: Path, embedder: SentenceTransformerEmbedder) -> Iterator[Engine]:
+def small_engine(small_index_dir: Path, embedder: Embedder) -> Iterator[Engine]:
     """An engine on the index of six documents, without a language model."""
     with Engine.open(small_index_dir, embedder=embedder, create=False) as engine:
         yield engine

@@ -23,11 +23,11 @@ from polyad import sample
 from polyad.cli import app
 from polyad.cli.progress import progress_bar
 from polyad.cli.streams import say
-from polyad.embedders.sentence_transformers import SentenceTransformerEmbedder
 from polyad.engine import NEED_LANGUAGE_MODEL, RETRIEVERS, Engine, loaders
 from polyad.errors import EmbedderError, ModelNotFoundError, StoreError
 from polyad.language_models.scripted import Request, cite_first_passage
 from polyad.model import Document, Evidence
+from polyad.protocols.components import Embedder
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.default.retriever import DefaultRetriever
 from tests.faults import ServerErrorFault
@@ -39,7 +39,7 @@ QUESTION = "Where was the maker of the Bell of Tarn born?"
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, embedder: SentenceTransformerEmbedder) -> Run:
+def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, embedder: Embedder) -> Run:
     """Runs a command in an empty folder, with the embedder that is already loaded."""
     monkeypatch.chdir(tmp_path)
     load = loaders.load_embedder
@@ -756,7 +756,7 @@ def test_eval_says_when_other_documents_are_in_the_way(run: Run, benchmark_folde
 
 
 def test_the_default_finds_all_evidence_in_the_demo_and_similarity_alone_does_not(
-    run: Run, tmp_path: Path, embedder: SentenceTransformerEmbedder
+    run: Run, tmp_path: Path, embedder: Embedder
 ) -> None:
     shape = result_of(run("demo", "--store", "sample", "--json"))
     assert len(shape["questions"]) == len(sample.questions()) == 6
@@ -1008,7 +1008,7 @@ def test_results_and_errors_go_to_their_own_streams(small_index_dir: Path, tmp_p
 
 
 def test_json_is_valid_whatever_the_encoding_of_the_terminal(
-    own_index: Path, tmp_path: Path, embedder: SentenceTransformerEmbedder
+    own_index: Path, tmp_path: Path, embedder: Embedder
 ) -> None:
     with Engine.open(own_index, embedder=embedder) as engine:
         engine.index_documents([Document("zoë 水", "Zoë", "Zoë lives in Łódź.")])

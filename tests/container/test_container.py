@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from polyad.cli import app
 from polyad.config import ServerSettings
-from polyad.embedders.sentence_transformers import SentenceTransformerEmbedder
+from polyad.protocols.components import Embedder
 
 ROOT = Path(__file__).parents[2]
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "compose.yaml").read_text(encoding="utf-8"))
@@ -139,7 +139,7 @@ def test_polyad_and_the_download_use_the_same_ollama_and_model() -> None:
 
 
 def test_the_commands_of_the_documentation_run_in_the_image(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, embedder: SentenceTransformerEmbedder
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, embedder: Embedder
 ) -> None:
     monkeypatch.setattr("polyad.engine.loaders.load_embedder", lambda *_: embedder)
     page = (ROOT / "docs" / "how-to" / "container.md").read_text(encoding="utf-8")

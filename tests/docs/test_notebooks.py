@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from polyad.embedders.sentence_transformers import SentenceTransformerEmbedder
+from polyad.protocols.components import Embedder
 from tests.docs.notebooks import NOTEBOOKS, get_stored_output, list_code_cells, run_notebook
 
 
@@ -24,7 +24,7 @@ def test_there_are_three() -> None:
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs_from_the_top_and_shows_what_it_prints(
-    notebook: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, embedder: SentenceTransformerEmbedder
+    notebook: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, embedder: Embedder
 ) -> None:
     monkeypatch.setattr("polyad.engine.loaders.load_embedder", lambda *_: embedder)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))

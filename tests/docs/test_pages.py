@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from polyad.embedders.sentence_transformers import SentenceTransformerEmbedder
 from polyad.engine.loaders import load_embedder
 from polyad.language_models.scripted import Request, cite_first_passage, extract_passage
+from polyad.protocols.components import Embedder
 from tests.docs.pages import DOCS, run
 from tests.scripted_server import ScriptedServer
 
@@ -60,7 +60,7 @@ def masked(output: str) -> list[str]:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_runs_from_the_top_and_prints_what_it_shows(
-    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, embedder: SentenceTransformerEmbedder
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, embedder: Embedder
 ) -> None:
     def loaded(name: str, *settings: object) -> object:
         return embedder if name == embedder.name else load_embedder(name)

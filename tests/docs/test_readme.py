@@ -14,8 +14,8 @@ import typer.main
 from typer.core import TyperGroup
 
 from polyad.cli import app
-from polyad.embedders.sentence_transformers import SentenceTransformerEmbedder
 from polyad.engine import METHODS, RETRIEVERS
+from polyad.protocols.components import Embedder
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -33,7 +33,7 @@ def test_the_python_example_prints_the_output_below_it(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
-    embedder: SentenceTransformerEmbedder,
+    embedder: Embedder,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("polyad.engine.loaders.load_embedder", lambda *_: embedder)

@@ -13,14 +13,13 @@ import numpy as np
 import pytest
 
 from polyad.config import AnswerSettings, NearestSettings, QuestionSettings, SplitSettings
-from polyad.embedders.sentence_transformers import SentenceTransformerEmbedder
 from polyad.engine import NEED_LANGUAGE_MODEL, RETRIEVERS, Engine
 from polyad.engine.registry import retrievers
 from polyad.engine.settings import Settings
 from polyad.errors import ConfigurationError, SettingError
 from polyad.language_models.scripted import ScriptedLanguageModel
 from polyad.model import Document, FloatArray, Location, Query, Section, Timings
-from polyad.protocols.components import TextKind
+from polyad.protocols.components import Embedder, TextKind
 from polyad.retrieval.baselines import DenseRetriever
 from polyad.snapshot.mapped_snapshot import MappedSnapshot
 from polyad.snapshot.provider import SnapshotProvider
@@ -39,7 +38,7 @@ HEADING = "Operation"
 
 
 @pytest.fixture
-def manual(tmp_path: Path, embedder: SentenceTransformerEmbedder) -> Engine:
+def manual(tmp_path: Path, embedder: Embedder) -> Engine:
     """An index of one document in three passages, the same as plain text, and another document."""
     split = SplitSettings(passage_tokens=50, overlap_tokens=0, section_tokens=0)
     places = tuple(
@@ -162,9 +161,7 @@ class Reversing:
         return np.array([order.index(passage) for passage in passages], dtype=np.float32)
 
 
-def test_a_reranker_orders_what_was_found(
-    manual: Engine, tmp_path: Path, embedder: SentenceTransformerEmbedder
-) -> None:
+def test_a_reranker_orders_what_was_found(manual: Engine, tmp_path: Path, embedder: Embedder) -> None:
     with Engine.open(tmp_path / "kb", embedder=embedder, reranker=Reversing()) as engine:
         evidence = engine.search(QUESTION, 2, retriever="dense", merge=False)
         everything = engine.search(QUESTION, 7, retriever="dense", merge=False)
@@ -181,9 +178,7 @@ def test_a_least_relevance_is_refused_where_none_is_measured(manual: Engine) -> 
         manual.search(QUESTION, retriever="bm25", min_relevance=0.2)
 
 
-def test_a_citation_says_where_its_passage_stands(
-    manual: Engine, tmp_path: Path, embedder: SentenceTransformerEmbedder
-) -> None:
+def test_a_citation_says_where_its_passage_stands(manual: Engine, tmp_path: Path, embedder: Embedder) -> None:
     model = ScriptedLanguageModel(["It has to be bled [1]."])
     with Engine.open(tmp_path / "kb", embedder=embedder, language_model=model) as engine:
         answer = engine.ask("valve pressure limit", 1, retriever="dense")
@@ -197,7 +192,7 @@ def test_a_citation_says_where_its_passage_stands(
 
 
 def test_a_passage_that_a_fact_brought_in_has_its_title_too(
-    tmp_path: Path, small_index_dir: Path, embedder: SentenceTransformerEmbedder
+    tmp_path: Path, small_index_dir: Path, embedder: Embedder
 ) -> None:
     model = ScriptedLanguageModel(["She was born in Aldby [2]."])
     settings = Settings(answer=AnswerSettings(hyperedge_share=0.7))
@@ -222,9 +217,7 @@ def test_a_question_that_is_no_text_is_refused(manual: Engine, question: object)
         manual.search(question)  # type: ignore[arg-type]
 
 
-def test_a_question_that_is_too_long_is_refused_by_its_length(
-    small_index_dir: Path, embedder: SentenceTransformerEmbedder
-) -> None:
+def test_a_question_that_is_too_long_is_refused_by_its_length(small_index_dir: Path, embedder: Embedder) -> None:
     settings = Settings(question=QuestionSettings(max_characters=20))
     with Engine.open(small_index_dir, embedder=embedder, settings=settings) as engine:
         assert engine.search("Who cast the bell??", retriever="bm25").passages
@@ -240,7 +233,7 @@ def test_a_question_that_is_too_long_is_refused_by_its_length(
 def test_an_index_whose_vectors_lie_in_cells_is_searched_in_them_and_says_so(
     small_index_dir: Path,
     tmp_path: Path,
-    embedder: SentenceTransformerEmbedder,
+    embedder: Embedder,
     monkeypatch: pytest.MonkeyPatch,
     retriever: str,
 ) -> None:

@@ -14,11 +14,11 @@ from typer.testing import CliRunner
 
 from polyad.cli import app
 from polyad.embedders.hashing import HashingEmbedder
-from polyad.embedders.sentence_transformers import SentenceTransformerEmbedder
 from polyad.engine import Engine
 from polyad.engine.settings import Settings
 from polyad.errors import NotFoundError
 from polyad.model import Argument
+from polyad.protocols.components import Embedder
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
 from polyad.retrieval.hyperretriever.triple_scorer import Recipe, TripleScorer
 from polyad.retrieval.question import QuestionLinker
@@ -392,7 +392,7 @@ def test_default_follows_links_from_an_entity_that_an_alias_names(born: Engine) 
 
 
 def test_default_ranks_a_fact_on_an_entity_that_an_alias_of_another_fact_names_first(
-    tmp_path: Path, embedder: SentenceTransformerEmbedder
+    tmp_path: Path, embedder: Embedder
 ) -> None:
     write_lines(tmp_path / "facts.jsonl", [*WRITERS, *BORN])
     with Engine.open(tmp_path / "kb", embedder=embedder) as engine:
@@ -413,7 +413,7 @@ BIRTHPLACES = {
 
 @pytest.mark.parametrize("alias", ["Adamsky", "Bop Ad", "Q42", "The King of Puns"])
 def test_default_ranks_a_fact_on_an_entity_that_the_question_names_by_an_alias_before_similar_facts(
-    tmp_path: Path, embedder: SentenceTransformerEmbedder, alias: str
+    tmp_path: Path, embedder: Embedder, alias: str
 ) -> None:
     facts: list[dict[str, object]] = [
         {"_id": name, "relation": "born in", "arguments": {"who": name, "where": place}}

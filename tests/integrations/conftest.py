@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from polyad.embedders.sentence_transformers import SentenceTransformerEmbedder
 from polyad.engine import Engine
 from polyad.model import Document, Location, Section
+from polyad.protocols.components import Embedder
 
 os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "false"  # is read when Haystack is imported
 
@@ -37,7 +37,7 @@ MAYOR = "Who is the mayor of Tarn?"
 
 
 @pytest.fixture(scope="session")
-def tarn_directory(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceTransformerEmbedder) -> Path:
+def tarn_directory(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> Path:
     """The directory of the index, for reading."""
     directory = tmp_path_factory.mktemp("tarn") / "kb"
     with Engine.open(directory, embedder=embedder) as engine:
@@ -46,7 +46,7 @@ def tarn_directory(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceT
 
 
 @pytest.fixture
-def tarn_engine(tarn_directory: Path, embedder: SentenceTransformerEmbedder) -> Iterator[Engine]:
+def tarn_engine(tarn_directory: Path, embedder: Embedder) -> Iterator[Engine]:
     """An engine on the index."""
     with Engine.open(tarn_directory, embedder=embedder, create=False) as engine:
         yield engine

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyad.embedders.sentence_transformers import SentenceTransformerEmbedder
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError, StoreNotFoundError
+from polyad.protocols.components import Embedder
 from polyad.retrieval.baselines import LexicalRetriever
 from polyad.text.filters import FilterError, is_selected, parse_filter
 from tests.integrations.conftest import BELL, COVER, MAYOR, QUESTION
@@ -61,7 +61,7 @@ def test_an_asynchronous_call_returns_the_same(tarn_engine: Engine) -> None:
     assert asyncio.run(component.run_async(QUESTION, top_k=2)) == component.run(QUESTION, top_k=2)
 
 
-def open_with(monkeypatch: pytest.MonkeyPatch, embedder: SentenceTransformerEmbedder) -> None:
+def open_with(monkeypatch: pytest.MonkeyPatch, embedder: Embedder) -> None:
     monkeypatch.setattr("polyad.engine.loaders.load_embedder", lambda *_: embedder)
 
 
@@ -84,7 +84,7 @@ def build_pipeline(directory: Path) -> Pipeline:
 
 
 def test_a_pipeline_survives_being_saved(
-    tarn_directory: Path, monkeypatch: pytest.MonkeyPatch, embedder: SentenceTransformerEmbedder
+    tarn_directory: Path, monkeypatch: pytest.MonkeyPatch, embedder: Embedder
 ) -> None:
     open_with(monkeypatch, embedder)
     saved = build_pipeline(tarn_directory).dumps()
@@ -96,7 +96,7 @@ def test_a_pipeline_survives_being_saved(
 
 
 def test_a_pipeline_runs_asynchronously(
-    tarn_directory: Path, monkeypatch: pytest.MonkeyPatch, embedder: SentenceTransformerEmbedder
+    tarn_directory: Path, monkeypatch: pytest.MonkeyPatch, embedder: Embedder
 ) -> None:
     open_with(monkeypatch, embedder)
     result = asyncio.run(build_pipeline(tarn_directory).run_async({"retriever": {"query": MAYOR}}))

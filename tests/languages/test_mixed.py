@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from polyad.embedders.sentence_transformers import SentenceTransformerEmbedder
 from polyad.engine import Engine
 from polyad.model import Document
+from polyad.protocols.components import Embedder
 from polyad.schemas.places import get_excerpt
 from polyad.text.sentences import split_sentences
 from polyad.text.words import extract_terms
@@ -94,9 +94,7 @@ def test_multi_hop_questions_are_answered_in_an_index_of_four_languages(mixed_en
 
 
 @pytest.fixture(scope="module")
-def two_language_engine(
-    tmp_path_factory: pytest.TempPathFactory, embedder: SentenceTransformerEmbedder
-) -> Iterator[Engine]:
+def two_language_engine(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> Iterator[Engine]:
     with Engine.open(tmp_path_factory.mktemp("two") / "kb", embedder=embedder) as engine:
         engine.index_documents(
             [

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from polyad.embedders.sentence_transformers import SentenceTransformerEmbedder
 from polyad.engine import Engine
 from polyad.model import Document
+from polyad.protocols.components import Embedder
 
 LATE = (
     "Interest of five percent is due from the first day on. A reminder is not needed. Interest ends with the payment."
@@ -57,7 +57,7 @@ QUESTIONS = {
 
 
 @pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceTransformerEmbedder) -> Engine:
+def engine(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> Engine:
     """An index of a contract, a manual, and texts that mention clauses."""
     engine = Engine.open(tmp_path_factory.mktemp("kb"), embedder=embedder)
     engine.index_documents(

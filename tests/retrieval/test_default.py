@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from polyad.embedders.sentence_transformers import SentenceTransformerEmbedder
 from polyad.engine import Engine
 from polyad.engine.settings import Settings
 from polyad.errors import ConfigurationError
 from polyad.evaluation.training.linear_scorer import extract_signals
 from polyad.indexing.mentions.rules import RuleMentionExtractor
 from polyad.model import Document
+from polyad.protocols.components import Embedder
 from polyad.retrieval.default.retriever import DefaultRetriever, DefaultSettings
 from polyad.retrieval.default.scorer import LinearScorer
 from polyad.retrieval.default.signals import SIGNAL_NAMES, UNNAMED_SHARE, list_weight_names
@@ -40,7 +40,7 @@ def test_the_contributions_in_a_reason_add_up_to_the_score(small_engine: Engine)
 
 
 def test_further_requests_for_passages_return_what_a_first_request_returns(
-    small_engine: Engine, embedder: SentenceTransformerEmbedder
+    small_engine: Engine, embedder: Embedder
 ) -> None:
     retriever, snapshot = DefaultRetriever(embedder, RuleMentionExtractor(), DefaultSettings()), small_engine.snapshot()
     rank = retriever.rank_candidates(QUESTION, snapshot)
@@ -48,7 +48,7 @@ def test_further_requests_for_passages_return_what_a_first_request_returns(
         assert rank(k) == retriever.rank_candidates(QUESTION, snapshot)(k)
 
 
-def test_a_rare_number_of_the_question_leads_and_says_so(tmp_path: Path, embedder: SentenceTransformerEmbedder) -> None:
+def test_a_rare_number_of_the_question_leads_and_says_so(tmp_path: Path, embedder: Embedder) -> None:
     documents = [
         Document(f"{number}", "", f"Each user of the system has an account and an id, such as {1000 + number % 3}.")
         for number in range(60)
@@ -65,7 +65,7 @@ def test_a_rare_number_of_the_question_leads_and_says_so(tmp_path: Path, embedde
 
 @pytest.mark.parametrize("question", ["Which author was popular in the 70's?", "Who directed Felices 140?"])
 def test_short_numbers_and_numbers_in_a_linked_name_do_not_lead(
-    tmp_path: Path, embedder: SentenceTransformerEmbedder, question: str
+    tmp_path: Path, embedder: Embedder, question: str
 ) -> None:
     documents = [Document(f"{number}", "", "Each author of the county has a house in Wales.") for number in range(60)]
     district = Document("district", "Penny Williams", "Penny Williams represents District 70 of Oklahoma, Box 140.")
@@ -99,7 +99,7 @@ def test_relevance_counts_links_for_any_question(small_engine: Engine, monkeypat
 
 @pytest.mark.parametrize("place", ["Georgia", "Michigan", "Texas"])
 def test_an_ambiguous_name_is_resolved_by_the_other_names_of_the_question(
-    tmp_path: Path, embedder: SentenceTransformerEmbedder, place: str
+    tmp_path: Path, embedder: Embedder, place: str
 ) -> None:
     documents = [
         Document("Georgia", "Atlanta", "Atlanta is the capital of Georgia and lies in Fulton County."),
@@ -113,9 +113,7 @@ def test_an_ambiguous_name_is_resolved_by_the_other_names_of_the_question(
     assert best.passage.document_id == place
 
 
-def test_untitled_documents_are_linked_by_what_they_define(
-    tmp_path: Path, embedder: SentenceTransformerEmbedder
-) -> None:
+def test_untitled_documents_are_linked_by_what_they_define(tmp_path: Path, embedder: Embedder) -> None:
     documents = [
         Document("a", "", "The Bell of Tarn is a bronze bell. It was cast by Ines Moreau."),
         Document("b", "", "Ines Moreau was a founder. She came from the hills in the north."),

@@ -9,10 +9,10 @@ from pptx import Presentation
 from reportlab.pdfgen.canvas import Canvas  # type: ignore[import-untyped, unused-ignore]  # typed only with its stubs
 
 from polyad.config import SplitSettings
-from polyad.embedders.sentence_transformers import SentenceTransformerEmbedder
 from polyad.engine import Engine
 from polyad.engine.settings import Settings
 from polyad.model import Citation, Span
+from polyad.protocols.components import Embedder
 from polyad.schemas.evidence import evidence_json
 from polyad.schemas.places import describe_citation, describe_hit
 
@@ -51,7 +51,7 @@ QUESTIONS = {
 
 
 @pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceTransformerEmbedder) -> Engine:
+def engine(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> Engine:
     """An index of one document whose only passage has three pages."""
     file = tmp_path_factory.mktemp("files") / "station.pdf"
     canvas = Canvas(str(file))
@@ -100,9 +100,7 @@ def test_a_hit_without_words_of_the_question_is_cited_with_the_pages_of_its_exce
     assert hit.excerpt.cited == Span(hit.excerpt.start, hit.excerpt.end)
 
 
-def test_a_hit_states_the_slide_of_the_sentence_that_fits_the_question(
-    tmp_path: Path, embedder: SentenceTransformerEmbedder
-) -> None:
+def test_a_hit_states_the_slide_of_the_sentence_that_fits_the_question(tmp_path: Path, embedder: Embedder) -> None:
     deck = Presentation()
     for title, line in SLIDES.items():
         slide = deck.slides.add_slide(deck.slide_layouts[1])

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polyad import Document, Engine
-from polyad.embedders.sentence_transformers import SentenceTransformerEmbedder
 from polyad.model import Span
+from polyad.protocols.components import Embedder
 from polyad.retrieval.excerpts import ExcerptSelector, ExcerptSource
 from polyad.retrieval.hits import ScoredSpan, join_spans
 from polyad.text.sentences import split_sentences
@@ -118,7 +118,7 @@ def test_a_heading_that_stands_above_the_excerpt_is_not_repeated(engine: Engine)
 
 
 def test_a_budget_smaller_than_the_semantic_unit_displays_the_sentence_that_answers(
-    tmp_path: Path, embedder: SentenceTransformerEmbedder
+    tmp_path: Path, embedder: Embedder
 ) -> None:
     text = (
         "The drill book of the infantry describes the steps of a squad on the parade ground. "
@@ -165,7 +165,7 @@ def test_a_short_code_block_is_displayed_as_a_whole(engine: Engine) -> None:
     assert [span.of(text) for span in selected.spans] == [block]
 
 
-def test_a_cut_passage_keeps_its_lines(tmp_path: Path, embedder: SentenceTransformerEmbedder) -> None:
+def test_a_cut_passage_keeps_its_lines(tmp_path: Path, embedder: Embedder) -> None:
     items = ["The full step in quick time is thirty inches.", "Wait until the others come.", "The step is short."]
     text = "\n".join(f"- {item}" for item in items)
     with Engine.open(tmp_path, embedder=embedder) as engine:

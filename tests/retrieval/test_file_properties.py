@@ -14,9 +14,9 @@ import pptx
 import pytest
 from reportlab.pdfgen.canvas import Canvas  # type: ignore[import-untyped, unused-ignore]  # likewise
 
-from polyad.embedders.sentence_transformers import SentenceTransformerEmbedder
 from polyad.engine import Engine
 from polyad.model import Evidence
+from polyad.protocols.components import Embedder
 
 TEXTS = {
     "pumps.pdf": ("Pump handbook", "Ines Moreau", "Pumps move water from the tank to the basin."),
@@ -108,7 +108,7 @@ def write_message(path: Path, subject: str, sender: str, receiver: str, date: st
 
 
 @pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceTransformerEmbedder) -> Iterator[Engine]:
+def engine(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> Iterator[Engine]:
     """An index of a file of each format and two messages."""
     folder = tmp_path_factory.mktemp("files")
     for name, values in TEXTS.items():

@@ -16,11 +16,10 @@ from hypothesis import strategies as st
 from polyad import sample
 from polyad.calibration import get_embedder_calibration
 from polyad.embedders.hashing import HashingEmbedder
-from polyad.embedders.sentence_transformers import SentenceTransformerEmbedder
 from polyad.engine import Engine
 from polyad.engine.settings import Settings
 from polyad.model import Document, FloatArray
-from polyad.protocols.components import TextKind
+from polyad.protocols.components import Embedder, TextKind
 from polyad.retrieval.default.relevance import (
     MIN_QUESTIONS,
     Calibration,
@@ -93,7 +92,7 @@ def test_the_limit_follows_the_everyday_questions_where_names_do_not_lead(
 
 
 @pytest.fixture(scope="module")
-def army_index(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceTransformerEmbedder) -> Path:
+def army_index(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> Path:
     """An index of one document, a manual of an army that does not name its country."""
     folder = tmp_path_factory.mktemp("army")
     with Engine.open(folder, embedder=embedder) as engine:
@@ -147,7 +146,7 @@ def test_an_index_is_calibrated_again_when_a_fifth_of_it_is_new() -> None:
 
 
 @pytest.fixture(scope="module")
-def sample_index(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceTransformerEmbedder) -> Path:
+def sample_index(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> Path:
     """An index of twelve short articles."""
     folder = tmp_path_factory.mktemp("sample")
     with Engine.open(folder, embedder=embedder) as engine:
