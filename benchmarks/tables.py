@@ -1,4 +1,4 @@
-"""Writes tables and pictures of ``docs/results``, the README and ``docs/benchmarks.md`` from ``benchmarks/results``.
+"""Writes the results in ``docs/papers`` and the tables of the README from ``benchmarks/results``.
 
     python benchmarks/tables.py [--pictures DIR]
 
@@ -31,9 +31,9 @@ from polyad.text.json_types import parse_value
 
 ROOT = Path(__file__).parents[1]
 SUMMARIES = ROOT / "benchmarks" / "results"
-PAGES_FOLDER = ROOT / "docs" / "results"
-CONTENTS = ROOT / "docs" / "results.md"
-PAGES_WITH_TABLES = (ROOT / "README.md", ROOT / "docs" / "benchmarks.md")
+PAGES_FOLDER = ROOT / "docs" / "papers" / "results"
+CONTENTS = ROOT / "docs" / "papers" / "results.md"
+PAGES_WITH_TABLES = (ROOT / "README.md", ROOT / "docs" / "papers" / "benchmarks.md")
 
 SCRIPTS = SUMMARIES / "scripts"
 """What other scripts beside this one have measured, by their names: see ``measured_rows.py``."""
@@ -169,7 +169,7 @@ class Results(NamedTuple):
 
 
 def main() -> None:
-    """Write all pages with their pictures, and the tables of the README and of docs/benchmarks.md."""
+    """Write all pages with their pictures, and the tables of the README and of docs/papers/benchmarks.md."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--pictures", type=Path, metavar="DIR", help="write every picture of every experiment here")
     pictures: Path | None = parser.parse_args().pictures
@@ -400,7 +400,7 @@ results/*
 """
 
 
-# The README and docs/benchmarks.md
+# The README and docs/papers/benchmarks.md
 
 
 def insert_tables(text: str, tables: Mapping[str, str]) -> str:
@@ -413,7 +413,7 @@ def insert_tables(text: str, tables: Mapping[str, str]) -> str:
 
 
 def summary_tables(actual: Iterable[Results]) -> dict[str, str]:
-    """Return the tables of the README and of docs/benchmarks.md by name."""
+    """Return the tables of the README and of docs/papers/benchmarks.md by name."""
     by_name = {results.name: results for results in actual}
     tables = {"others": format_markdown(json.loads(OTHERS.read_text(encoding="utf-8")))}
     if "retrievers" in by_name:

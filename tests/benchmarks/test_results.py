@@ -19,7 +19,7 @@ from polyad.text.json_types import format_value
 
 ROOT = Path(__file__).parents[2]
 SUMMARIES = sorted((ROOT / "benchmarks" / "results").glob("*.json"))
-PAGES = ROOT / "docs" / "results"
+PAGES = ROOT / "docs" / "papers" / "results"
 
 
 @pytest.fixture(scope="module")
@@ -89,6 +89,7 @@ def test_a_page_shows_one_picture_at_most_and_every_picture_is_on_a_page() -> No
     assert outputs == {picture.name for picture in PAGES.glob("*.svg")}
 
 
+@pytest.mark.slow
 def test_the_pictures_are_drawn_from_the_summaries(
     tables: ModuleType, rows_by_table: dict[str, Any], tmp_path: Path
 ) -> None:

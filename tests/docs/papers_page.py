@@ -1,4 +1,4 @@
-"""The page of the papers; run as a module, it writes ``docs/papers.md``."""
+"""The page of the papers; run as a module, it writes ``docs/papers/presets.md``."""
 
 from __future__ import annotations
 
@@ -132,4 +132,4 @@ def _written(value: object) -> str:
 
 
 if __name__ == "__main__":
-    Path("docs/papers.md").write_text(page(), encoding="utf-8")
+    Path("docs/papers/presets.md").write_text(page(), encoding="utf-8")

@@ -24,7 +24,7 @@ A value is taken from the first of these places that sets it:
 2. the environment variable
 3. `{FILE_NAME}` in the working directory, or the file of `polyad --config FILE`
 4. the user's own `{FILE_NAME}` (on Linux in `~/.config/polyad/`)
-5. the preset: `--preset NAME` sets every value as in a paper ([papers](papers.md))
+5. the preset: `--preset NAME` sets every value as in a paper ([papers](papers/presets.md))
 6. the default
 
 `polyad config` prints every value and its source. In Python each section is a dataclass:

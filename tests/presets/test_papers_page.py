@@ -17,7 +17,7 @@ from tests.docs.papers_page import get_default, page, read_measures
 
 
 def test_the_committed_page_is_that_of_the_presets() -> None:
-    committed = (Path(__file__).parents[2] / "docs" / "papers.md").read_text(encoding="utf-8")
+    committed = (Path(__file__).parents[2] / "docs" / "papers" / "presets.md").read_text(encoding="utf-8")
     assert committed == page(), "run: python -m tests.docs.papers_page"
 
 

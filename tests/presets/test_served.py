@@ -282,7 +282,7 @@ def test_hypermemory_asks_for_each_entity_and_each_text_and_whether_it_suffices(
         assert "with what you know yourself" in system_of(body), "figure 7b"
     edges = {edge["text"]: edge["score"] for edge in answer["evidence"]["hyperedges"]}
     assert edges == {
-        cast: pytest.approx(0.6 * 0.9 + 0.6 * 0.1),  # eq. 16; the sum of both triples, see docs/papers.md
+        cast: pytest.approx(0.6 * 0.9 + 0.6 * 0.1),  # eq. 16; the sum of both triples, see docs/papers/presets.md
         hangs: pytest.approx(0.4 * 1.0),
         born: pytest.approx(0.7 * 1.0),  # of this triple alone
         brother: pytest.approx(0.3 * 1.0),

@@ -93,7 +93,7 @@ class CommandSettings:
 
     Attributes:
         preset: Paper whose method and settings are the defaults: ``hypergraphrag``, ``hypersu``, ``hyperretriever`` or
-            ``hypermemory`` (docs/papers.md); empty for none.
+            ``hypermemory`` (docs/papers/presets.md); empty for none.
         store: Directory of the index, or the address ``postgresql://USER@HOST/DATABASE?workspace=NAME``.
         prompts: Directory of files that replace prompts of the same name, such as ``hypersu_clues.md``. A file of any
             other name is an error. Empty for the prompts of polyad.

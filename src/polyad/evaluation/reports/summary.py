@@ -1,6 +1,7 @@
 """Summaries of runs: the values behind all plots, and behind all tables except the tables of single questions.
 
-A summary is small and contains no document text, so that it can be published: ``docs/results`` is built from summaries.
+A summary is small and contains no document text, so that it can be published: ``docs/papers/results`` is built
+from summaries.
 """
 
 from __future__ import annotations
