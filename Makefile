@@ -3,6 +3,9 @@ PYTHON ?= python
 # One more than there are processors: many tests wait for servers and processes that they start.
 WORKERS ?= $(shell $(PYTHON) -c "import os; print(min(4, (os.cpu_count() or 1) + 1))")
 
+# Hundreds of processes of the tests would compile polyad again, and each worker all tests.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: check lint types layers test test-slow test-attacks coverage docs format
 
 check: lint types layers test

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings as hypothesis_settings
@@ -30,6 +32,9 @@ from polyad.snapshot.mapped_snapshot import MappedSnapshot
 from polyad.snapshot.provider import SnapshotProvider
 from polyad.stores.sqlite import SqliteStore
 
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
 # A busy machine is no failure. Half of the usual examples save 45 s; tests of rare cases state their number.
 hypothesis_settings.register_profile("no deadline", deadline=None, max_examples=50)
 hypothesis_settings.load_profile("no deadline")
@@ -52,6 +57,30 @@ SIX_DOCUMENTS = (
 """The bell names its maker and its tower; the maker's document names her village; the village's names its river."""
 
 
+IMPORT_FOR_SECONDS = tuple(
+    f"tests/{path}"
+    for path in (
+        *("embedders/", "integrations/", "rerankers/", "conformance/test_embedder", "indexing/test_gliner"),
+        *("evaluation/test_triple_scorer", "cli/test_train"),
+    )
+)
+"""Tests that import PyTorch or a framework."""
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
+    """Run the tests that import for seconds in one worker, so that the others do not import the same."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class Scheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return "imports" if nodeid.startswith(IMPORT_FOR_SECONDS) else super()._split_scope(nodeid)
+
+    return Scheduling(config, log)
+
+
 @pytest.fixture
 def empty_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Write empty figures into reports, since drawing them takes seconds."""
@@ -68,6 +97,14 @@ def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch, tmp_path_factory:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("XDG_CONFIG_HOME", "/nonexistent")  # where a user's own settings are
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_gliner() -> Iterator[None]:
+    """Let GLiNER be missing, as on most machines: its import takes seconds, even where its model is missing."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setitem(sys.modules, "gliner", None)
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -91,6 +128,24 @@ def small_engine(small_index_dir: Path, embedder: Embedder) -> Iterator[Engine]:
     """An engine on the index of six documents, without a language model."""
     with Engine.open(small_index_dir, embedder=embedder, create=False) as engine:
         yield engine
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """The browser chromium, of the system or of Playwright. Without it tests are skipped, or fail if it is required.
+
+    One for each module, because the loop of Playwright runs in the thread where other modules start their own loops.
+    """
+    api = pytest.importorskip("playwright.sync_api")
+    with api.sync_playwright() as playwright:
+        system = shutil.which("chromium") or shutil.which("chromium-browser")
+        path = system or playwright.chromium.executable_path
+        if not Path(path).exists():
+            end = pytest.fail if os.environ.get("REQUIRE_CHROMIUM") else pytest.skip
+            end("needs the browser chromium; run: python -m playwright install chromium")
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield browser
+        browser.close()
 
 
 Spec = Mapping[str, Sequence[tuple[str, Sequence[str]]]]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +12,7 @@ import pytest
 
 pytest.importorskip("playwright")
 
-from playwright.sync_api import Browser, BrowserContext, Page, Route, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
 from polyad import Document
 from polyad.language_models.scripted import ScriptedLanguageModel
@@ -22,8 +21,7 @@ from polyad.server.app import create_app
 from polyad.server.workspaces import Workspaces
 from tests.server.serving import RunningServer, build_index, open_index, run_app
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-pytestmark = [pytest.mark.attacks, pytest.mark.skipif(CHROMIUM is None, reason="needs the browser chromium")]
+pytestmark = pytest.mark.attacks
 
 PAYLOADS = (
     "<img src=x onerror=alert(1)>",
@@ -84,14 +82,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     model = ScriptedLanguageModel(lambda _: reply)
     with run_app(create_app(Workspaces(open_index(model), [index]))) as running:
         yield running
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 @contextmanager

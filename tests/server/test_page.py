@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +15,7 @@ pytest.importorskip("playwright")
 pytest.importorskip("axe_playwright_python")
 
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 from polyad import Document
 from polyad.language_models.scripted import ScriptedLanguageModel
@@ -24,9 +23,6 @@ from polyad.model import Section
 from polyad.server.app import create_app
 from polyad.server.workspaces import Workspaces
 from tests.server.serving import DOCUMENTS, RunningServer, build_index, open_index, run_app
-
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs the browser chromium")
 
 PAGE = Path(__file__).parents[2] / "src" / "polyad" / "server" / "page"
 QUESTION = "Who cast the bell of Tarn?"
@@ -58,14 +54,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
         yield running
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
-
-
 @contextmanager
 def open_page(browser: Browser, server: RunningServer, theme: str = "light", width: int = 1200) -> Iterator[Page]:
     """Open a page that fails the test if it reports an error or sends a request elsewhere."""
@@ -89,7 +77,10 @@ def visit(page: Page, server: RunningServer, view: str, text: str) -> None:
     expect(page.locator("main [aria-busy]")).to_have_count(0)
 
 
-@pytest.mark.parametrize(("theme", "width"), [("light", 1200), ("dark", 1200), ("light", 360)])
+@pytest.mark.parametrize(
+    ("theme", "width"),
+    [("light", 360), *(pytest.param(theme, 1200, marks=pytest.mark.slow) for theme in ("light", "dark"))],
+)
 def test_each_view_is_accessible_and_fits(browser: Browser, server: RunningServer, theme: str, width: int) -> None:
     with open_page(browser, server, theme, width) as page:
         for view, text in VIEWS:
@@ -118,6 +109,7 @@ def test_a_citation_opens_its_passage_at_the_sentence(browser: Browser, server: 
         expect(page.locator(".answer")).to_contain_text("Ines Moreau")
 
 
+@pytest.mark.slow
 def test_a_citation_of_a_chat_completion_opens_its_passage_at_the_sentence(
     browser: Browser, server: RunningServer
 ) -> None:
@@ -131,6 +123,7 @@ def test_a_citation_of_a_chat_completion_opens_its_passage_at_the_sentence(
         expect(page.locator("#span")).to_contain_text("cast by Ines Moreau in 1921")
 
 
+@pytest.mark.slow
 def test_a_citation_of_several_passages_opens_the_document(browser: Browser, tmp_path: Path) -> None:
     text = "\n\n".join(f"The bell number {number} rings at noon in the tower. " * 30 for number in range(9))
     index = build_index(tmp_path / "kb", (Document("bells.md", "Bells", text),))
@@ -140,6 +133,7 @@ def test_a_citation_of_several_passages_opens_the_document(browser: Browser, tmp
         expect(page.locator("h1")).to_have_text("Bells")
 
 
+@pytest.mark.slow
 def test_headings_stand_below_the_title_of_the_document(browser: Browser, tmp_path: Path) -> None:
     text = "Pumps\n\nThe pump of Aldby is opened with a key."
     document = Document("manual.md", "Handbook", text, sections=(Section("Pumps", 0, len(text)),))
@@ -228,6 +222,7 @@ def test_a_hostile_document_is_text(browser: Browser, tmp_path: Path) -> None:
             assert all(href.startswith("#") for href in links)
 
 
+@pytest.mark.slow
 def test_each_text_is_displayed_in_the_direction_of_its_script(browser: Browser, tmp_path: Path) -> None:
     arabic = Document("جرس.md", "جرس تارن", "صبّت إيناس مورو جرس تارن عام 1921.\n\nThe bell hangs in Corven Tower.")
     index = build_index(tmp_path / "kb", (*DOCUMENTS, arabic))
