@@ -204,7 +204,7 @@ def test_answers_over_http_equal_streamed_answers() -> None:
 def test_a_stream_cut_over_http_is_an_error() -> None:
     with ScriptedServer([CutConnectionFault("Odoacer [2], who ")]) as server:
         model = OpenAILanguageModel(LanguageModelSettings(model="m", base_url=server.base_url))
-        with pytest.raises(LanguageModelError, match="broke off"):
+        with pytest.raises(LanguageModelError):
             CitingAnswerer(model, AnswerSettings()).answer(evidence(), lambda piece: None)
 
 

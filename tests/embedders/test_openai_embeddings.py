@@ -136,7 +136,7 @@ def test_a_fault_that_stays_is_an_embedder_error(fault: Fault) -> None:
     ids=repr,
 )
 def test_a_reply_without_one_vector_per_text_is_an_error(vectors: list[list[float]] | dict[str, object]) -> None:
-    with ScriptedServer(vectors=[vectors]) as server, pytest.raises(EmbedderError, match="vector"):
+    with ScriptedServer(vectors=[vectors]) as server, pytest.raises(EmbedderError):
         embedder(server, dimension=2).encode(["a", "b"], "passage")
 
 

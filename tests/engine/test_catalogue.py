@@ -65,7 +65,7 @@ def test_whether_two_entities_meet(engine: Engine) -> None:
 def test_an_unknown_entity_and_none_at_all_are_errors(engine: Engine) -> None:
     with pytest.raises(NotFoundError, match="zoe"):
         engine.catalogue.hyperedges_joining(["Zoe"])
-    with pytest.raises(ConfigurationError, match="at least one"):
+    with pytest.raises(ConfigurationError):
         engine.catalogue.hyperedges_joining([])
 
 

@@ -62,7 +62,7 @@ def manual(tmp_path: Path, embedder: Embedder) -> Engine:
 def test_a_value_that_is_no_retriever_is_refused(small_engine: Engine, value: Any) -> None:
     with pytest.raises(ConfigurationError, match=r"the retriever is .*; expected a name, one of default"):
         small_engine.search("otters", retriever=value)
-    with pytest.raises(ConfigurationError, match="the retriever is "):
+    with pytest.raises(ConfigurationError):
         small_engine.snapshot(value)
 
 

@@ -105,7 +105,7 @@ def test_one_answer_need_not_be_in_a_list(tmp_path: Path) -> None:
 
 
 def test_a_dataset_without_any_gold_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="no question of"):
+    with pytest.raises(ConfigurationError):
         load_beir(write(tmp_path, qrels="query-id\tcorpus-id\tscore\nq8\ta\t1\n"))
 
 

@@ -284,7 +284,7 @@ def test_answers_and_judgements_are_read_as_they_were_written(tmp_path: Path) ->
             log.add(Judgement("bm25", "q1", "gpt_acc", "?", "!", value))
         missing = find_missing_questions(file.by_key, "bm25", QUERIES.values())
         assert [query.id for query in missing] == ["q2", "q3"]
-        with pytest.raises(ConfigurationError, match="another process"):
+        with pytest.raises(ConfigurationError):
             RecordFile(tmp_path / "answers.jsonl", AnswerRecord)
     answers, judgements = read_answers(tmp_path)
     assert answers == {one.key: one}

@@ -131,7 +131,7 @@ def test_saving_writes_weights_a_report_and_a_picture(tmp_path: Path) -> None:
     }
     assert list(report.scorer.weights) == list_weight_names(SIGNAL_NAMES)
     (tmp_path / "file").write_text("")
-    with pytest.raises(ConfigurationError, match="cannot write into"):
+    with pytest.raises(ConfigurationError):
         train_and_save({"d": made}, tmp_path / "file")
 
 

@@ -186,7 +186,7 @@ def test_the_run_with_unchanged_settings_is_the_baseline_of_an_ablation(tmp_path
 
 
 def test_a_folder_without_runs_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="holds no run"):
+    with pytest.raises(ConfigurationError):
         find_run_folders([tmp_path])
 
 

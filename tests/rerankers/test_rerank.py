@@ -91,7 +91,7 @@ def test_invalid_rankings_are_errors_with_a_reason(outcome: Fault | Mapping[str,
 def test_a_server_that_is_not_there_is_an_error() -> None:
     with ScriptedServer() as server:
         made = reranker(server)
-    with pytest.raises(RerankerError, match="cannot be reached"):
+    with pytest.raises(RerankerError):
         made.scores("q", PASSAGES)
 
 
@@ -172,5 +172,5 @@ def test_a_model_that_gives_no_single_score_is_an_error(make_cross_encoder: Make
 
 
 def test_a_folder_without_a_model_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="cannot be loaded"):
+    with pytest.raises(ConfigurationError):
         CrossEncoderReranker(str(tmp_path))

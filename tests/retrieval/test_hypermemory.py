@@ -351,7 +351,7 @@ def test_without_a_reply_similarity_decides(snapshot: Snapshot) -> None:
 
 def test_when_asking_is_of_no_use_that_is_raised(snapshot: Snapshot) -> None:
     model = ScriptedLanguageModel([NoMoreRepliesError("the budget is spent")])
-    with pytest.raises(NoMoreRepliesError, match="budget"):
+    with pytest.raises(NoMoreRepliesError):
         retriever_of(snapshot, model).retrieve(CHAIN, 3)
 
 

@@ -105,7 +105,7 @@ def test_the_roles_that_an_entity_takes(store: SqliteStore) -> None:
 
 
 def test_binding_nothing_is_an_error(store: SqliteStore) -> None:
-    with pytest.raises(ConfigurationError, match="there is no condition"):
+    with pytest.raises(ConfigurationError):
         answer_roles(store, {})
 
 

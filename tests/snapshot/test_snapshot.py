@@ -564,5 +564,5 @@ def test_a_reference_to_a_missing_row_raises() -> None:
     numbers = Column.from_array(np.array([1, 4]))
     assert find_rows(numbers, np.array([4, 1, 4])).tolist() == [1, 0, 1]
     for wrong in (0, 2, 9):
-        with pytest.raises(StoreError, match="does not exist"):
+        with pytest.raises(StoreError):
             find_rows(numbers, np.array([wrong]))

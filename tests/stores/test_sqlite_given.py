@@ -151,5 +151,5 @@ def test_changed_or_missing_arguments_are_damage(tmp_path: Path, damage: str, ta
         connection.execute(damage)
     with closing(SqliteStore.open(tmp_path)) as store:
         assert {one.table for one in store.verify()} == {table}
-        with pytest.raises(StoreError, match="damaged"):
+        with pytest.raises(StoreError):
             get_all(store, Hyperedge, ["f#0/0"])

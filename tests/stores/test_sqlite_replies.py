@@ -103,6 +103,6 @@ def test_replies_of_another_format_are_a_mismatch(tmp_path: Path) -> None:
 def test_a_directory_that_cannot_be_made_is_an_error_before_anything_is_paid(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     model = answering()
-    with pytest.raises(StoreError, match="cannot make the directory"):
+    with pytest.raises(StoreError):
         ask(tmp_path / "kb", model, tmp_path / "file" / "replies")
     assert model.prompts == []
