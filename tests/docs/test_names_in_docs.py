@@ -19,6 +19,7 @@ PAGES = [
     *sorted((ROOT / "docs").glob("*.md")),
     *sorted((ROOT / "docs").glob("how-to/*.md")),
     *sorted((ROOT / "docs").glob("adr/*.md")),
+    *sorted((ROOT / "docs").glob("architecture/*.md")),
     *sorted((ROOT / "docs").glob("papers/*.md")),
     *sorted((ROOT / "docs").glob("reference/*.md")),
 ]
