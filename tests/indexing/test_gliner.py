@@ -6,10 +6,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
-import torch
 from typer.testing import CliRunner
 
 from polyad.cli import app
@@ -64,7 +63,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> FakeGliner:
 def test_a_gpu_is_used_if_there_is_one(
     gpus: int, expected: str, fake: FakeGliner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
+    monkeypatch.setattr("torch.cuda.device_count", lambda: gpus)
     GlinerMentionExtractor.from_name("general:tiny")
     assert fake.device == expected
 
@@ -175,9 +174,16 @@ def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.fixture(scope="module")
-def saved_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def gliner() -> ModuleType:
+    """The package, which other tests do without."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.delitem(sys.modules, "gliner")
+        return cast(ModuleType, pytest.importorskip("gliner"))
+
+
+@pytest.fixture(scope="module")
+def model_folder(tmp_path_factory: pytest.TempPathFactory, gliner: ModuleType) -> Path:
     """A GLiNER of 16 dimensions with random weights, that reads characters and at most twelve words."""
-    gliner = pytest.importorskip("gliner")
     torch = importlib.import_module("torch")
     transformers = importlib.import_module("transformers")
     tokenizers = importlib.import_module("tokenizers")
@@ -202,6 +208,13 @@ def saved_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     gliner.GLiNER.from_config(config).save_pretrained(folder / "model")
     return folder / "model"
+
+
+@pytest.fixture
+def saved_model(model_folder: Path, gliner: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of the model, for the installed package."""
+    monkeypatch.setitem(sys.modules, "gliner", gliner)
+    return model_folder
 
 
 def test_a_saved_model_is_loaded_and_its_spans_are_exact(saved_model: Path) -> None:

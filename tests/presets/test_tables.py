@@ -44,15 +44,16 @@ COMMANDS = {
 }
 
 SIMILAR = {
-    "HyperGraphRAG, first version": ["Figure 5"],
-    "HyperGraphRAG, second version": ["Figure 5", "Figure 6b", "Figure 7", "Table 3"],
+    "HyperGraphRAG, first version": ["Figure 4", "Figure 5", "Table 1"],
+    "HyperGraphRAG, second version": ["Appendix D.2", "Figure 5", "Figure 6b", "Figure 7", "Table 2", "Table 3"],
     "HyperSU": [
-        *("Table 3", "Table 13", "Table 14", "Table 19", "Table 20"),
-        *("Figure 5a", "Figure 5b", "Figure 6a", "Figure 6b"),
+        *("Table 2", "Table 3", "Table 4", "Table 6", "Table 13", "Table 14", "Table 19", "Table 20", "Table 21"),
+        *("Table 22", "Table 23", "Figure 3", "Figure 4", "Figure 5a", "Figure 5b", "Figure 6a", "Figure 6b"),
     ],
-    "HyperRAG": ["Figure 3"],
+    "HyperRAG": ["Table 2", "Table 3", "Section 4.4.3", "Figure 3"],
 }
-"""Tables and figures whose commands differ from another only in a value or a measure: run among the slow tests."""
+"""Tables and figures whose commands differ from another only in data sets, retrievers, values or measures: run among
+the slow tests. The default run has each command, each kind of data set and each preset once."""
 
 SLOW = {f"{paper}, {name}" for paper, names in SIMILAR.items() for name in names}
 
