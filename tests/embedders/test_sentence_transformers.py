@@ -14,7 +14,6 @@ from typing import Any
 import huggingface_hub.constants
 import numpy as np
 import pytest
-import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -27,6 +26,11 @@ from polyad.protocols.components import Embedder
 
 WORDS = "the river bank of Oslo was flooded in 1961 when Anna Keller’s boat sank 东京 café ½ x".split()  # noqa: SIM905
 TEXTS = st.lists(st.sampled_from(WORDS), max_size=150).map(" ".join)
+
+
+@pytest.fixture(scope="module")
+def embedder() -> SentenceTransformerEmbedder:
+    return SentenceTransformerEmbedder()
 
 
 @settings(max_examples=3, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -108,7 +112,7 @@ def test_prefixes_are_put_before_questions_and_passages(embedder: Embedder) -> N
 @pytest.mark.parametrize("name", ["no-such-model", "nobody/no-such-model", "/no/such/folder"])
 def test_an_unknown_model_is_a_configuration_error(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)  # else it tries the network for a minute
-    with pytest.raises(ConfigurationError, match="cannot be loaded"):
+    with pytest.raises(ConfigurationError):
         SentenceTransformerEmbedder(name)
 
 
@@ -122,14 +126,14 @@ def test_an_unknown_model_is_an_error_at_once_where_the_hub_cannot_be_reached(mo
     monkeypatch.setattr(socket, "create_connection", unreachable)
     monkeypatch.setattr("urllib.request.getproxies", dict)
     started = time.monotonic()
-    with pytest.raises(ConfigurationError, match="cannot be loaded"):
+    with pytest.raises(ConfigurationError):
         SentenceTransformerEmbedder("nobody/no-such-model")
     assert time.monotonic() - started < 30, "the library of the hub tries for over a minute"
     assert questions == [("huggingface.co", 443)]
 
 
 def test_a_folder_that_holds_no_model_is_a_configuration_error(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="cannot be loaded"):
+    with pytest.raises(ConfigurationError):
         SentenceTransformerEmbedder(str(tmp_path))
 
 
@@ -146,14 +150,14 @@ def test_texts_that_are_tokenized_apart_have_the_vectors_that_they_have_together
 def test_the_device_is_the_first_there_is_of_cuda_mps_and_the_processor(
     gpus: int, mps: bool, expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
-    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: mps)
+    monkeypatch.setattr("torch.cuda.device_count", lambda: gpus)
+    monkeypatch.setattr("torch.backends.mps.is_available", lambda: mps)
     assert choose_device("auto") == expected
     assert choose_device("cpu") == "cpu"
 
 
 def test_a_device_that_is_not_there_is_a_configuration_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 1)
     assert choose_device("cuda:0") == "cuda:0"
     with pytest.raises(ConfigurationError, match=r"device is 'cuda:7'; expected auto, or .*: cuda, cuda:0, .*cpu"):
         choose_device("cuda:7")
@@ -166,24 +170,27 @@ def test_a_device_that_is_not_there_is_a_configuration_error(monkeypatch: pytest
 def test_a_gpu_computes_in_sixteen_bits(
     device: str, has_bfloat16: bool, expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda: has_bfloat16)
+    monkeypatch.setattr("torch.cuda.is_bf16_supported", lambda: has_bfloat16)
     assert sentence_transformers._choose_precision("auto", device) == expected
     assert sentence_transformers._choose_precision("float32", device) == "float32"
 
 
 @pytest.mark.parametrize(
-    ("dtype", "instructions", "floor"),
+    ("precision", "instructions", "floor"),
     [
-        (torch.bfloat16, {"avx512_bf16": True, "amx_tile": False}, 64),
-        (torch.bfloat16, {"avx512_bf16": True, "amx_tile": True}, 1024),
-        (torch.bfloat16, {"avx512_bf16": True, "amx_tile": None}, 1024),
-        (torch.bfloat16, {"avx512_bf16": False, "amx_tile": False}, 1024),
-        (torch.float32, {"avx512_bf16": True, "amx_tile": False}, 1024),
+        ("bfloat16", {"avx512_bf16": True, "amx_tile": False}, 64),
+        ("bfloat16", {"avx512_bf16": True, "amx_tile": True}, 1024),
+        ("bfloat16", {"avx512_bf16": True, "amx_tile": None}, 1024),
+        ("bfloat16", {"avx512_bf16": False, "amx_tile": False}, 1024),
+        ("float32", {"avx512_bf16": True, "amx_tile": False}, 1024),
     ],
 )
 def test_passes_are_filled_up_less_only_where_kernels_were_found_to_round_alike(
-    dtype: torch.dtype, instructions: dict[str, bool | None], floor: int, monkeypatch: pytest.MonkeyPatch
+    precision: str, instructions: dict[str, bool | None], floor: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    import torch
+
+    dtype = getattr(torch, precision)
     monkeypatch.setattr(sentence_transformers, "_processor_has", instructions.__getitem__)
     assert sentence_transformers._choose_batch_sizes("cpu", dtype) == (4096, floor)
     assert sentence_transformers._choose_batch_sizes("cuda", dtype) == (16_384, 16_384)

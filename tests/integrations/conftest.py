@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,16 @@ DOCUMENTS = (
 )
 QUESTION = "Who cast the Bell of Tarn?"
 MAYOR = "Who is the mayor of Tarn?"
+
+
+def import_names(namespace: dict[str, object], modules: Mapping[str, str]) -> None:
+    """Import names, separated by spaces, from each module into a namespace; skip its tests if a module is missing.
+
+    Frameworks take seconds to import. Each worker collects all tests, but only one runs those of a framework.
+    """
+    for module, names in modules.items():
+        pytest.importorskip(module.partition(".")[0])
+        namespace |= {name: getattr(import_module(module), name) for name in names.split()}
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
@@ -16,15 +16,26 @@ from polyad.errors import ConfigurationError, StoreNotFoundError
 from polyad.protocols.components import Embedder
 from polyad.retrieval.baselines import LexicalRetriever
 from polyad.text.filters import FilterError, is_selected, parse_filter
-from tests.integrations.conftest import BELL, COVER, MAYOR, QUESTION
+from tests.integrations.conftest import BELL, COVER, MAYOR, QUESTION, import_names
 
-pytest.importorskip("haystack")
+if TYPE_CHECKING:
+    from haystack import Document, Pipeline
+    from haystack.components.builders import PromptBuilder
+    from haystack.utils.filters import document_matches_filter
 
-from haystack import Document, Pipeline
-from haystack.components.builders import PromptBuilder
-from haystack.utils.filters import document_matches_filter
+    from polyad.integrations.haystack import PolyadRetriever, parse_filters
 
-from polyad.integrations.haystack import PolyadRetriever, parse_filters
+NAMES = {
+    "haystack": "Document Pipeline",
+    "haystack.components.builders": "PromptBuilder",
+    "haystack.utils.filters": "document_matches_filter",
+    "polyad.integrations.haystack": "PolyadRetriever parse_filters",
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _haystack() -> None:
+    import_names(globals(), NAMES)
 
 
 def get_ids(result: dict[str, list[Document]]) -> list[str]:

@@ -3,23 +3,39 @@
 from __future__ import annotations
 
 import asyncio
+from typing import TYPE_CHECKING
 
 import pytest
 
 from polyad.engine import Engine
-from tests.integrations.conftest import BELL, COVER, MAYOR, QUESTION
+from tests.integrations.conftest import BELL, COVER, MAYOR, QUESTION, import_names
 
-pytest.importorskip("llama_index.core")
+if TYPE_CHECKING:
+    from llama_index.core.base.response.schema import Response
+    from llama_index.core.llms import MockLLM
+    from llama_index.core.postprocessor import SimilarityPostprocessor
+    from llama_index.core.query_engine import RetrieverQueryEngine
+    from llama_index.core.retrievers import QueryFusionRetriever
+    from llama_index.core.retrievers.fusion_retriever import FUSION_MODES
+    from llama_index.core.schema import MetadataMode, QueryBundle, TextNode
 
-from llama_index.core.base.response.schema import Response
-from llama_index.core.llms import MockLLM
-from llama_index.core.postprocessor import SimilarityPostprocessor
-from llama_index.core.query_engine import RetrieverQueryEngine
-from llama_index.core.retrievers import QueryFusionRetriever
-from llama_index.core.retrievers.fusion_retriever import FUSION_MODES
-from llama_index.core.schema import MetadataMode, QueryBundle, TextNode
+    from polyad.integrations.llama_index import PolyadRetriever
 
-from polyad.integrations.llama_index import PolyadRetriever
+NAMES = {
+    "llama_index.core.base.response.schema": "Response",
+    "llama_index.core.llms": "MockLLM",
+    "llama_index.core.postprocessor": "SimilarityPostprocessor",
+    "llama_index.core.query_engine": "RetrieverQueryEngine",
+    "llama_index.core.retrievers": "QueryFusionRetriever",
+    "llama_index.core.retrievers.fusion_retriever": "FUSION_MODES",
+    "llama_index.core.schema": "MetadataMode QueryBundle TextNode",
+    "polyad.integrations.llama_index": "PolyadRetriever",
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _llama_index() -> None:
+    import_names(globals(), NAMES)
 
 
 def test_a_node_says_where_its_text_stands(tarn_engine: Engine) -> None:

@@ -14,6 +14,7 @@ from polyad.embedders.sentence_transformers import SentenceTransformerEmbedder
 from polyad.engine import Engine
 from polyad.engine.loaders import load_embedder
 from polyad.errors import ConfigurationError
+from tests.conftest import SIX_DOCUMENTS
 
 WORDS = ("the", "river", "bank", "of", "Oslo", "was", "flooded", "in", "1961", "Keller's", "東京", "café")
 TEXTS = st.lists(st.sampled_from(WORDS), max_size=300).map(" ".join)
@@ -53,12 +54,15 @@ def test_a_texts_vector_is_bit_identical_whatever_is_embedded_beside_it(light: M
     assert together.tobytes() == alone.tobytes() == backwards.tobytes()
 
 
-def test_an_index_made_with_one_is_searched_with_the_other(small_index_dir: Path, light: MiniLMEmbedder) -> None:
+def test_an_index_made_with_one_is_searched_with_the_other(
+    tmp_path: Path, light: MiniLMEmbedder, full: SentenceTransformerEmbedder
+) -> None:
     question = "Where was the maker of the Bell of Tarn born?"
-    with Engine.open(small_index_dir, embedder=light, create=False) as engine:
-        passages = engine.search(question, 3).passages
-    with Engine.open(small_index_dir, create=False) as engine:
+    with Engine.open(tmp_path / "kb", embedder=full) as engine:
+        engine.index_documents(SIX_DOCUMENTS)
         expected = engine.search(question, 3).passages
+    with Engine.open(tmp_path / "kb", embedder=light, create=False) as engine:
+        passages = engine.search(question, 3).passages
     assert [hit.passage.id for hit in passages] == [hit.passage.id for hit in expected]
     assert [hit.score for hit in passages] == pytest.approx([hit.score for hit in expected], abs=0.05)
 

@@ -4,7 +4,6 @@ import unicodedata
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
@@ -51,6 +50,7 @@ def test_the_tokens_of_unusual_texts_are_those_of_the_library(text: str) -> None
     assert WORD_PIECES.split_windows(text, 1000) == [REFERENCE.encode(text).ids]
 
 
+@pytest.mark.slow
 def test_every_character_is_taken_as_the_library_takes_it_but_for_new_ones() -> None:
     every = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
     words = [f"ab{character}cd" for character in every if is_encodable(character)]
@@ -79,6 +79,8 @@ def float32() -> SentenceTransformerEmbedder:
 
 
 def test_gelu_is_that_of_torch_from_far_below_zero_to_far_above() -> None:
+    import torch
+
     values = np.concatenate([np.linspace(-12, 12, 50_001), [-200, 200]]).astype(np.float32)
     expected = torch.nn.functional.gelu(torch.from_numpy(values.astype(np.float64))).numpy()
     np.testing.assert_allclose(apply_gelu(values), expected, atol=1e-6)
