@@ -227,7 +227,7 @@ def interrupt(directory: Path, text: str, by: int) -> list[int]:
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
-@pytest.mark.parametrize("name", ["SIGKILL", "SIGINT"])
+@pytest.mark.parametrize("name", ["SIGKILL", pytest.param("SIGINT", marks=pytest.mark.slow)])
 def test_of_a_large_document_only_what_was_not_embedded_before_an_interruption_is_embedded(
     tmp_path: Path, name: str
 ) -> None:

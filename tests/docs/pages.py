@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import re
 import shlex
 import shutil
@@ -75,7 +76,8 @@ def _run_blocks(
 def _serve(command: str) -> Iterator[str]:
     """Run a server in the background, and yield the line that it prints when it listens."""
     arguments = [sys.executable, "-m", *shlex.split(command.removesuffix(" &"))]
-    with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as process:
+    environment = {**os.environ, "POLYAD_ENCODER_BACKEND": "numpy"}  # importing PyTorch takes seconds
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True, env=environment) as process:
         try:
             assert process.stdout is not None
             line = process.stdout.readline()

@@ -22,7 +22,13 @@ def test_there_are_three() -> None:
     assert [notebook.stem for notebook in NOTEBOOKS] == ["comparing-retrievers", "own-documents", "tuples"]
 
 
-@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "notebook",
+    [
+        pytest.param(path, id=path.stem, marks=[pytest.mark.slow] if path.stem == "comparing-retrievers" else [])
+        for path in NOTEBOOKS  # the site runs all of them
+    ],
+)
 def test_a_notebook_runs_from_the_top_and_shows_what_it_prints(
     notebook: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, embedder: Embedder
 ) -> None:

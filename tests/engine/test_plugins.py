@@ -131,7 +131,7 @@ def test_a_package_adds_a_retriever_a_reader_an_embedder_and_a_store(site: Path)
     assert json.loads(polyad(site, "stats", "--json").stdout)["settings"]["embedder"] == "tarn:short"
 
 
-@pytest.mark.parametrize("name", ["bell", ".BELL"])
+@pytest.mark.parametrize("name", ["bell", pytest.param(".BELL", marks=pytest.mark.slow)])
 def test_a_reader_whose_name_is_not_a_lower_case_extension_with_a_dot_is_used_all_the_same(
     site: Path, name: str
 ) -> None:
@@ -148,7 +148,7 @@ def test_a_reader_whose_name_is_not_a_lower_case_extension_with_a_dot_is_used_al
     ("body", "reason"),
     [
         ("return ['a card']", "it returned ['a card']; expected a polyad.readers.plain_text.Content"),
-        ("raise SystemExit(3)", "SystemExit"),
+        pytest.param("raise SystemExit(3)", "SystemExit", marks=pytest.mark.slow),
     ],
 )
 def test_a_reader_that_breaks_the_contract_is_named(site: Path, body: str, reason: str) -> None:

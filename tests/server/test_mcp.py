@@ -88,6 +88,14 @@ async def connect_http(
             yield client
 
 
+MODES_AND_SESSIONS = [
+    ("auto", False),
+    ("legacy", True),
+    pytest.param("auto", True, marks=pytest.mark.slow),
+    pytest.param("legacy", False, marks=pytest.mark.slow),
+]
+
+
 def test_search_and_fetch_keep_the_contract(tmp_path: Path) -> None:
     index = build_index(tmp_path / "kb")
 
@@ -350,8 +358,7 @@ def test_over_http(server: RunningServer, mode: str) -> None:
     assert response.status_code == 421
 
 
-@pytest.mark.parametrize("sessions", [False, True])
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@pytest.mark.parametrize(("mode", "sessions"), MODES_AND_SESSIONS)
 def test_a_get_disconnects_no_client(tmp_path: Path, sessions: bool, mode: str) -> None:
     workspaces = Workspaces(open_index(), [build_index(tmp_path / "kb")])
     with run_app(create_app(workspaces, ServerSettings(mcp_sessions=sessions))) as server:
@@ -429,8 +436,7 @@ def test_keys_are_those_of_the_server(tenants: tuple[RunningServer, dict[str, st
     run(test)
 
 
-@pytest.mark.parametrize("sessions", [False, True])
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@pytest.mark.parametrize(("mode", "sessions"), MODES_AND_SESSIONS)
 def test_writing_tools_exist_only_for_keys_that_may_write(tmp_path: Path, sessions: bool, mode: str) -> None:
     index = build_index(tmp_path / "kb")
     with Engine.open(index) as engine:

@@ -54,8 +54,8 @@ main()
     ("event", "module", "arguments"),
     [
         pytest.param("import", "uvicorn", (), id="while the server is imported"),
-        pytest.param("sqlite3.connect", "", ("--workers", "2"), id="while an index is opened"),
-        pytest.param("import", "uvicorn.loops.asyncio", (), id="before the server runs"),
+        pytest.param("sqlite3.connect", "", ("--workers", "2"), id="while an index is opened", marks=pytest.mark.slow),
+        pytest.param("import", "uvicorn.loops.asyncio", (), id="before the server runs", marks=pytest.mark.slow),
     ],
 )
 def test_a_server_that_is_terminated_during_startup_ends_with_status_0(
@@ -86,6 +86,7 @@ def test_errors_of_libraries_are_logged_in_the_format_of_polyad(tmp_path: Path) 
         assert "ClientDisconnect" in process.stderr.read()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="has no limit on open files")
 def test_idle_connections_exclude_nobody(tmp_path: Path) -> None:
     store = os.fspath(build_index(tmp_path / "kb"))
@@ -138,7 +139,7 @@ def test_a_stopped_server_does_not_wait_for_a_silent_model(tmp_path: Path) -> No
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="has no SIGTERM")
-@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.slow)])
 def test_a_stopped_server_does_not_wait_for_a_job_whose_model_is_silent(tmp_path: Path, workers: str) -> None:
     store = build_index(tmp_path / "kb")
     command = [sys.executable, "-m", "polyad", "serve", "--port", "0", "--store", str(store), "--workers", workers]

@@ -68,8 +68,8 @@ def list_children(parent: int) -> dict[int, int]:
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="lists processes by /proc")
 
 
-def test_workers_search_index_and_end_with_status_0(tmp_path: Path) -> None:
-    with run_workers("--store", str(build_index(tmp_path / "kb"))) as (client, _):
+def test_workers_search_index_start_again_and_end_with_status_0(tmp_path: Path) -> None:
+    with run_workers("--store", str(build_index(tmp_path / "kb"))) as (client, process):
         replies = [client.post("/api/v1/search", json=QUESTION) for _ in range(20)]
         assert {reply.status_code for reply in replies} == {200}
         assert len({reply.json()["hits"][0]["document_id"] for reply in replies}) == 1
@@ -77,9 +77,15 @@ def test_workers_search_index_and_end_with_status_0(tmp_path: Path) -> None:
         wait_until(lambda: client.get("/api/v1/job", params={"id": job["id"]}).json()["job"]["state"] == "succeeded")
         replies = [client.post("/api/v1/search", json={"question": "Who rang the bell of Sedge?"}) for _ in range(20)]
         assert all("Uma Vance" in reply.text for reply in replies)
+        wait_until(lambda: len(list_children(process.pid)) == 4)
+        killed = min(list_children(process.pid))
+        os.kill(killed, signal.SIGKILL)
+        wait_until(lambda: len(set(list_children(process.pid)) - {killed}) == 4)
+        assert client.post("/api/v1/search", json=QUESTION).status_code == 200
 
 
-def test_a_killed_process_is_started_again_and_the_others_answer_meanwhile(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_each_killed_process_is_started_again_and_the_others_answer_meanwhile(tmp_path: Path) -> None:
     with run_workers("--store", str(build_index(tmp_path / "kb"))) as (client, process):
         wait_until(lambda: len(list_children(process.pid)) == 4)
         for pid in list_children(process.pid):
@@ -92,6 +98,7 @@ def test_a_killed_process_is_started_again_and_the_others_answer_meanwhile(tmp_p
     assert all(line.endswith("ended (SIGKILL) and is started again") for line in lines)
 
 
+@pytest.mark.slow
 def test_a_deleted_workspace_is_missing_in_all_workers_and_may_be_created_again(tmp_path: Path) -> None:
     for name in ("one", "two"):
         build_index(tmp_path / name, (Document("a.md", name, "The bell of Tarn."),))
@@ -105,6 +112,7 @@ def test_a_deleted_workspace_is_missing_in_all_workers_and_may_be_created_again(
         assert all("Sedge" in reply.text for reply in replies)
 
 
+@pytest.mark.slow
 def test_the_processes_end_with_a_killed_supervisor(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "polyad", "serve", "--port", "0", "--workers", "2"]
     command += ["--store", str(build_index(tmp_path / "kb"))]
