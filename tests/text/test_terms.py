@@ -106,8 +106,9 @@ def test_kana_keep_their_voicing_marks() -> None:
 
 
 @given(st.text(st.characters(codec="utf-8"), max_size=30))
-def test_other_characters_than_ideographs_are_unchanged(text: str) -> None:
-    if not re.search("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af]", text):
+def test_characters_of_scripts_with_spaces_are_unchanged(text: str) -> None:
+    thai_and_neighbours = "\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff"
+    if not re.search(f"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af{thai_and_neighbours}]", text):
         assert split_ideographs(text) == text
 
 
