@@ -130,6 +130,7 @@ def test_hypersu_asks_nothing_to_build_then_for_clues_then_for_the_answer_from_p
     ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "gliner", gliner_of_capitals())
+    monkeypatch.setattr("polyad.indexing.mentions.gliner.choose_device", lambda _: "cpu")  # without importing PyTorch
     answer, building, asking = ask("hypersu")
     assert building == [], "section 4.1 and C.2: no language model is asked"
     assert kinds_of(asking) == ["clues", "answer"], "C.2: names of the question are found by GLiNER"
