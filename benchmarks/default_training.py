@@ -1,4 +1,4 @@
-"""Trains the bundled weights of ``default``, and measures each kind of text with weights that never saw it.
+"""Trains the first stage of the bundled weights of ``default``, and measures it on kinds of text that it never saw.
 
     python benchmarks/default_training.py BEIR_DIR... --prose FOLDER --manuals FOLDER [--store DIR] [--to DIR]
         [--unseen DIR] [--json FILE]
@@ -8,7 +8,8 @@ stripped, and with ten of its articles joined to one document without titles; an
 manuals, whose evidence are sentences. Each benchmark counts the same in each shape, and books and manuals as much as
 all benchmarks in one shape. The figures are of weights trained without the
 benchmark in any shape (those named alike but for what follows a hyphen count as one), without the book, or without the
-manuals of the same sixth; ``--unseen`` keeps these last for ``prose.py`` and ``manuals.py``.
+manuals of the same sixth; ``--unseen`` keeps these last for ``prose.py`` and ``manuals.py``. The second stage is
+trained by ``second_stage_training.py``.
 """
 
 from __future__ import annotations
@@ -35,14 +36,12 @@ from polyad.evaluation.training import linear_scorer
 from polyad.evaluation.training.linear_scorer import (
     K,
     TrainingExample,
-    build_second_stage_examples,
     compute_recall,
     extract_signals,
-    train_second_stage,
 )
 from polyad.model import Document, FloatArray, Passage
 from polyad.readers.files import FileReader
-from polyad.retrieval.default.scorer import WEIGHTS_FILE, LinearScorer
+from polyad.retrieval.default.scorer import WEIGHTS_FILE
 from polyad.retrieval.default.signals import SIGNAL_NAMES, Candidates, list_weight_names
 
 SEED = 7
@@ -87,14 +86,14 @@ def main() -> None:
         sets = articles(arguments.folders, stores)
         texts = {PROSE: prose(arguments.prose, stores), MANUALS: manuals(arguments.manuals, stores)}
         if arguments.to:
-            write_weights({**sets, **{kind: together(parts) for kind, parts in texts.items()}}, stores, arguments.to)
-        rows = [*evaluate_unseen_articles(sets, texts, stores), *evaluate_unseen_texts(sets, texts, arguments.unseen)]
+            write_weights({**sets, **{kind: together(parts) for kind, parts in texts.items()}}, arguments.to)
+        rows = [*evaluate_unseen_articles(sets, texts), *evaluate_unseen_texts(sets, texts, arguments.unseen)]
     if arguments.json:
         write_rows(arguments.json, rows)
 
 
-def write_weights(sets: Mapping[str, Sequence[TrainingExample]], stores: Path, directory: Path) -> None:
-    """Train both stages and write the weights.
+def write_weights(sets: Mapping[str, Sequence[TrainingExample]], directory: Path) -> None:
+    """Train the first stage and write the weights.
 
     Questions of test splits (:func:`split_questions`) are left out, so that shipped weights can be measured on them.
     """
@@ -102,7 +101,6 @@ def write_weights(sets: Mapping[str, Sequence[TrainingExample]], stores: Path, d
     sets = {name: [each for each in examples if not is_test(each.text)] for name, examples in sets.items()}
     trained_on = tuple(dict.fromkeys(map(get_family, sets)))
     scorer = replace(linear_scorer.train_linear_scorer(balance(sets), SIGNAL_NAMES), trained_on=trained_on)
-    scorer = replace(scorer, second_stage=train_second_stage(balance(compare(sets, stores, scorer))))
     (directory / WEIGHTS_FILE).write_text(scorer.to_text(), encoding="utf-8")
     print(f"weights in {directory / WEIGHTS_FILE}", flush=True)
 
@@ -123,17 +121,6 @@ def balance(sets: Mapping[str, Sequence[TrainingExample]]) -> list[list[Training
 def is_test(question: str) -> bool:
     """Return whether a question is in the test split of its benchmark."""
     return bool(split_questions([Question("", question, frozenset())])[2])
-
-
-def compare(
-    sets: Mapping[str, Sequence[TrainingExample]], stores: Path, scorer: LinearScorer
-) -> dict[str, list[TrainingExample]]:
-    """Return the candidates of each data set that the first stage ranks best, with the features of the second."""
-    compared = {}
-    for name, examples in sets.items():
-        with Engine.open(stores / {MANUALS: MANUALS_INDEX}.get(name, name.replace(" ", "-", 1))) as engine:
-            compared[name] = build_second_stage_examples(engine, examples, scorer)
-    return compared
 
 
 def articles(folders: Sequence[Path], stores: Path) -> dict[str, list[TrainingExample]]:
@@ -254,22 +241,16 @@ def build_example(
 
 
 def evaluate_unseen_articles(
-    sets: Mapping[str, Sequence[TrainingExample]], texts: Mapping[str, Parts], stores: Path
+    sets: Mapping[str, Sequence[TrainingExample]], texts: Mapping[str, Parts]
 ) -> Iterator[dict[str, object]]:
-    """Yield the recall on each benchmark and shape of weights of both stages trained without the benchmark."""
-    names = SIGNAL_NAMES
+    """Yield the recall on each benchmark and shape of weights trained without the benchmark."""
     everything = {**sets, **{kind: together(parts) for kind, parts in texts.items()}}
     for family in sorted({get_family(name) for name in sets}):
         seen = {name: examples for name, examples in everything.items() if get_family(name) != family}
-        scorer = linear_scorer.train_linear_scorer(balance(seen), names)
-        compared = compare(everything, stores, scorer)
-        second_stage = train_second_stage(balance({name: compared[name] for name in seen}))
-        weights = np.array([1, *second_stage.values(), *[0] * (1 + len(second_stage))], dtype=np.float32)
+        scorer = linear_scorer.train_linear_scorer(balance(seen), SIGNAL_NAMES)
         for name, examples in sets.items():
             if get_family(name) == family:
-                first = report_recall(f"{name}, first stage", examples, scorer.get_weights(list_weight_names(names)))
-                both = report_recall(name, [replace(each, linkability=1.0) for each in compared[name]], weights)
-                yield {**both, "first stage": first}
+                yield report_recall(name, examples, scorer.get_weights(list_weight_names(SIGNAL_NAMES)))
 
 
 def evaluate_unseen_texts(

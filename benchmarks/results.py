@@ -1,4 +1,4 @@
-"""Runs the experiments of ``docs/papers/results`` without a language model, and writes summaries to ``benchmarks/results``.
+"""Runs the experiments of ``docs/papers/results`` without a language model; summaries go to ``benchmarks/results``.
 
     python benchmarks/results.py --benchmarks DIR [--runs DIR] [--only NAME,...] [--data NAME,...]
     python benchmarks/tables.py

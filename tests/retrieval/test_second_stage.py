@@ -186,7 +186,9 @@ def test_the_score_of_the_first_stage_alone_changes_nothing(
     inputs: SignalInputs, scores: FloatArray, snapshot: Snapshot
 ) -> None:
     network = create_linear_network(np.array([name == "score of the first stage" for name in FEATURES], np.float32))
-    adjustments = compute_score_adjustments(inputs, compute_signals(inputs), (scores / 20).astype(np.float32), network, snapshot)
+    adjustments = compute_score_adjustments(
+        inputs, compute_signals(inputs), (scores / 20).astype(np.float32), network, snapshot
+    )
     assert adjustments == pytest.approx(0, abs=1e-5)
 
 
