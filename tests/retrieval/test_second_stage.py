@@ -29,10 +29,8 @@ from polyad.retrieval.default.second_stage import (
     COMPARISONS,
     FEATURES,
     ROUNDS,
-    compare_candidates,
-    compute_features,
+    Comparison,
     compute_score_adjustments,
-    find_best_candidates,
 )
 from polyad.retrieval.default.signals import SIGNAL_NAMES, SignalExtractor, SignalInputs, compute_signals
 from polyad.retrieval.question import QuestionLinker
@@ -119,8 +117,9 @@ def compute_slowly(inputs: SignalInputs, snapshot: Snapshot, rows: list[int], ra
 
 
 def test_comparisons_equal_a_slow_reference(inputs: SignalInputs, scores: FloatArray, snapshot: Snapshot) -> None:
-    best = find_best_candidates(inputs, scores, snapshot)
-    comparisons = compare_candidates(inputs, best, scores[best], snapshot)
+    comparison = Comparison(inputs, compute_signals(inputs), scores, snapshot)
+    best = comparison.best
+    comparisons = comparison.compare(np.arange(len(best)), comparison.first)
     rows = inputs.candidates[best].tolist()
     assert scores[best].tolist() == sorted(scores, reverse=True)
     assert len(rows) > 3
@@ -130,18 +129,18 @@ def test_comparisons_equal_a_slow_reference(inputs: SignalInputs, scores: FloatA
 
 
 def test_features_follow_the_present_ranking(inputs: SignalInputs, scores: FloatArray, snapshot: Snapshot) -> None:
-    best = find_best_candidates(inputs, scores, snapshot)
-    signals, first = compute_signals(inputs)[best], scores[best]
-    ranked = np.random.default_rng(4).permutation(len(best)).astype(np.float32)
-    features = compute_features(inputs, signals, first, ranked, best, snapshot)
-    assert features.shape == (len(best), len(FEATURES))
-    assert features[:, : len(SIGNAL_NAMES)].tolist() == signals.tolist()
-    assert features[:, FEATURES.index("score of the first stage")].tolist() == first.tolist()
+    signals = compute_signals(inputs)
+    comparison = Comparison(inputs, signals, scores, snapshot)
+    ranked = np.random.default_rng(4).permutation(len(comparison.best)).astype(np.float32)
+    features = comparison.compute_features(ranked)
+    assert features.shape == (len(comparison.best), len(FEATURES))
+    assert features[:, : len(SIGNAL_NAMES)].tolist() == signals[comparison.best].tolist()
+    assert features[:, FEATURES.index("score of the first stage")].tolist() == comparison.first.tolist()
     ranks = features[:, FEATURES.index("logarithm of the rank")]
-    assert np.expm1(ranks[np.argsort(-ranked)]) == pytest.approx(np.arange(len(best)), abs=1e-4)
+    assert np.expm1(ranks[np.argsort(-ranked)]) == pytest.approx(np.arange(len(ranked)), abs=1e-4)
     order = np.argsort(-ranked)
     column = len(SIGNAL_NAMES) + 1
-    again = compare_candidates(inputs, best[order], ranked[order], snapshot)
+    again = comparison.compare(order, ranked[order])
     assert features[order, column : column + len(COMPARISONS)].tolist() == again.tolist()
 
 

@@ -132,7 +132,7 @@ class Segment:
 
 _EMPTY = Segment(
     *(np.empty(0, dtype=np.int64), np.zeros(1, dtype=np.int64)),
-    *(np.empty(0, dtype=np.int32), np.empty(0, dtype=np.float32)),
+    *(np.empty(0, dtype="int32"), np.empty(0, dtype=np.float32)),
 )
 
 

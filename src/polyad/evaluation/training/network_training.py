@@ -24,9 +24,8 @@ from polyad.retrieval.default.scorer import LinearScorer
 from polyad.retrieval.default.second_stage import (
     FEATURES,
     MAX_CANDIDATES,
-    compute_features,
+    Comparison,
     compute_second_stage_weight,
-    find_best_candidates,
 )
 from polyad.retrieval.default.signals import SignalExtractor
 from polyad.retrieval.question import QuestionLinker
@@ -70,15 +69,13 @@ def compare_examples(
     compared = []
     for example in examples:
         inputs = extractor.compute_inputs(example.text)
-        scores = example.compute_scores(scorer)
-        best = find_best_candidates(inputs, scores, snapshot)
-        signals, first = example.signals[best], scores[best]
-        features = compute_features(inputs, signals, first, first, best, snapshot)
+        comparison = Comparison(inputs, example.signals, example.compute_scores(scorer), snapshot)
+        features = comparison.compute_features(comparison.first)
         if select:
-            weight = compute_second_stage_weight(example.linkability, len(best))
-            ranked = (1 - weight) * first + weight * select(example).score(features)
-            features = compute_features(inputs, signals, first, ranked.astype(np.float32), best, snapshot)
-        compared.append(example.select(best, features))
+            weight = np.float32(compute_second_stage_weight(example.linkability, len(features)))
+            ranked = (1 - weight) * comparison.first + weight * select(example).score(features)
+            features = comparison.compute_features(ranked)
+        compared.append(example.select(comparison.best, features))
     return compared
 
 

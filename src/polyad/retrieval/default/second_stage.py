@@ -9,6 +9,7 @@ names do not lead to the passages about them (linkability 0) the first stage dec
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -47,7 +48,7 @@ COMPARISONS = (
     "similar to the best passages",
     "similar to what the best passage leaves of the question",
 )
-"""How a candidate compares with the best passages, in the order of the columns of :func:`compare_candidates`."""
+"""How a candidate compares with the best passages, in the order of the columns of :meth:`Comparison.compare`."""
 
 _MEASURES = (*SIGNAL_NAMES, "score of the first stage", *COMPARISONS)
 
@@ -56,7 +57,7 @@ FEATURES = (
     *(f"{name}, by the highest of the question" for name in _MEASURES),
     "score of the first stage below the best",
 )
-"""The features of a candidate, in the order of the columns of :func:`compute_features`."""
+"""The features of a candidate, in the order of the columns of :meth:`Comparison.compute_features`."""
 
 
 class Network(Protocol):
@@ -85,12 +86,12 @@ def compute_score_adjustments(
     adjustments = np.zeros(len(scores), dtype=np.float32)
     if not inputs.linkability:
         return adjustments
-    best = find_best_candidates(inputs, scores, snapshot)
-    first = ranked = scores[best]
+    comparison = Comparison(inputs, signals, scores, snapshot)
+    best = comparison.best
+    ranked = comparison.first
     weight = np.float32(compute_second_stage_weight(inputs.linkability, len(best)))
     for _ in range(ROUNDS):
-        features = compute_features(inputs, signals[best], first, ranked, best, snapshot)
-        ranked = (1 - weight) * first + weight * network.score(features)
+        ranked = (1 - weight) * comparison.first + weight * network.score(comparison.compute_features(ranked))
     adjusted = ranked + scores[best[0]] - ranked.max()
     is_compared = np.zeros(len(scores), dtype=bool)
     is_compared[best] = True
@@ -112,65 +113,69 @@ def compute_second_stage_weight(linkability: float, candidate_count: int) -> flo
     return linkability**2 * min(1.0, candidate_count / MAX_CANDIDATES)
 
 
-def find_best_candidates(inputs: SignalInputs, scores: FloatArray, snapshot: Snapshot) -> IntArray:
-    """Return the indices of the candidates that the second stage compares, best first."""
-    return find_top_positions(
-        scores, MAX_CANDIDATES, lambda places: rank_by_id(snapshot, "passage", inputs.candidates[places])
-    )
+class Comparison:
+    """Compares the best candidates of a question with the very best of them, by any ranking.
 
-
-def compute_features(
-    inputs: SignalInputs,
-    signals: FloatArray,
-    first: FloatArray,
-    ranked: FloatArray,
-    best: IntArray,
-    snapshot: Snapshot,
-) -> FloatArray:
-    """Return the features of the compared candidates, float32 ``[best, features]``, as named by :data:`FEATURES`.
+    What does not depend on the ranking is read once.
 
     Args:
         inputs: Measurements of all candidates.
-        signals: Signals of the compared candidates, ``[best, signals]``.
-        first: Their scores in the first stage.
-        ranked: The scores by which they are ranked now; equal to ``first`` in the first round.
-        best: Their indices among all candidates.
+        signals: Their signals, ``[candidates, signals]``.
+        scores: Their scores in the first stage, ``[candidates]``.
         snapshot: The index.
+
+    Attributes:
+        best: Indices of the compared candidates among all, best of the first stage first.
+        first: The scores of the compared candidates in the first stage.
     """
-    order = np.argsort(-ranked, kind="stable")
-    comparisons = np.empty((len(best), len(COMPARISONS)), dtype=np.float32)
-    comparisons[order] = compare_candidates(inputs, best[order], ranked[order], snapshot)
-    measures = np.column_stack([signals, first, comparisons])
-    highest = np.maximum(np.abs(measures).max(axis=0), np.float32(1e-6))
-    return np.column_stack([measures, measures / highest, first - first.max()])
 
+    def __init__(self, inputs: SignalInputs, signals: FloatArray, scores: FloatArray, snapshot: Snapshot) -> None:
+        self.best = find_top_positions(
+            scores, MAX_CANDIDATES, lambda places: rank_by_id(snapshot, "passage", inputs.candidates[places])
+        )
+        self.first = scores[self.best]
+        self._signals = signals[self.best]
+        self._inputs, self._snapshot = inputs, snapshot
+        self._rows = inputs.candidates[self.best]
+        self._titles = _Titles.read(inputs.question.text, snapshot, self._rows)
 
-def compare_candidates(inputs: SignalInputs, best: IntArray, ranked: FloatArray, snapshot: Snapshot) -> FloatArray:
-    """Compare candidates with the best of them, and return :data:`COMPARISONS`, float32 ``[best, comparisons]``.
+    def compute_features(self, ranked: FloatArray) -> FloatArray:
+        """Return the features named by :data:`FEATURES` of the compared candidates, float32 ``[best, features]``.
 
-    Args:
-        inputs: Measurements of all candidates.
-        best: Indices of the compared candidates, best first.
-        ranked: The scores by which they are ranked, highest first.
-        snapshot: The index.
-    """
-    rows = inputs.candidates[best]
-    sources = rows[:SOURCES_PER_HOP]
-    weights = np.exp((ranked[: len(sources)] - ranked[0]) / np.float32(SCORE_SCALE))
-    shared, subjects = _compare_entities(select_mentions(snapshot, sources, weights, inputs.scale), rows, sources)
-    columns = [
-        np.log1p(np.arange(len(rows), dtype=np.float32)),
-        shared[:, 0],
-        shared @ weights,
-        subjects[:, :BEST].max(axis=1),
-        subjects @ weights,
-        _compute_new_term_share(inputs, rows, 1),
-        _compute_new_term_share(inputs, rows, BEST),
-        inputs.coverage[best],
-        *_compare_titles(inputs.question.text, snapshot, rows),
-        *_compute_vector_features(inputs, snapshot, rows, weights),
-    ]
-    return np.stack(columns, axis=1).astype(np.float32)
+        Args:
+            ranked: The scores by which the compared candidates are ranked now.
+        """
+        order = np.argsort(-ranked, kind="stable")
+        comparisons = np.empty((len(order), len(COMPARISONS)), dtype=np.float32)
+        comparisons[order] = self.compare(order, ranked[order])
+        measures = np.column_stack([self._signals, self.first, comparisons])
+        highest = np.maximum(np.abs(measures).max(axis=0), np.float32(1e-6))
+        return np.column_stack([measures, measures / highest, self.first - self.first.max()])
+
+    def compare(self, order: IntArray, ranked: FloatArray) -> FloatArray:
+        """Return the comparisons named by :data:`COMPARISONS`, float32 ``[order, comparisons]``.
+
+        Args:
+            order: Positions of the candidates among :attr:`best`, best first.
+            ranked: Their scores, highest first.
+        """
+        inputs, snapshot, rows = self._inputs, self._snapshot, self._rows[order]
+        sources = rows[:SOURCES_PER_HOP]
+        weights = np.exp((ranked[: len(sources)] - ranked[0]) / np.float32(SCORE_SCALE))
+        shared, subjects = _compare_entities(select_mentions(snapshot, sources, weights, inputs.scale), rows, sources)
+        columns = [
+            np.log1p(np.arange(len(rows), dtype=np.float32)),
+            shared[:, 0],
+            shared @ weights,
+            subjects[:, :BEST].max(axis=1),
+            subjects @ weights,
+            _compute_new_term_share(inputs, rows, 1),
+            _compute_new_term_share(inputs, rows, BEST),
+            inputs.coverage[self.best[order]],
+            *self._titles.compare(snapshot, order, rows),
+            *_compute_vector_features(inputs, snapshot, rows, weights),
+        ]
+        return np.stack(columns, axis=1).astype(np.float32)
 
 
 def _compare_entities(
@@ -216,47 +221,70 @@ def _list_others(rank: int, count: int, total: int) -> list[int]:
     return [other for other in range(min(count + 1, total)) if other != rank][:count]
 
 
-def _compare_titles(question: str, snapshot: Snapshot, candidates: IntArray) -> FloatArray:
-    """Return three features that compare each candidate's title with the question and the best three passages.
+@dataclass(frozen=True, slots=True)
+class _Titles:
+    """The titles of the compared candidates: the terms of each passage's most certain subjects.
 
-    A title is the terms of a passage's most certain subjects.
-
-    Returns:
-        The share of the title's terms in the question or the best three passages; the share of the title's terms in the
-        best three but not in the question; and 1 if one of the best three has the same subject. Shape
-        ``[3, candidates]``.
+    Attributes:
+        terms: Terms of each candidate's title.
+        subjects: Row numbers of each candidate's most certain subjects.
+        question_terms: Terms of the question.
     """
-    entities, owners, strengths = snapshot.graph.subjects(candidates)
-    highest = np.zeros(len(candidates), dtype=np.float32)
-    np.maximum.at(highest, owners, strengths)
-    is_certain = strengths >= highest[owners]
-    entities, owners = entities[is_certain], owners[is_certain]
-    language = snapshot.infer_language(question)
-    titles: list[set[str]] = [set() for _ in candidates]
-    subjects: list[set[int]] = [set() for _ in candidates]
-    unique = sort_unique(entities).tolist()
-    terms = [extract_query_terms(key, language) for key in snapshot.ids("entity", unique)]
-    terms_by_entity = dict(zip(unique, terms, strict=True))
-    for entity, owner in zip(entities.tolist(), owners.tolist(), strict=True):
-        titles[owner].update(terms_by_entity[entity])
-        subjects[owner].add(entity)
-    question_terms = set(extract_query_terms(question, language))
-    best = snapshot.get(Passage, candidates[: BEST + 1].tolist())
-    texts = [set(extract_terms(f"{passage.title} {passage.text}")) for passage in best]
-    columns = np.zeros((3, len(candidates)), dtype=np.float32)
-    for rank, (title, own_subjects) in enumerate(zip(titles, subjects, strict=True)):
-        if rank <= BEST:  # all further candidates have the same best others
-            others = _list_others(rank, BEST, len(candidates))
-            terms_of_others = set().union(*(texts[other] for other in others))
-            subjects_of_others = set().union(*(subjects[other] for other in others))
-        in_others = title & terms_of_others
-        if title:
-            columns[:, rank] = (
-                len(in_others | (title & question_terms)) / len(title),
-                len(in_others - question_terms) / len(title),
-                not own_subjects.isdisjoint(subjects_of_others),
-            )
-    return columns
+
+    terms: list[set[str]]
+    subjects: list[set[int]]
+    question_terms: set[str]
+
+    @classmethod
+    def read(cls, question: str, snapshot: Snapshot, candidates: IntArray) -> _Titles:
+        """Read the titles of ``candidates``, row numbers of passages."""
+        entities, owners, strengths = snapshot.graph.subjects(candidates)
+        highest = np.zeros(len(candidates), dtype=np.float32)
+        np.maximum.at(highest, owners, strengths)
+        is_certain = strengths >= highest[owners]
+        entities, owners = entities[is_certain], owners[is_certain]
+        language = snapshot.infer_language(question)
+        titles: list[set[str]] = [set() for _ in candidates]
+        subjects: list[set[int]] = [set() for _ in candidates]
+        unique = sort_unique(entities).tolist()
+        terms = [extract_query_terms(key, language) for key in snapshot.ids("entity", unique)]
+        terms_by_entity = dict(zip(unique, terms, strict=True))
+        for entity, owner in zip(entities.tolist(), owners.tolist(), strict=True):
+            titles[owner].update(terms_by_entity[entity])
+            subjects[owner].add(entity)
+        return cls(titles, subjects, set(extract_query_terms(question, language)))
+
+    def compare(self, snapshot: Snapshot, order: IntArray, rows: IntArray) -> FloatArray:
+        """Return three features that compare each candidate's title with the question and the best three passages.
+
+        Args:
+            snapshot: The index.
+            order: Positions of the candidates, best first.
+            rows: Their row numbers.
+
+        Returns:
+            The share of the title's terms in the question or the best three passages; the share of the title's terms in
+            the best three but not in the question; and 1 if one of the best three has the same subject. Shape
+            ``[3, candidates]``.
+        """
+        places = order.tolist()
+        best = snapshot.get(Passage, rows[: BEST + 1].tolist())
+        texts = [set(extract_terms(f"{passage.title} {passage.text}")) for passage in best]
+        columns = np.zeros((3, len(places)), dtype=np.float32)
+        for rank, place in enumerate(places):
+            if rank <= BEST:  # all further candidates have the same best others
+                others = _list_others(rank, BEST, len(places))
+                terms_of_others = set().union(*(texts[other] for other in others))
+                subjects_of_others = set().union(*(self.subjects[places[other]] for other in others))
+            title = self.terms[place]
+            in_others = title & terms_of_others
+            if title:
+                columns[:, rank] = (
+                    len(in_others | (title & self.question_terms)) / len(title),
+                    len(in_others - self.question_terms) / len(title),
+                    not self.subjects[place].isdisjoint(subjects_of_others),
+                )
+        return columns
 
 
 def _compute_vector_features(
