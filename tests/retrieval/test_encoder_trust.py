@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
+from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine.engine import Engine
 from polyad.model import Document, FloatArray
 from polyad.protocols.components import Embedder, TextKind
@@ -40,6 +42,19 @@ class RandomEmbedder:
         return unit
 
 
+class WordEmbedder(RandomEmbedder):
+    """An embedder that finds repeated words, except in the passages about every fifth village."""
+
+    name = "words"
+    dimension = 256
+
+    def encode(self, texts: Sequence[str], kind: TextKind) -> FloatArray:
+        """Return vectors of word counts; random ones of texts about every fifth village."""
+        is_random = np.array([[bool(re.search(r"dorf\d*[05]\b", text))] for text in texts])
+        vectors = np.where(is_random, super().encode(texts, kind), HashingEmbedder(256).encode(texts, kind))
+        return vectors.astype(np.float32)
+
+
 def build(folder: Path, documents: Sequence[Document], embedder: Embedder) -> Engine:
     engine = Engine.open(folder, embedder=embedder)
     engine.index_documents(documents)
@@ -59,6 +74,16 @@ def test_an_encoder_that_finds_nothing_is_not_trusted_and_words_decide(tmp_path:
         assert find_trust(engine, question) == 0
         by_words = engine.search(question, retriever="bm25").passages[0].passage.document_id
         assert engine.search(question, retriever="default").passages[0].passage.document_id == by_words
+
+
+def test_an_encoder_that_finds_four_of_five_passages_by_their_words_is_trusted_little(tmp_path: Path) -> None:
+    words = ("dorf", "turm", "fluss", "berg", "wald", "feld", "weg", "hof")
+    documents = [
+        Document(f"de{number}", "", "Wer nicht kam, ist " + " und ".join(f"{word}{number}" for word in words) + ".")
+        for number in range(40)
+    ]
+    with build(tmp_path / "index", documents, WordEmbedder()) as engine:
+        assert 0.1 < find_trust(engine, "Wer war der Meister der Glocke?") < 0.3
 
 
 def test_the_same_index_is_measured_once_and_has_the_same_trust_when_it_is_opened_again(tmp_path: Path) -> None:

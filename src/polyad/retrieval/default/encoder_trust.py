@@ -36,11 +36,14 @@ _KEPT_SHARE, _MAX_CHARACTERS = 0.3, 300
 _RIVALS = 19
 """Passages that the passage of a sentence is compared with."""
 
-_NO_TRUST, _FULL_TRUST = 0.65, 0.95
-"""Share of first places at and below which similarity does not count, and from which it counts fully."""
-
 _UNMEASURED_TRUST = 0.3
 """Trust in a language that the encoder was not trained on, in an index of a few passages."""
+
+_SHARES, _TRUSTS = (0.5, 0.85, 0.95), (0.0, _UNMEASURED_TRUST, 1.0)
+"""Shares of first places and the trust at each, linear between them. A sample of 60 passages has a standard deviation
+of 0.05, and an encoder finds a repeated word without knowing the language: all-MiniLM-L6-v2 has a share of 0.66 in
+Spanish and 0.80 in Vietnamese, where a trust of about 0.25 ranks best. So these differ little in trust, and only a
+share that none of its unknown languages reaches counts for more. Below half of the first places, none counts."""
 
 _MAX_CHANGE = 0.2
 """Change of the number of passages, relative to the number at the measurement, after which it is repeated."""
@@ -88,7 +91,7 @@ class EncoderTrust:
                 questions = [_make_question(texts[place], generator) for place in sample]
                 vectors = snapshot.vectors("passage", rows[sample])
                 share = _compute_first_place_share(embedder.encode(questions, "query") @ vectors.T)
-                trust[language] = float(np.interp(share, (_NO_TRUST, _FULL_TRUST), (0, 1)))
+                trust[language] = float(np.interp(share, _SHARES, _TRUSTS))
             else:
                 trust[language] = _UNMEASURED_TRUST if trained_languages and language else 1.0
         return cls(trust, {language: len(places) for language, places in groups.items()}, snapshot.passage_count)
