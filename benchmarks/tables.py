@@ -465,17 +465,29 @@ def _default_last(row: Mapping[str, Any]) -> tuple[bool, bool]:
 
 
 def _unseen() -> Table:
-    """Return the recall of weights of all stages that never saw the benchmark: a row per scorer and shape."""
-    rows = {row["set"]: row for row in read_rows(SCRIPTS / "default_training.json")}
+    """Return the recall of weights that never saw the benchmark: a row per scorer and shape, with numbers of articles."""
+    rows = {
+        (row["set"], row["shape"]): row
+        for row in read_rows(SCRIPTS / "second_stage_training.json")
+        if row["weights"] == "both stages" and row["gold"] is None
+    }
     shapes = {
         "as it is": "as it is",
+        "full size": "among all articles of the family",
         "no titles": "titles stripped",
+        "Markdown by 4": "four articles a Markdown document, passages",
         "joined by 10": "joined by ten without titles, passages",
     }
     triples = {(row["retriever"], row["dataset"]): row for row in read_rows(SCRIPTS / "leave_one_out.json")}
     return [
-        {"": f"`default`, {reply}", **{name: _with_interval(rows[f"{name} {shape}"]) for name in _BENCHMARKS}}
-        for shape, reply in shapes.items()
+        {
+            "": f"`default`, {label}",
+            **{
+                name: f"{_with_interval(rows[name, shape])} of {rows[name, shape]['articles']:,}"
+                for name in _BENCHMARKS
+            },
+        }
+        for shape, label in shapes.items()
         if rows
     ] + [
         {"": _search(scorer), **{name: _with_interval(triples[scorer, name]) for name in _BENCHMARKS}}
