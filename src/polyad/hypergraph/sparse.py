@@ -43,7 +43,7 @@ def sort_unique(numbers: IntArray) -> IntArray:
     >>> sort_unique(np.array([3, 1, 3])).tolist()
     [1, 3]
     """
-    ordered = np.sort(numbers)
+    ordered = np.sort(numbers, kind="stable")  # merges sorted runs, which most inputs consist of
     return ordered[mark_first_of_equals(ordered)]
 
 
