@@ -5,6 +5,8 @@ WORKERS ?= $(shell $(PYTHON) -c "import os; print(min(4, (os.cpu_count() or 1) +
 
 # Hundreds of processes of the tests would compile polyad again, and each worker all tests.
 unexport PYTHONDONTWRITEBYTECODE
+# Each processor has a worker; threads of matrix libraries would wait for each other, at work.
+export OMP_NUM_THREADS ?= 1
 
 .PHONY: check lint types layers test test-slow test-attacks coverage docs format
 
