@@ -11,10 +11,10 @@ from typing_extensions import TypedDict
 
 from polyad.engine.catalogue import Catalogue
 from polyad.errors import NotFoundError
-from polyad.model import SUBJECT, Entity, Hyperedge, HyperedgeKind, MetadataValue, Statistics
+from polyad.model import SUBJECT, Document, Entity, Hyperedge, HyperedgeKind, Incidence, Statistics
 from polyad.retrieval.roles import RoleBinding, get_role_values
 from polyad.schemas.evidence import ArgumentSchema, passage_json
-from polyad.schemas.filling import fill_schema
+from polyad.schemas.filling import fields_of, fill_schema
 from polyad.schemas.reports import list_aliases, list_disabled, list_retractions
 from polyad.text.conflicts import Conflict
 from polyad.text.filters import Where
@@ -128,68 +128,37 @@ class ConflictsSchema(TypedDict):
     conflicts: list[ConflictSchema]
 
 
+@fields_of(Document)
 class DocumentSchema(TypedDict):
     """Output of ``polyad show document --json``: a document with its text and metadata.
 
     The key ``removed`` is present with ``--show-removed``: what the text leaves out, by kind.
     """
 
-    id: str
-    title: str
-    text: str
-    source: str
-    arguments: list[object]
-    sections: list[object]
-    url: str
-    metadata: dict[str, MetadataValue]
-    places: list[object]
-    relation: str
     removed: NotRequired[dict[str, list[str]]]
 
 
+@fields_of(Incidence)
 class IncidenceSchema(TypedDict):
     """The membership of an entity in a hyperedge as JSON."""
 
-    entity_key: str
-    hyperedge_id: str
-    name: str
-    role: str
-    type: str
-    description: str
-    score: float
-    grounded: bool
-    strength: float
 
-
+@fields_of(Hyperedge)
 class HyperedgeSchema(TypedDict):
     """Output of ``polyad show hyperedge --json``: a text that joins entities, with these entities."""
 
-    id: str
-    kind: str
-    text: str
-    passage_id: str
-    start: int
-    end: int
-    score: float
-    relation: str
     arguments: list[ArgumentSchema]
-    valid_from: str
-    valid_to: str
     grounded: float
     incidences: list[IncidenceSchema]
 
 
+@fields_of(Entity)
 class EntitySchema(TypedDict):
     """Output of ``polyad show entity --json``: an entity with the ids of its hyperedges.
 
     The key ``summary`` is present if a summary was requested.
     """
 
-    key: str
-    name: str
-    type: str
-    description: str
-    score: float
     hyperedges: list[str]
 
 

@@ -7,8 +7,22 @@ from typing import NotRequired, TypeVar
 
 from typing_extensions import TypedDict
 
-from polyad.model import Answer, AnswerContext, Evidence, MetadataValue, Origin, Passage, ScoredHyperedge, ScoredPassage
-from polyad.schemas.filling import fill_schema
+from polyad.model import (
+    Answer,
+    AnswerContext,
+    Entity,
+    Evidence,
+    MetadataValue,
+    Origin,
+    Passage,
+    RetractedFact,
+    ScoredHyperedge,
+    ScoredPassage,
+    Timings,
+    TraceStep,
+    Usage,
+)
+from polyad.schemas.filling import fields_of, fill_schema
 from polyad.schemas.places import map_excerpts
 from polyad.text.page_labels import find_page_label
 
@@ -86,12 +100,9 @@ class ExcerptSchema(TypedDict):
     end: int
 
 
+@fields_of(RetractedFact)
 class RetractedFactSchema(TypedDict):
     """A fact that a passage states and a user has retracted; ``entities`` is empty if the whole fact was retracted."""
-
-    text: str
-    entities: list[str]
-    reason: str
 
 
 class HitSchema(PassageSchema):
@@ -112,35 +123,21 @@ class HitSchema(PassageSchema):
     retracted: list[RetractedFactSchema]
 
 
+@fields_of(Timings)
 class TimingsSchema(TypedDict):
     """Durations of a search in milliseconds."""
 
-    encode: float
-    retrieve: float
     total: float
 
 
+@fields_of(TraceStep)
 class StepSchema(TypedDict):
     """A step of a search through the hypergraph: the hyperedge that it reached, and why."""
 
-    hyperedge_id: str
-    passage_id: str
-    matched: str
-    reached: str
-    via: list[str]
-    score: float
-    tails: list[str]
-    parent: str
 
-
+@fields_of(Entity)
 class ScoredEntitySchema(TypedDict):
     """A retrieved entity with its score."""
-
-    key: str
-    name: str
-    type: str
-    description: str
-    score: float
 
 
 class EvidenceSchema(TypedDict):
@@ -169,13 +166,9 @@ class CitationSchema(PlaceSchema):
     answer_span: list[int]
 
 
+@fields_of(Usage)
 class UsageSchema(TypedDict):
     """The number of calls and tokens of a language model, and their cost in US dollars, as JSON."""
-
-    calls: int
-    prompt_tokens: int
-    completion_tokens: int
-    cost: float
 
 
 class ContextHyperedgeSchema(ScoredHyperedgeSchema):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import is_dataclass
+from enum import Enum
 from functools import cache
-from types import UnionType
+from types import GenericAlias, UnionType
 from typing import Any, NotRequired, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
-from typing_extensions import is_typeddict  # also recognises the types of typing_extensions
+from typing_extensions import TypedDict, is_typeddict  # also recognises the types of typing_extensions
 
 S = TypeVar("S")
 
@@ -35,6 +37,29 @@ def fill_schema(schema: type[S], *sources: object, **values: object) -> S:
             built[key] = convert(value)
     fields: S = built
     return fields
+
+
+def fields_of(model: type) -> Callable[[Any], Any]:
+    """Return a decorator that adds the fields of a dataclass to a typed dictionary, before its keys of other names.
+
+    Tuples are lists, whose items may be any object if they are dataclasses. Type checkers do not see the added keys.
+    """
+
+    def derive(schema: Any) -> Any:
+        keys = {key: _get_json_type(kind) for key, kind in get_type_hints(model).items()}
+        build: Any = TypedDict
+        derived = build(schema.__name__, keys | get_type_hints(schema, include_extras=True))
+        derived.__doc__ = schema.__doc__
+        return derived
+
+    return derive
+
+
+def _get_json_type(kind: Any) -> Any:
+    if get_origin(kind) is not tuple:
+        return str if isinstance(kind, type) and issubclass(kind, Enum) else kind
+    item = get_args(kind)[0]
+    return GenericAlias(list, object if is_dataclass(item) else item)
 
 
 _Convert = Callable[[Any], Any]

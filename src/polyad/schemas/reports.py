@@ -11,17 +11,15 @@ from polyad.curation.curator import CorrectionReport, HistoryEntry
 from polyad.engine.maintenance import CheckReport
 from polyad.engine.transfer import ExportReport, ImportReport
 from polyad.indexing.run import IndexReport
-from polyad.model import Usage
+from polyad.model import Failure, Usage
 from polyad.protocols.store import Damage
 from polyad.schemas.evidence import UsageSchema
-from polyad.schemas.filling import fill_schema
+from polyad.schemas.filling import fields_of, fill_schema
 
 
+@fields_of(Failure)
 class FailureSchema(TypedDict):
     """A document or file that could not be indexed, with the reason."""
-
-    id: str
-    reason: str
 
 
 class DuplicateSchema(TypedDict):
@@ -122,28 +120,18 @@ class CheckSchema(TypedDict):
     seconds: float
 
 
+@fields_of(ExportReport)
 class ExportSchema(TypedDict):
     """Output of ``polyad export --json``: the written files, their contents, and ``size`` in bytes."""
 
-    format: str
     files: list[str]
-    documents: int
-    entities: int
-    hyperedges: int
-    size: int
-    seconds: float
 
 
+@fields_of(ImportReport)
 class ImportSchema(TypedDict):
     """Output of ``polyad import --json``: numbers of imported documents and corrections, and invalid lines."""
 
-    added: int
-    updated: int
-    unchanged: int
-    embedded: int
-    statements: int
     failures: list[FailureSchema]
-    seconds: float
 
 
 class KeySchema(TypedDict):
