@@ -62,9 +62,9 @@ class Segment:
         sorted_keys, sorted_rows = keys[order], rows[order]
         is_first = mark_first_of_equals(sorted_keys)
         is_distinct = is_first | mark_first_of_equals(sorted_rows)
-        if not is_distinct.all():
+        if np.count_nonzero(is_distinct) < len(rows):
             order = np.lexsort((-weights, rows, keys))
-        offsets = np.append(is_first[is_distinct].nonzero()[0], is_distinct.sum())
+        offsets = np.append(is_first[is_distinct].nonzero()[0], np.count_nonzero(is_distinct))
         rows = sorted_rows[is_distinct].astype(np.int32)
         return cls(sorted_keys[is_first], offsets, rows, weights[order[is_distinct]])
 
@@ -74,22 +74,18 @@ class Segment:
         filled = [segment for segment in segments if len(segment)]
         if len(filled) <= 1:
             return filled[0] if filled else _EMPTY
-        keys_of = [segment.all_keys for segment in filled]
-        keys = np.unique(np.concatenate(keys_of))
-        places = [keys.searchsorted(of_segment) for of_segment in keys_of]
-        lengths = [np.diff(segment.offsets) for segment in filled]
-        offsets = np.zeros(len(keys) + 1, dtype=np.int64)
-        for place, length in zip(places, lengths, strict=True):
-            offsets[place + 1] += length
-        offsets.cumsum(out=offsets)
-        rows = np.empty(offsets[-1], dtype=np.int32)
-        weights = np.empty(offsets[-1], dtype=filled[0].weights.dtype)
-        ends = offsets[:-1].copy()
-        for segment, place, length in zip(filled, places, lengths, strict=True):
-            into = expand_ranges(ends[place], length)
-            rows[into], weights[into] = segment.rows, segment.weights
-            ends[place] += length
-        merged = cls(keys, offsets, rows, weights)
+        keys = np.concatenate([segment.all_keys for segment in filled])
+        lengths = np.concatenate([segment.offsets[1:] - segment.offsets[:-1] for segment in filled])
+        starts, order = lengths.cumsum() - lengths, keys.argsort(kind="stable")
+        keys, lengths = keys[order], lengths[order]
+        entries = expand_ranges(starts[order], lengths)
+        is_first = mark_first_of_equals(keys)
+        merged = cls(
+            keys[is_first],
+            np.append((lengths.cumsum() - lengths)[is_first], len(entries)),
+            np.concatenate([segment.rows for segment in filled])[entries],
+            np.concatenate([segment.weights for segment in filled])[entries],
+        )
         return merged if all(len(segment.keys) for segment in filled) else merged.index_numbers()
 
     def __len__(self) -> int:
@@ -102,16 +98,17 @@ class Segment:
 
     def locate(self, keys: Keys) -> tuple[IntArray, IntArray]:
         """Return where the rows of each of ``keys`` begin in :attr:`rows`, and their number, which may be 0."""
-        if not len(self):
-            nothing = np.zeros(len(keys), dtype=np.int64)
-            return nothing, nothing
+        if not len(self.rows):
+            return _locate_nothing(keys)
         if not len(self.keys):
             starts = self.offsets.take(keys, mode="clip")  # a number beyond the last has an empty range
             return starts, self.offsets.take(keys + 1, mode="clip") - starts
         places = self.keys.searchsorted(keys)
+        is_key = self.keys.take(places, mode="clip") == keys
+        if not np.count_nonzero(is_key):  # common: a small segment has few keys
+            return _locate_nothing(keys)
         starts = self.offsets.take(places)
-        counts = self.offsets.take(places + 1, mode="clip") - starts
-        return starts, counts * (self.keys.take(places, mode="clip") == keys)
+        return starts, (self.offsets.take(places + 1, mode="clip") - starts) * is_key
 
     def prune(self, is_live: BoolArray) -> Segment:
         """Return the segment without the rows that are False in the mask ``is_live``."""
@@ -130,10 +127,13 @@ class Segment:
         return Segment(self.keys[:0], offsets, self.rows, self.weights)
 
 
-_EMPTY = Segment(
-    *(np.empty(0, dtype=np.int64), np.zeros(1, dtype=np.int64)),
-    *(np.empty(0, dtype="int32"), np.empty(0, dtype=np.float32)),
-)
+def _locate_nothing(keys: Keys) -> tuple[IntArray, IntArray]:
+    zeros = np.zeros(len(keys), dtype=np.int64)
+    return zeros, zeros
+
+
+_NOTHING: IntArray = np.empty(0, dtype=np.int64)
+_EMPTY = Segment(_NOTHING, np.zeros(1, dtype=np.int64), _NOTHING, np.empty(0, dtype=np.float32))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -181,7 +181,7 @@ class SegmentList:
         parts: list[Neighbours] = []
         for segment in self.segments:
             starts, counts = segment.locate(keys)
-            if parts and not counts.any():
+            if parts and not np.count_nonzero(counts):
                 continue
             places, owners = expand_ranges(starts, counts), np.arange(len(keys)).repeat(counts)
             parts.append((segment.rows.take(places).astype(np.int64), owners, segment.weights.take(places)))
