@@ -465,7 +465,7 @@ def _default_last(row: Mapping[str, Any]) -> tuple[bool, bool]:
 
 
 def _unseen() -> Table:
-    """Return the recall of weights that never saw the benchmark: a row per scorer and shape, with numbers of articles."""
+    """Return the recall of weights that never saw the benchmark: by scorer and shape, with numbers of articles."""
     rows = {
         (row["set"], row["shape"]): row
         for row in read_rows(SCRIPTS / "second_stage_training.json")
