@@ -85,8 +85,8 @@ class Corpus:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """The questions of a data set asked of a corpus, as examples of the first stage.
+class QuestionSet:
+    """The questions of a data set about a corpus, as examples of the first stage.
 
     Attributes:
         corpus: The corpus.
@@ -155,8 +155,9 @@ def main() -> None:
     with stores as store:
         open_index = IndexOpener(Path(store), embedder)
         corpora = list_corpora([load_beir(folder) for folder in [*arguments.folders, *arguments.test]])
-        asked = [each for corpus in corpora for each in ask(corpus, open_index)]
-        rows = measure(asked, training, scorer, open_index, arguments)
+        skipped = training if arguments.weights else set()
+        question_sets = [each for corpus in corpora for each in ask(corpus, skipped, open_index)]
+        rows = measure(question_sets, training, scorer, open_index, arguments)
     if arguments.json:
         write_rows(arguments.json, rows)
 
@@ -202,8 +203,11 @@ def get_family(name: str) -> str:
     return name.split("-")[0]
 
 
-def ask(corpus: Corpus, open_index: IndexOpener) -> Iterator[Asked]:
-    """Index a corpus, and yield the examples of each of its data sets."""
+def ask(corpus: Corpus, skipped: set[str], open_index: IndexOpener) -> Iterator[QuestionSet]:
+    """Index a corpus, and yield the examples of each of its data sets that is not skipped."""
+    datasets = [dataset for dataset in corpus.datasets if dataset.name not in skipped]
+    if not datasets:
+        return
     documents, places = corpus.build_documents()
     passages: dict[str, Passage] = {}
     with open_index(corpus) as engine:
@@ -220,7 +224,7 @@ def ask(corpus: Corpus, open_index: IndexOpener) -> Iterator[Asked]:
             shared = min(passage.end, end) - max(passage.start, start)
             return 2 * shared >= min(end - start, passage.end - passage.start)
 
-        for dataset in corpus.datasets:
+        for dataset in datasets:
             examples = []
             signals = extract_signals(engine, [query.text for query in dataset.queries])
             for query, candidates in zip(dataset.queries, signals, strict=True):
@@ -228,20 +232,24 @@ def ask(corpus: Corpus, open_index: IndexOpener) -> Iterator[Asked]:
                 ids = () if places else candidates.documents
                 held = np.array(table, dtype=bool).reshape(-1, len(query.gold))
                 examples.append(TrainingExample(candidates.signals, held, candidates.linkability, ids, query.text))
-            yield Asked(corpus, dataset.name, examples)
+            yield QuestionSet(corpus, dataset.name, examples)
     print(f"signals of {corpus.name}, {corpus.shape}: {len(corpus.articles):,} articles", flush=True)
 
 
 def measure(
-    asked: Sequence[Asked],
+    question_sets: Sequence[QuestionSet],
     training: set[str],
     scorer: LinearScorer,
     open_index: IndexOpener,
     arguments: argparse.Namespace,
 ) -> list[dict[str, object]]:
     """Train networks, write the weights, and return rows of recall on all questions."""
-    seen = [each for each in asked if each.dataset in training]
-    rows = [row for each in asked for row in report("first stage", each, each.examples, get_first_scores(each, scorer))]
+    seen = [each for each in question_sets if each.dataset in training]
+    rows = [
+        row
+        for each in question_sets
+        for row in report("first stage", each, each.examples, get_first_scores(each, scorer))
+    ]
     if arguments.weights:
         trained = scorer
     else:
@@ -253,47 +261,47 @@ def measure(
         if arguments.to:
             arguments.to.mkdir(parents=True, exist_ok=True)
             (arguments.to / WEIGHTS_FILE).write_text(trained.to_text(), encoding="utf-8")
-    tests = [each for each in asked if each.dataset not in training]
+    tests = [each for each in question_sets if each.dataset not in training]
     rows += evaluate("both stages", tests, trained, open_index)
-    for family in dict.fromkeys(get_family(each.dataset) for each in asked) if arguments.left_out else ():
+    for family in dict.fromkeys(get_family(each.dataset) for each in question_sets) if arguments.left_out else ():
         others = [each for each in seen if get_family(each.dataset) != family]
-        left_out = [each for each in asked if get_family(each.dataset) == family]
+        left_out = [each for each in question_sets if get_family(each.dataset) == family]
         network = train(others, scorer, open_index)
         rows += evaluate("family left out", left_out, replace(scorer, network=network), open_index)
     return rows
 
 
-def train(asked: Sequence[Asked], scorer: LinearScorer, open_index: IndexOpener) -> RankingNetwork | None:
+def train(question_sets: Sequence[QuestionSet], scorer: LinearScorer, open_index: IndexOpener) -> RankingNetwork | None:
     """Return a network trained on the questions."""
 
     def compare(select: SelectNetwork | None) -> list[list[TrainingExample]]:
-        return [compare_asked(each, scorer, open_index, select) for each in asked]
+        return [compare_questions(each, scorer, open_index, select) for each in question_sets]
 
     return train_second_stage(compare, SEED)
 
 
-def compare_asked(
-    asked: Asked, scorer: LinearScorer, open_index: IndexOpener, select: SelectNetwork | None
+def compare_questions(
+    question_set: QuestionSet, scorer: LinearScorer, open_index: IndexOpener, select: SelectNetwork | None
 ) -> list[TrainingExample]:
     """Return the compared examples of questions; see :func:`compare_examples`."""
-    with open_index(asked.corpus) as engine:
-        return compare_examples(engine, asked.examples, scorer, select)
+    with open_index(question_set.corpus) as engine:
+        return compare_examples(engine, question_set.examples, scorer, select)
 
 
 def evaluate(
-    name: str, asked: Sequence[Asked], scorer: LinearScorer, open_index: IndexOpener
+    name: str, question_sets: Sequence[QuestionSet], scorer: LinearScorer, open_index: IndexOpener
 ) -> Iterator[dict[str, object]]:
     """Yield the recall of both stages on the questions of each data set and shape."""
     network = scorer.network
     assert network
-    for each in asked:
-        compared = compare_asked(each, scorer, open_index, lambda _: network)
+    for each in question_sets:
+        compared = compare_questions(each, scorer, open_index, lambda _: network)
         yield from report(name, each, compared, [get_final_scores(example, network) for example in compared])
 
 
-def get_first_scores(asked: Asked, scorer: LinearScorer) -> list[FloatArray]:
+def get_first_scores(question_set: QuestionSet, scorer: LinearScorer) -> list[FloatArray]:
     """Return the scores of the first stage."""
-    return [example.compute_scores(scorer) for example in asked.examples]
+    return [example.compute_scores(scorer) for example in question_set.examples]
 
 
 def get_final_scores(compared: TrainingExample, network: RankingNetwork) -> FloatArray:
@@ -305,22 +313,22 @@ def get_final_scores(compared: TrainingExample, network: RankingNetwork) -> Floa
 
 
 def report(
-    name: str, asked: Asked, examples: Sequence[TrainingExample], scores: Sequence[FloatArray]
+    name: str, question_set: QuestionSet, examples: Sequence[TrainingExample], scores: Sequence[FloatArray]
 ) -> Iterator[dict[str, object]]:
     """Print and yield the recall, of all questions and by the number of gold documents, with its interval."""
     recalls = [compute_document_recall(example, each, K) for example, each in zip(examples, scores, strict=True)]
     hops = [example.holds.shape[1] for example in examples]
     for count in (None, *(sorted(set(hops)) if len(set(hops)) > 1 else ())):
-        values = [value for value, own in zip(recalls, hops, strict=True) if count in (None, own)]
+        values = [value for value, hop in zip(recalls, hops, strict=True) if count in (None, hop)]
         low, high = bootstrap_interval(values, SEED)
         mean = sum(values) / len(values)
-        label = f"{name}, {asked.dataset} {asked.corpus.shape}{f', {count} gold' if count else ''}"
+        label = f"{name}, {question_set.dataset} {question_set.corpus.shape}{f', {count} gold' if count else ''}"
         print(f"{label:70} {100 * mean:5.1f} ({100 * low:.1f} to {100 * high:.1f}) of {len(values)}", flush=True)
         yield {
             "weights": name,
-            "set": asked.dataset,
-            "shape": asked.corpus.shape,
-            "articles": len(asked.corpus.articles),
+            "set": question_set.dataset,
+            "shape": question_set.corpus.shape,
+            "articles": len(question_set.corpus.articles),
             "gold": count,
             "questions": len(values),
             f"recall@{K}": round(mean, 4),

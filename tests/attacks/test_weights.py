@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -47,6 +48,9 @@ LINEAR_FILES = {
     ),
     "another feature of the second stage": without_checksum(
         LINEAR.replace(b"second stage: terms of the question\t", b"second stage: length\t")
+    ),
+    "a number less in the second stage": without_checksum(
+        re.sub(rb"(second stage: terms of the question\t)\S+\t", rb"\1", LINEAR)
     ),
     "cut in the second stage": without_checksum(LINEAR[: LINEAR.index(b"second stage: terms")]),
     "another number": replace_first_weight(b"7"),

@@ -43,11 +43,13 @@ UNITS = 16
 MEMBERS = 4
 """Networks of different seeds, which are averaged."""
 
-_EPOCHS, _RATE, _DECAY, _DROPOUT, _BATCH = 30, 0.006, 0.05, 0.2, 128
-_MIN_DEVIATION = 1e-4
+_EPOCHS, _RATE, _DECAY, _DROPOUT, _BATCH = 20, 0.006, 0.05, 0.2, 128
+_MIN_SHARE = 0.01
+"""Share of candidates in which a feature must not be 0; a rarer one would be weighed by chance."""
+
 _FIRST_SCORE = FEATURES.index("score of the first stage")
-_MIN_WEIGHT = 0.1
-"""Weight of the second stage in an index, below which its questions say nothing about the network."""
+_MIN_LINKABILITY = 0.9
+"""Linkability below which a question is left out: the second stage hardly counts there."""
 
 SelectNetwork = Callable[[TrainingExample], RankingNetwork]
 """Returns the network that ranked the candidates of a question in the round before."""
@@ -113,8 +115,7 @@ class _Batch:
 
     Attributes:
         features: Standardised, ``[questions, candidates, features]``.
-        first: Scores of the first stage times its weight, ``[questions, candidates]``.
-        weight: Weight of the second stage, ``[questions, 1]``.
+        first: Scores of the first stage, ``[questions, candidates]``.
         is_gold: ``[questions, candidates]``.
         is_other: Whether there is a candidate that is not gold, ``[questions, candidates]``.
         importance: Weight of each question in the loss; the mean is 1, ``[questions]``.
@@ -122,7 +123,6 @@ class _Batch:
 
     features: torch.Tensor
     first: torch.Tensor
-    weight: torch.Tensor
     is_gold: torch.Tensor
     is_other: torch.Tensor
     importance: torch.Tensor
@@ -142,7 +142,9 @@ def fit_network(datasets: Sequence[Sequence[TrainingExample]], seed: int = 0) ->
     except ImportError as error:
         raise MissingExtraError("torch", "local") from error
     features = np.concatenate([example.signals for examples in datasets for example in examples])
-    mean, deviation = features.mean(axis=0), np.maximum(features.std(axis=0), np.float32(_MIN_DEVIATION))
+    # A feature that is hardly ever there in training must say nothing in an index where it is.
+    is_frequent = ((features != 0).mean(axis=0) > _MIN_SHARE).astype(np.float32)
+    mean, deviation = features.mean(axis=0), np.where(is_frequent, features.std(axis=0), np.float32(1))
     empty = np.zeros((len(FEATURES), 0), dtype=np.float32)
     standard = RankingNetwork(mean, deviation, empty.sum(axis=1), empty, empty[0], empty[0])
     data = _pad(datasets, standard)
@@ -151,8 +153,8 @@ def fit_network(datasets: Sequence[Sequence[TrainingExample]], seed: int = 0) ->
     return RankingNetwork(
         mean,
         deviation,
-        np.mean([member.linear for member in members], axis=0, dtype=np.float32),
-        np.concatenate([member.hidden for member in members], axis=1),
+        np.mean([member.linear for member in members], axis=0, dtype=np.float32) * is_frequent,
+        np.concatenate([member.hidden for member in members], axis=1) * is_frequent[:, np.newaxis],
         np.concatenate([member.bias for member in members]),
         np.concatenate([member.output / np.float32(MEMBERS) for member in members]),
     )
@@ -162,26 +164,25 @@ def _pad(datasets: Sequence[Sequence[TrainingExample]], standard: RankingNetwork
     """Return the questions that have gold and other candidates as padded arrays, with standardised features."""
     import torch
 
-    questions: list[tuple[TrainingExample, float, float]] = []
-    for examples in datasets:
-        for example in examples:
-            weight = compute_second_stage_weight(example.linkability, len(example.signals))
-            if example.is_gold.any() and not example.is_gold.all() and weight >= _MIN_WEIGHT:
-                questions.append((example, weight, len(examples) ** -0.5))
+    questions = [
+        (example, len(examples) ** -0.5)
+        for examples in datasets
+        for example in examples
+        if example.is_gold.any() and not example.is_gold.all() and example.linkability >= _MIN_LINKABILITY
+    ]
     shape = len(questions), MAX_CANDIDATES
     features: FloatArray = np.zeros((*shape, len(FEATURES)), dtype=np.float32)
     first: FloatArray = np.zeros(shape, dtype=np.float32)
     is_gold: BoolArray = np.zeros(shape, dtype=bool)
     is_other: BoolArray = np.zeros(shape, dtype=bool)
-    for row, (example, weight, _) in enumerate(questions):
+    for row, (example, _) in enumerate(questions):
         count = len(example.signals)
         features[row, :count] = standard.standardise(example.signals)
-        first[row, :count] = (1 - weight) * example.signals[:, _FIRST_SCORE]
+        first[row, :count] = example.signals[:, _FIRST_SCORE]
         is_gold[row, :count] = example.is_gold
         is_other[row, :count] = ~example.is_gold
-    weights = np.array([[weight] for _, weight, _ in questions], dtype=np.float32)
-    importance = np.array([each for *_, each in questions], dtype=np.float32)
-    return _Batch(*map(torch.from_numpy, (features, first, weights, is_gold, is_other, importance / importance.mean())))
+    importance = np.array([each for _, each in questions], dtype=np.float32)
+    return _Batch(*map(torch.from_numpy, (features, first, is_gold, is_other, importance / importance.mean())))
 
 
 def _fit_member(data: _Batch, standard: RankingNetwork, seed: int) -> RankingNetwork:
@@ -200,7 +201,10 @@ def _fit_member(data: _Batch, standard: RankingNetwork, seed: int) -> RankingNet
         for rows in torch.split(torch.randperm(len(data.features)), _BATCH):
             batch = data[rows]
             units = torch.nn.functional.dropout(torch.relu(hidden(batch.features)), _DROPOUT)
-            scores = batch.first + batch.weight * (linear(batch.features) + output(units)).squeeze(-1)
+            # Mixed with the first stage by any share, so that a mixture by linkability ranks well too.
+            share = torch.rand(len(rows), 1).sqrt()
+            ranked = (linear(batch.features) + output(units)).squeeze(-1)
+            scores = (1 - share) * batch.first + share * ranked
             loss = (_compute_listwise_loss(scores, batch) * batch.importance).mean()
             optimiser.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
