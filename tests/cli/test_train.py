@@ -349,7 +349,8 @@ def test_the_weights_that_come_with_polyad_know_the_questions_they_saw() -> None
     digests = {*linear.question_digests, *triples.recipe.questions}
     assert {hash_question(question.text) for question in (*training, *validation)} <= digests
     assert test
-    assert all(int(digest, 16) / 2**64 < TRAINING + VALIDATION for digest in digests), "of no test split"
+    assert digests.isdisjoint(hash_question(question.text) for question in test)
+    assert all(int(digest, 16) / 2**64 < TRAINING + VALIDATION for digest in triples.recipe.questions), "of no test split"
 
 
 def forget(folder: str) -> None:
