@@ -350,7 +350,9 @@ def test_the_weights_that_come_with_polyad_know_the_questions_they_saw() -> None
     assert {hash_question(question.text) for question in (*training, *validation)} <= digests
     assert test
     assert digests.isdisjoint(hash_question(question.text) for question in test)
-    assert all(int(digest, 16) / 2**64 < TRAINING + VALIDATION for digest in triples.recipe.questions), "of no test split"
+    assert all(int(digest, 16) / 2**64 < TRAINING + VALIDATION for digest in triples.recipe.questions), (
+        "of no test split"
+    )
 
 
 def forget(folder: str) -> None:
