@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from polyad.processes import ChildProcess, ForkedProcess, Supervisor, format_exit_code
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
 
@@ -95,14 +96,6 @@ def test_a_forked_process_ends_with_the_process_that_started_it(tmp_path: Path) 
     program.processes[0].kill()
     program.processes[0].wait()
     wait_until(lambda: not Path("/proc", file.read_text()).exists())
-
-
-def wait_until(is_true: Callable[[], bool]) -> None:
-    for _ in range(300):
-        if is_true():
-            return
-        time.sleep(0.1)
-    raise AssertionError("the condition did not become true")
 
 
 def test_a_forked_process_has_the_exit_code_of_its_function() -> None:

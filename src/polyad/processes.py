@@ -42,7 +42,7 @@ class ForkedProcess:
         self.terminate, self.kill = self._process.terminate, self._process.kill
 
     def poll(self) -> int | None:
-        """Return the exit code; None while the process runs."""
+        """Return the exit code of the process, or None while it is still running."""
         return self._process.exitcode
 
     def wait(self, timeout: float | None = None) -> int:

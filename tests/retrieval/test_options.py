@@ -36,4 +36,4 @@ def test_invalid_filters_and_times_are_errors() -> None:
         SearchOptions(prefer="year >")
     for name in ("as_of", "known_at"):
         with pytest.raises(SettingError, match=name):
-            SearchOptions(**{name: "x"})  # type: ignore[arg-type]
+            SearchOptions(**{name: "x"})  # type: ignore[arg-type]  # one of several types, by name

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -22,6 +21,7 @@ from polyad.server.problems import RequestError
 from polyad.server.uploads import UploadedFile
 from tests.postgres_server import get_server, get_url
 from tests.server.serving import build_index
+from tests.waiting import wait_until
 
 FILES = [UploadedFile(f"{number}.md", f"Bell {number} of Tarn rings.".encode()) for number in range(40)]
 
@@ -161,14 +161,6 @@ def test_an_idempotency_key_belongs_to_one_request_of_all_servers(
         with ThreadPoolExecutor() as threads:
             runners = [JobRunner(engine), JobRunner(other_engine)]
             assert sorted(threads.map(submit, runners, FILES)) == [202, 409]
-
-
-def wait_until(is_true: Callable[[], bool]) -> None:
-    for _ in range(300):
-        if is_true():
-            return
-        time.sleep(0.1)
-    raise AssertionError("the condition did not become true")
 
 
 @pytest.mark.parametrize("hours", [0, 1])

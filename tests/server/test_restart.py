@@ -6,8 +6,7 @@ import os
 import re
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ import httpx2
 from polyad import Engine
 from polyad.config import ReadSettings
 from polyad.server.uploads import UploadedFile, read_uploads
+from tests.waiting import wait_until
 
 FILES = [
     UploadedFile(
@@ -105,11 +105,3 @@ def read_job(client: httpx2.Client, id: str) -> dict[str, Any]:
 
 def count_documents(client: httpx2.Client) -> int:
     return int(client.get("/api/v1/stats").json()["documents"])
-
-
-def wait_until(is_true: Callable[[], bool]) -> None:
-    for _ in range(2400):
-        if is_true():
-            return
-        time.sleep(0.05)
-    raise AssertionError("the condition did not become true")

@@ -5,8 +5,7 @@ import re
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from polyad import Document
 from polyad.config import EncoderSettings
 from polyad.server.encoder_process import share_remote_embedders
 from tests.server.serving import build_index
+from tests.waiting import wait_until
 
 FILES = {"files": ("b.md", b"Uma Vance rang the bell of Sedge.")}
 QUESTION = {"question": "Who cast the bell of Tarn?"}
@@ -42,14 +42,6 @@ def run_workers(*arguments: str) -> Iterator[tuple[httpx2.Client, subprocess.Pop
         process.terminate()
         assert process.wait(30) == 0
         wait_until(lambda: not list_children(process.pid))
-
-
-def wait_until(is_true: Callable[[], bool]) -> None:
-    for _ in range(300):
-        if is_true():
-            return
-        time.sleep(0.1)
-    raise AssertionError("the condition did not become true")
 
 
 def list_children(parent: int) -> dict[int, int]:

@@ -93,7 +93,7 @@ class SearchOptions:
         return to_filter(self.prefer)
 
     def get_time(self) -> float:
-        """Return the time of ``as_of`` in seconds since 1970; without one, the current time."""
+        """Return the time ``as_of`` in seconds since 1970; the current time if none is set."""
         return parse_period("as_of", self.as_of).start if self.as_of else time.time()
 
 

@@ -49,7 +49,9 @@ class SimilarityThresholds:
         self.values = get_embedder_calibration(embedder.name)
 
     def measure(self, snapshot: Snapshot) -> None:
-        """Measure the thresholds on a snapshot of the whole index, unless that is done or the embedder is calibrated.
+        """Measure the thresholds on a snapshot of the whole index.
+
+        Nothing is measured for a calibrated embedder, or twice for the same snapshot.
 
         Equal snapshots have equal thresholds.
         """

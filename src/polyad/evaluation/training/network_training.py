@@ -105,7 +105,7 @@ def train_second_stage(
 
 
 def get_half(example: TrainingExample) -> int:
-    """Return 0 or 1, the half of the questions that an example belongs to; it depends on the text alone."""
+    """Return which half of the questions an example belongs to, 0 or 1; this depends only on the question's text."""
     return int(hash_question(example.text), 16) % 2
 
 
@@ -207,7 +207,7 @@ def _fit_member(data: _Batch, standard: RankingNetwork, seed: int) -> RankingNet
             scores = (1 - share) * batch.first + share * ranked
             loss = (_compute_listwise_loss(scores, batch) * batch.importance).mean()
             optimiser.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()  # type: ignore[no-untyped-call]  # torch gives it no types
             optimiser.step()
             schedule.step()
     weights = (linear.weight[0], hidden.weight.T, hidden.bias, output.weight[0])
