@@ -11,7 +11,7 @@ from polyad.engine import Engine
 from polyad.model import FloatArray, IntArray, Mention
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.default.links import FollowedMentions
-from polyad.retrieval.default.signals import TermCoverage
+from polyad.retrieval.default.term_coverage import TermCoverage
 from polyad.retrieval.question import LinkedQuestion
 from tests.rows import get_document_ids
 
