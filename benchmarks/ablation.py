@@ -15,9 +15,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from polyad import Engine
-from polyad.evaluation.datasets.beir import load_beir
-from polyad.evaluation.training.linear_scorer import TrainingExample, build_examples, extract_signals, train_with_report
 from polyad.retrieval.default.signals import SIGNAL_NAMES
+from polyad_bench.datasets.beir import load_beir
+from polyad_bench.training.linear_scorer import TrainingExample, build_examples, extract_signals, train_with_report
 
 
 def main() -> None:

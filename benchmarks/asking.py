@@ -17,11 +17,11 @@ from pathlib import Path
 from measured_rows import write_rows
 
 from polyad import Engine
-from polyad.evaluation.datasets.beir import Dataset, load_beir
-from polyad.evaluation.runs import retriever_evaluation as retriever_evaluation
-from polyad.evaluation.runs.manifest import build_manifest
-from polyad.evaluation.runs.run_folder import RunWriter
 from polyad.model import Evidence
+from polyad_bench.datasets.beir import Dataset, load_beir
+from polyad_bench.runs import retriever_evaluation as retriever_evaluation
+from polyad_bench.runs.manifest import build_manifest
+from polyad_bench.runs.run_folder import RunWriter
 
 K = 5
 

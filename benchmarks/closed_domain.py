@@ -22,16 +22,16 @@ from pathlib import Path
 
 from polyad import Engine
 from polyad.engine.settings import Settings
-from polyad.evaluation.datasets.beir import Question, load_beir
-from polyad.evaluation.datasets.selection import split_questions
-from polyad.evaluation.measures.ranking import hits, reciprocal_rank
-from polyad.evaluation.training import triple_scorer
-from polyad.evaluation.training.linear_scorer import get_training_components
-from polyad.evaluation.training.triple_examples import collect_triples
 from polyad.model import Document, Evidence
 from polyad.readers.tuples import TupleReader
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings, HyperRetrieverTraining
 from polyad.text.keys import build_argument_key, build_entity_key
+from polyad_bench.datasets.beir import Question, load_beir
+from polyad_bench.datasets.selection import split_questions
+from polyad_bench.measures.ranking import hits, reciprocal_rank
+from polyad_bench.training import triple_scorer
+from polyad_bench.training.linear_scorer import get_training_components
+from polyad_bench.training.triple_examples import collect_triples
 
 RETRIEVERS = ("dense", "bm25", "hypergraphrag", "hypersu", "default")
 TRAINED = {

@@ -30,19 +30,19 @@ from sentence_evidence import contains_sentence, normalize_texts
 
 from polyad import Engine
 from polyad.config import ReadSettings
-from polyad.evaluation.datasets.beir import Dataset, Question, load_beir
-from polyad.evaluation.datasets.selection import split_questions
-from polyad.evaluation.training import linear_scorer
-from polyad.evaluation.training.linear_scorer import (
+from polyad.model import Document, FloatArray, Passage
+from polyad.readers.files import FileReader
+from polyad.retrieval.default.scorer import WEIGHTS_FILE
+from polyad.retrieval.default.signals import SIGNAL_NAMES, Candidates, list_weight_names
+from polyad_bench.datasets.beir import Dataset, Question, load_beir
+from polyad_bench.datasets.selection import split_questions
+from polyad_bench.training import linear_scorer
+from polyad_bench.training.linear_scorer import (
     K,
     TrainingExample,
     compute_recall,
     extract_signals,
 )
-from polyad.model import Document, FloatArray, Passage
-from polyad.readers.files import FileReader
-from polyad.retrieval.default.scorer import WEIGHTS_FILE
-from polyad.retrieval.default.signals import SIGNAL_NAMES, Candidates, list_weight_names
 
 SEED = 7
 JOINED = 10

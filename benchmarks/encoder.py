@@ -35,12 +35,12 @@ from sentence_transformers import SentenceTransformer
 from polyad.config import SplitSettings
 from polyad.embedders.minilm.embedder import MiniLMEmbedder
 from polyad.embedders.sentence_transformers import DEFAULT_MODEL, SentenceTransformerEmbedder
-from polyad.evaluation.datasets.beir import Question, load_beir
-from polyad.evaluation.measures.ranking import recall
 from polyad.indexing.embedding import format_embedding_text
 from polyad.indexing.split import SentenceSplitter
 from polyad.model import FloatArray
 from polyad.protocols.components import TextKind
+from polyad_bench.datasets.beir import Question, load_beir
+from polyad_bench.measures.ranking import recall
 
 K = 5
 ALONE = 4

@@ -34,8 +34,6 @@ from polyad import Engine, Settings
 from polyad.config import QuestionSettings
 from polyad.engine.registry import NEED_LANGUAGE_MODEL, RETRIEVERS
 from polyad.errors import PolyadError
-from polyad.evaluation.datasets.beir import load_beir
-from polyad.evaluation.measures.ranking import recall
 from polyad.model import (
     Argument,
     Document,
@@ -50,6 +48,8 @@ from polyad.model import (
 from polyad.protocols.lookups import get_all, get_digests
 from polyad.stores.sqlite import SqliteStore
 from polyad.text.filters import Filter, filter_from_json
+from polyad_bench.datasets.beir import load_beir
+from polyad_bench.measures.ranking import recall
 
 K = 5
 SHARES = (0.9, 0.1, 0.01, 0.0001)

@@ -35,7 +35,6 @@ import openpyxl
 
 from polyad import Engine
 from polyad.engine.loaders import DEFAULT_EMBEDDER, load_embedder
-from polyad.evaluation.datasets.beir import load_beir
 from polyad.indexing.indexer import Indexer
 from polyad.indexing.mentions.rules import RuleMentionExtractor
 from polyad.indexing.segmentation import SegmentationSettings
@@ -46,6 +45,7 @@ from polyad.protocols.components import Embedder, TextKind, silent
 from polyad.protocols.store import Manifest
 from polyad.readers.files import FileReader
 from polyad.stores.sqlite import SqliteStore
+from polyad_bench.datasets.beir import load_beir
 
 KINDS = ("txt", "md", "html", "pdf", "docx", "xlsx", "pptx", "epub", "odt", "rst", "eml", "csv", "jsonl", "py")
 RECORDS = ("csv", "jsonl")

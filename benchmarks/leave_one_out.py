@@ -18,9 +18,9 @@ from pathlib import Path
 from measured_rows import write_rows
 
 from polyad.cli import app
-from polyad.evaluation.measures.ranking import recall
-from polyad.evaluation.measures.significance import bootstrap_interval
-from polyad.evaluation.runs.run_folder import load_run
+from polyad_bench.measures.ranking import recall
+from polyad_bench.measures.significance import bootstrap_interval
+from polyad_bench.runs.run_folder import load_run
 
 SEED = 0
 SCORERS = {"hyperretriever": "hyperretriever", "hyperretriever with signals": "hyperretriever_signals"}

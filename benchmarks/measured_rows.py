@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from polyad.evaluation.runs.manifest import describe_machine, get_commit, get_versions
+from polyad_bench.runs.manifest import describe_machine, get_commit, get_versions
 
 
 def write_rows(file: Path, rows: Sequence[object]) -> None:

@@ -23,9 +23,9 @@ from extraction import slow_server
 from leave_one_out import environment
 
 from polyad.cli import app
-from polyad.evaluation.reports.report import find_run_folders, group_runs
-from polyad.evaluation.reports.summary import summarise_systems
-from polyad.evaluation.runs.run_folder import Run, load_run
+from polyad_bench.reports.report import find_run_folders, group_runs
+from polyad_bench.reports.summary import summarise_systems
+from polyad_bench.runs.run_folder import Run, load_run
 
 RESULTS = Path(__file__).parent / "results"
 

@@ -25,16 +25,16 @@ from measured_rows import write_rows
 from polyad import Engine
 from polyad.config import ReadSettings, SplitSettings
 from polyad.engine.settings import Settings
-from polyad.evaluation.datasets.beir import Dataset, Question, load_beir
-from polyad.evaluation.reports.tables import format_percent
-from polyad.evaluation.runs.retriever_evaluation import (
-    RetrieverResult,
-    evaluate_retriever,
-)
 from polyad.indexing.split import SentenceSplitter
 from polyad.model import Document, Evidence
 from polyad.readers.files import FileReader
 from polyad.readers.markdown import read_markdown
+from polyad_bench.datasets.beir import Dataset, Question, load_beir
+from polyad_bench.reports.tables import format_percent
+from polyad_bench.runs.retriever_evaluation import (
+    RetrieverResult,
+    evaluate_retriever,
+)
 
 K = 5
 SEED = 7

@@ -43,14 +43,14 @@ import numpy as np
 from scale_corpora import MadeUpEmbedder, Records, RenamedText, embedded
 
 from polyad import Engine
-from polyad.evaluation.datasets.beir import Question, load_beir
-from polyad.evaluation.measures.ranking import recall
 from polyad.model import Document, Evidence, FloatArray, IndexedDocument
 from polyad.protocols.components import TextKind
 from polyad.protocols.lookups import get_all, get_digests, get_document_passages, get_sources, get_statistics
 from polyad.protocols.store import Manifest
 from polyad.snapshot.files import FOLDER
 from polyad.stores.sqlite import SqliteStore
+from polyad_bench.datasets.beir import Question, load_beir
+from polyad_bench.measures.ranking import recall
 
 K = 5
 _COPIES = 300

@@ -22,7 +22,6 @@ from zlib import crc32
 
 import numpy as np
 
-from polyad.evaluation.datasets.beir import Question
 from polyad.indexing.embedding import format_embedding_text
 from polyad.model import (
     Argument,
@@ -39,6 +38,7 @@ from polyad.model import (
 from polyad.protocols.components import Embedder, TextKind
 from polyad.readers.tuples import format_fact
 from polyad.text.keys import build_argument_key, build_entity_key
+from polyad_bench.datasets.beir import Question
 
 BUCKETS = 1 << 13
 """Directions that words share: few, so that the embedder takes little of the memory that is measured."""

@@ -30,10 +30,6 @@ from measured_rows import write_rows
 from polyad import Engine
 from polyad.config import ReadSettings
 from polyad.engine.loaders import load_embedder
-from polyad.evaluation.datasets.beir import Dataset, load_beir
-from polyad.evaluation.measures.significance import bootstrap_interval
-from polyad.evaluation.training.linear_scorer import K, TrainingExample, compute_document_recall, extract_signals
-from polyad.evaluation.training.network_training import SelectNetwork, compare_examples, train_second_stage
 from polyad.model import Document, FloatArray, Passage
 from polyad.protocols.components import Embedder, TextKind
 from polyad.readers.files import FileReader
@@ -41,6 +37,10 @@ from polyad.retrieval.default.ranking_network import RankingNetwork
 from polyad.retrieval.default.scorer import WEIGHTS_FILE, LinearScorer
 from polyad.retrieval.default.second_stage import FEATURES, compute_second_stage_weight
 from polyad.text.digests import hash_questions
+from polyad_bench.datasets.beir import Dataset, load_beir
+from polyad_bench.measures.significance import bootstrap_interval
+from polyad_bench.training.linear_scorer import K, TrainingExample, compute_document_recall, extract_signals
+from polyad_bench.training.network_training import SelectNetwork, compare_examples, train_second_stage
 
 SEED = 7
 MAX_SHAPED = 8000

@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 
-from polyad.evaluation.measures.evidence import get_first_words
+from polyad_bench.measures.evidence import get_first_words
 
 _HYPHEN = re.compile("(?<=\\w)[-\u00ad\u2010\u2011]\\s*(?=\\w)")
 """A hyphen between two letters, also at the end of a line: some readers join hyphenated words, others do not."""

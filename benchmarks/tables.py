@@ -18,16 +18,16 @@ from typing import Any, NamedTuple
 
 from measured_rows import read_rows
 
-from polyad.evaluation.reports.plots import plot_group, save_figure
-from polyad.evaluation.reports.summary import GroupSummary, SystemSummary
-from polyad.evaluation.reports.tables import (
+from polyad.text.json_types import parse_value
+from polyad_bench.reports.plots import plot_group, save_figure
+from polyad_bench.reports.summary import GroupSummary, SystemSummary
+from polyad_bench.reports.tables import (
     Table,
     build_cost_table,
     build_hypergraph_table,
     build_quality_table,
     format_markdown,
 )
-from polyad.text.json_types import parse_value
 
 ROOT = Path(__file__).parents[1]
 SUMMARIES = ROOT / "benchmarks" / "results"

@@ -84,8 +84,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
 @pytest.fixture
 def empty_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Write empty figures into reports, since drawing them takes seconds."""
-    from polyad.evaluation.reports import report
-    from polyad.evaluation.training import linear_scorer
+    from polyad_bench.reports import report
+    from polyad_bench.training import linear_scorer
 
     for module in (report, linear_scorer):
         monkeypatch.setattr(module, "save_figure", lambda _, path: path.write_text("<svg></svg>"))

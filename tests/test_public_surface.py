@@ -132,7 +132,7 @@ def test_a_search_imports_neither_torch_nor_what_reads_and_measures(small_index_
     loaded = modules_after_commands(["search", "Who cast the Bell of Tarn?", "--store", str(small_index_dir)])
     assert "polyad.retrieval.default.retriever" in loaded
     assert not loaded & set(HEAVY)
-    unneeded = ("polyad.evaluation", "polyad.readers", "polyad.answering", "polyad.indexing.indexer")
+    unneeded = ("polyad_bench", "polyad.readers", "polyad.answering", "polyad.indexing.indexer")
     assert not [name for name in loaded if name.startswith(unneeded)]
 
 

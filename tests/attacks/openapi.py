@@ -28,8 +28,8 @@ from hypothesis.errors import Unsatisfiable
 from schemathesis.core.result import Ok
 
 from polyad.config import ServerSettings
-from polyad.server.app import create_app
-from polyad.server.workspaces import Workspaces
+from polyad_server.app import create_app
+from polyad_server.workspaces import Workspaces
 from tests.server.serving import DOCUMENTS, RunningServer, build_index, open_index, run_app
 
 WORKSPACE = "kb"

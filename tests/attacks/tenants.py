@@ -25,9 +25,9 @@ import httpx2
 
 from polyad import Document, Engine
 from polyad.config import ServerSettings
-from polyad.server.app import create_app
-from polyad.server.keys import add_key
-from polyad.server.workspaces import Workspaces
+from polyad_server.app import create_app
+from polyad_server.keys import add_key
+from polyad_server.workspaces import Workspaces
 from tests.server.serving import RunningServer, build_index, open_index, run_app
 
 TENANTS = {"amber": "Quorvex", "basalt": "Zelmira", "cedar": "Thandrik"}

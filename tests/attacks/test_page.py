@@ -17,8 +17,8 @@ from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 from polyad import Document
 from polyad.language_models.scripted import ScriptedLanguageModel
 from polyad.model import Argument, Location, Section
-from polyad.server.app import create_app
-from polyad.server.workspaces import Workspaces
+from polyad_server.app import create_app
+from polyad_server.workspaces import Workspaces
 from tests.server.serving import RunningServer, build_index, open_index, run_app
 
 pytestmark = pytest.mark.attacks

@@ -187,7 +187,7 @@ def test_a_run_with_one_wrong_value_is_read_or_refused_by_name(
     name = f"run/{data.draw(st.sampled_from(RUN_FILES))}"
     contents = data.draw(st.sampled_from(list_changes(sound / name)))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("polyad.evaluation.reports.plots.can_plot", lambda _: False)  # plots take seconds: see below
+        patch.setattr("polyad_bench.reports.plots.can_plot", lambda _: False)  # plots take seconds: see below
         require_sound_end(sound, name, contents, *arguments)
 
 

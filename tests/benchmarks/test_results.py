@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from polyad.evaluation.datasets.beir import Question
-from polyad.evaluation.runs.records import QuestionRecord, RankedPassage
-from polyad.evaluation.runs.run_folder import load_run
 from polyad.text.json_types import format_value
+from polyad_bench.datasets.beir import Question
+from polyad_bench.runs.records import QuestionRecord, RankedPassage
+from polyad_bench.runs.run_folder import load_run
 
 ROOT = Path(__file__).parents[2]
 SUMMARIES = sorted((ROOT / "benchmarks" / "results").glob("*.json"))

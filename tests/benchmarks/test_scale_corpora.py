@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from polyad import Engine
-from polyad.evaluation.datasets.beir import Question
 from polyad.model import Document, IndexedDocument
 from polyad.protocols.lookups import get_document_passages
 from polyad.text.keys import build_entity_key
+from polyad_bench.datasets.beir import Question
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 

@@ -10,7 +10,7 @@ from sentence_evidence import (
     tokenize,
 )
 
-from polyad.evaluation.measures.evidence import get_first_words
+from polyad_bench.measures.evidence import get_first_words
 
 TEXTS = ["The pump is red. It stands", "in the cellar, near\nthe well-known door.", "Nobody goes there."]
 

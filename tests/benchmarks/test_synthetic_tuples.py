@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from polyad.evaluation.datasets.beir import load_beir
 from polyad.model import Document
 from polyad.readers.files import FileReader
 from polyad.readers.tuples import TupleReader
 from polyad.text.keys import build_entity_key
+from polyad_bench.datasets.beir import load_beir
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "synthetic_tuples.py"
 SIZES = ["--tuples", "1200", "--questions", "90"]

@@ -12,8 +12,8 @@ from subprocess import CompletedProcess
 from typer.testing import CliRunner
 
 from polyad.cli import app
-from polyad.evaluation.answers.records import AnswerRecord, Judgement
-from polyad.evaluation.files import RecordFile
+from polyad_bench.answers.records import AnswerRecord, Judgement
+from polyad_bench.files import RecordFile
 
 
 def run_forked(

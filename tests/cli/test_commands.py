@@ -782,10 +782,18 @@ def test_every_gold_document_of_the_sample_exists() -> None:
 # What holds for every command
 
 
-GROUPS = {name: typer.main.get_group(app).commands[name] for name in ("bench", "key")}
-COMMANDS = {*typer.main.get_group(app).commands} - {*GROUPS} | {
-    f"{name} {command}" for name, group in GROUPS.items() if isinstance(group, TyperGroup) for command in group.commands
-}
+def list_commands() -> set[str]:
+    """Return the names of all commands, also of those that other packages add."""
+    top = typer.main.get_group(app)
+    groups = {name: top.get_command(typer.Context(top), name) for name in top.list_commands(typer.Context(top))}
+    return {
+        f"{name} {inner}".removesuffix(" ")
+        for name, command in groups.items()
+        for inner in (command.commands if isinstance(command, TyperGroup) else ("",))
+    }
+
+
+COMMANDS = list_commands()
 
 
 @pytest.mark.parametrize("command", sorted(COMMANDS))

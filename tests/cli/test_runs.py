@@ -19,10 +19,10 @@ from typer.testing import CliRunner, Result
 from polyad import sample
 from polyad.cli import app
 from polyad.engine import Engine
-from polyad.evaluation.files import RecordFile
-from polyad.evaluation.runs.run_folder import RunWriter
 from polyad.language_models.scripted import Request
 from polyad.model import Evidence
+from polyad_bench.files import RecordFile
+from polyad_bench.runs.run_folder import RunWriter
 from tests.cli.forked import kill_after, kill_after_answers, run_forked
 from tests.faults import RejectionFault
 from tests.scripted_server import ScriptedServer

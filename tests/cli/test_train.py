@@ -14,15 +14,15 @@ from typer.testing import CliRunner, Result
 
 from polyad.cli import app
 from polyad.embedders.hashing import HashingEmbedder
-from polyad.evaluation.datasets.beir import Question, load_beir
-from polyad.evaluation.datasets.selection import TRAINING, VALIDATION, Splits, split_dataset, split_questions
-from polyad.evaluation.training.triple_examples import TripleExamples, collect_triples
-from polyad.evaluation.training.triple_scorer import UNTRAINED_RETRIEVERS
 from polyad.presets import PRESETS
 from polyad.retrieval.default.scorer import LinearScorer
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings, HyperRetrieverTraining
 from polyad.retrieval.hyperretriever.triple_scorer import BUNDLED_FOR, TripleScorer
 from polyad.text.digests import hash_question
+from polyad_bench.datasets.beir import Question, load_beir
+from polyad_bench.datasets.selection import TRAINING, VALIDATION, Splits, split_dataset, split_questions
+from polyad_bench.training.triple_examples import TripleExamples, collect_triples
+from polyad_bench.training.triple_scorer import UNTRAINED_RETRIEVERS
 
 pytestmark = pytest.mark.usefixtures("empty_figures")
 
@@ -63,9 +63,9 @@ def training_questions(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
 
         monkeypatch.setattr(f"{module}.{name}", called)
 
-    spy("polyad.cli.train", "collect_triples", 3)
-    spy("polyad.cli.train", "evaluate_held_out", 4)
-    spy("polyad.evaluation.training.linear_scorer", "build_examples", 1)
+    spy("polyad_bench.commands.train", "collect_triples", 3)
+    spy("polyad_bench.commands.train", "evaluate_held_out", 4)
+    spy("polyad_bench.training.linear_scorer", "build_examples", 1)
     return seen
 
 
@@ -166,7 +166,7 @@ def test_a_preset_is_trained_as_it_searches(run: Run, bells: Path, monkeypatch: 
         walked.append(options)
         return collect_triples(*arguments, **options)
 
-    monkeypatch.setattr("polyad.cli.train.collect_triples", spied)
+    monkeypatch.setattr("polyad_bench.commands.train.collect_triples", spied)
     preset = ("--preset", "hyperretriever", "--method", "semantic-units")
     shape = result_of(trained(run, bells, *preset, changes=("--set", "hyperretriever_training.epochs=2")))
     searching, learning = HyperRetrieverSettings(**of_preset("hyperretriever")), of_preset("hyperretriever_training")
@@ -236,8 +236,8 @@ def test_the_fit_of_a_scorer_is_a_setting(run: Run, bells: Path, tmp_path: Path)
 @pytest.mark.parametrize(
     ("interrupted", "written"),
     [
-        ("polyad.evaluation.training.triple_scorer.train_triple_scorer", False),
-        ("polyad.cli.train.evaluate_held_out", True),
+        ("polyad_bench.training.triple_scorer.train_triple_scorer", False),
+        ("polyad_bench.commands.train.evaluate_held_out", True),
     ],
 )
 def test_interrupted_training_states_what_remains(

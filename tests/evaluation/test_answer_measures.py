@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from polyad.errors import ConfigurationError
-from polyad.evaluation.measures.answers import (
+from polyad_bench.measures.answers import (
     answer_relevance,
     contain_accuracy,
     context_recall,

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from polyad.errors import ConfigurationError
-from polyad.evaluation.datasets.beir import Question
-from polyad.evaluation.measures.ranking import parse_measure
-from polyad.evaluation.runs.comparison import (
+from polyad.text.json_types import format_value
+from polyad_bench.datasets.beir import Question
+from polyad_bench.measures.ranking import parse_measure
+from polyad_bench.runs.comparison import (
     compare_systems,
     comparisons_to_json,
     find_failures,
@@ -18,8 +19,7 @@ from polyad.evaluation.runs.comparison import (
     pair_systems,
     parse_min_differences,
 )
-from polyad.evaluation.runs.records import QuestionRecord, RankedPassage
-from polyad.text.json_types import format_value
+from polyad_bench.runs.records import QuestionRecord, RankedPassage
 
 QUERIES = [Question(f"q{number}", f"Question {number}?", frozenset({"gold"})) for number in range(6)]
 

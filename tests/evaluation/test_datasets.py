@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from polyad.errors import ConfigurationError
-from polyad.evaluation.datasets.beir import Question, load_beir, require_valid_corpus
+from polyad_bench.datasets.beir import Question, load_beir, require_valid_corpus
 
 QUERIES = [
     {"_id": "q1", "text": "Who?", "metadata": {"answers": ["Anna", 1961]}},

@@ -8,10 +8,10 @@ import pytest
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError
-from polyad.evaluation.datasets.beir import load_beir
-from polyad.evaluation.generated_questions import KNOWN_ITEM, TWO_HOP, generate_questions, write_question_set
 from polyad.model import Document
 from polyad.text.words import normalize_words
+from polyad_bench.datasets.beir import load_beir
+from polyad_bench.generated_questions import KNOWN_ITEM, TWO_HOP, generate_questions, write_question_set
 
 DOCUMENTS = [
     Document("bell", "Bell of Tarn", "The Bell of Tarn was cast by the founder Ines Moreau in the spring of 1702."),

@@ -11,15 +11,15 @@ import pytest
 
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import Engine
-from polyad.evaluation.datasets.beir import Question
-from polyad.evaluation.runs.retriever_evaluation import RetrieverResult
-from polyad.evaluation.training.triple_examples import build_recipe
-from polyad.evaluation.training.triple_scorer import UNTRAINED_RETRIEVERS, evaluate_held_out
 from polyad.model import Document
 from polyad.retrieval.default.scorer import LinearScorer
 from polyad.retrieval.default.signals import SIGNAL_NAMES, list_weight_names
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
 from polyad.retrieval.hyperretriever.triple_scorer import TripleScorer
+from polyad_bench.datasets.beir import Question
+from polyad_bench.runs.retriever_evaluation import RetrieverResult
+from polyad_bench.training.triple_examples import build_recipe
+from polyad_bench.training.triple_scorer import UNTRAINED_RETRIEVERS, evaluate_held_out
 
 EMBEDDER = HashingEmbedder(32)
 NAMES = list_weight_names(SIGNAL_NAMES)

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 from polyad.engine import Engine
-from polyad.evaluation.reports.plots import plot_distributions, plot_neighbourhood
-from polyad.evaluation.runs.records import (
+from polyad.model import Document
+from polyad.text.json_types import parse_value
+from polyad_bench.reports.plots import plot_distributions, plot_neighbourhood
+from polyad_bench.runs.records import (
     HypergraphStatistics,
     Neighbourhood,
     compute_mean,
     compute_statistics,
 )
-from polyad.model import Document
-from polyad.text.json_types import parse_value
 
 WITH_ENTITIES = {
     "Bell of Tarn": "The Bell of Tarn was cast by Ines Moreau.",

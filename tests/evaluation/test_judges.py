@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from polyad.evaluation.answers.judges import (
+from polyad.text.prompts import Prompts
+from polyad_bench.answers.judges import (
     DIMENSIONS,
     JUDGES,
     Judge,
@@ -16,7 +17,6 @@ from polyad.evaluation.answers.judges import (
     get_judges,
     graphrag_bench_accuracy,
 )
-from polyad.text.prompts import Prompts
 
 (CORRECT,), (STATEMENTS,), (COVERAGE,) = (JUDGES[name] for name in ("gpt_acc", "graphrag_bench", "coverage"))
 (FAITHFULNESS,), (CONTEXT_RECALL,) = JUDGES["faithfulness"], JUDGES["context_recall"]

@@ -7,10 +7,13 @@ import pytest
 
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.errors import ConfigurationError, LanguageModelError, NoMoreRepliesError
-from polyad.evaluation.answers.averages import Average, average_answers
-from polyad.evaluation.answers.judges import JUDGES, get_judges
-from polyad.evaluation.answers.judging import add_cosine_scores, build_judging_tasks, judge_answers
-from polyad.evaluation.answers.records import (
+from polyad.language_models.scripted import ScriptedLanguageModel
+from polyad.model import AnswerContext, Entity, Hyperedge, HyperedgeKind, Passage, ScoredHyperedge
+from polyad.protocols.components import Prompt
+from polyad_bench.answers.averages import Average, average_answers
+from polyad_bench.answers.judges import JUDGES, get_judges
+from polyad_bench.answers.judging import add_cosine_scores, build_judging_tasks, judge_answers
+from polyad_bench.answers.records import (
     JUDGEMENTS,
     MAX_ATTEMPTS,
     AnswerRecord,
@@ -19,12 +22,9 @@ from polyad.evaluation.answers.records import (
     open_judgements,
     read_answers,
 )
-from polyad.evaluation.datasets.beir import Question
-from polyad.evaluation.files import RecordFile
-from polyad.evaluation.runs.records import find_missing_questions
-from polyad.language_models.scripted import ScriptedLanguageModel
-from polyad.model import AnswerContext, Entity, Hyperedge, HyperedgeKind, Passage, ScoredHyperedge
-from polyad.protocols.components import Prompt
+from polyad_bench.datasets.beir import Question
+from polyad_bench.files import RecordFile
+from polyad_bench.runs.records import find_missing_questions
 
 QUERIES = {
     "q1": Question("q1", "Who?", frozenset("a"), ("Ines Moreau", "Moreau")),

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from polyad.errors import ConfigurationError
-from polyad.evaluation.datasets.beir import Question, get_document_texts
-from polyad.evaluation.datasets.selection import load_dataset
-from polyad.evaluation.runs.manifest import compute_dataset_digest
+from polyad_bench.datasets.beir import Question, get_document_texts
+from polyad_bench.datasets.selection import load_dataset
+from polyad_bench.runs.manifest import compute_dataset_digest
 
 MEDICAL: list[dict[str, Any]] = [
     {

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from polyad.errors import ConfigurationError, MissingExtraError
-from polyad.evaluation.datasets.beir import Question
-from polyad.evaluation.training.linear_scorer import (
+from polyad.retrieval.default.signals import SIGNAL_NAMES, UNLINKABLE, Candidates, list_weight_names
+from polyad_bench.datasets.beir import Question
+from polyad_bench.training.linear_scorer import (
     TrainingExample,
     build_examples,
     compute_candidate_recall,
@@ -21,7 +22,6 @@ from polyad.evaluation.training.linear_scorer import (
     train_linear_scorer,
     train_with_report,
 )
-from polyad.retrieval.default.signals import SIGNAL_NAMES, UNLINKABLE, Candidates, list_weight_names
 
 NAMES = ["telling", "noise", "misleading"]
 

@@ -6,7 +6,7 @@ import random
 import ir_measures
 import pytest
 
-from polyad.evaluation.measures.ranking import all_recall, hits, ndcg, recall, reciprocal_rank
+from polyad_bench.measures.ranking import all_recall, hits, ndcg, recall, reciprocal_rank
 
 RANKED = ["x", "a", "y", "b", "z"]
 

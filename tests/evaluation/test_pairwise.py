@@ -6,17 +6,17 @@ from pathlib import Path
 import pytest
 
 from polyad.errors import ConfigurationError, LanguageModelError, NoMoreRepliesError
-from polyad.evaluation.answers.judges import JudgeInput
-from polyad.evaluation.answers.pairwise import VERDICTS, PairwiseResult, build_pairwise_judge, compare_answers
-from polyad.evaluation.answers.records import ANSWERS, MAX_ATTEMPTS, AnswerRecord
-from polyad.evaluation.datasets.beir import Question
-from polyad.evaluation.files import RecordFile
-from polyad.evaluation.runs.comparison import System
-from polyad.evaluation.runs.records import QuestionRecord
-from polyad.evaluation.runs.run_folder import Run
 from polyad.language_models.scripted import ScriptedLanguageModel
 from polyad.protocols.components import Prompt
 from polyad.text.prompts import Prompts
+from polyad_bench.answers.judges import JudgeInput
+from polyad_bench.answers.pairwise import VERDICTS, PairwiseResult, build_pairwise_judge, compare_answers
+from polyad_bench.answers.records import ANSWERS, MAX_ATTEMPTS, AnswerRecord
+from polyad_bench.datasets.beir import Question
+from polyad_bench.files import RecordFile
+from polyad_bench.runs.comparison import System
+from polyad_bench.runs.records import QuestionRecord
+from polyad_bench.runs.run_folder import Run
 
 QUESTIONS = [Question(f"q{number}", f"Question {number}?", frozenset("g")) for number in range(5)]
 

@@ -7,10 +7,10 @@ import pytest
 from polyad.engine.changes import change_settings
 from polyad.engine.settings import Settings
 from polyad.errors import ConfigurationError
-from polyad.evaluation.runs.plans import ABLATIONS, Plan, Variant, build_grid, get_run_names, parse_sweep, read_plan
 from polyad.indexing.segmentation import SegmentationSettings
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
 from polyad.retrieval.hypersu.settings import HyperSUSettings
+from polyad_bench.runs.plans import ABLATIONS, Plan, Variant, build_grid, get_run_names, parse_sweep, read_plan
 
 
 def plan_of(folder: Path, text: str) -> Plan:

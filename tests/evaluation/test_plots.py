@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from polyad.evaluation.reports.plots import (
+from polyad_bench.reports.plots import (
     plot_bars,
     plot_by_cost,
     plot_cost,
     plot_group,
     plot_sensitivities,
 )
-from polyad.evaluation.reports.summary import Estimate, GroupSummary, SystemSummary
+from polyad_bench.reports.summary import Estimate, GroupSummary, SystemSummary
 
 INDEX = {"seconds": 3.0, "encode_seconds": 2.0, "tokens": 1500}
 

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from polyad.errors import ConfigurationError
-from polyad.evaluation.datasets.beir import Dataset, Question
-from polyad.evaluation.files import RecordFile
-from polyad.evaluation.runs.records import QuestionRecord, RankedPassage
-from polyad.evaluation.runs.retriever_evaluation import (
+from polyad_bench.datasets.beir import Dataset, Question
+from polyad_bench.files import RecordFile
+from polyad_bench.runs.records import QuestionRecord, RankedPassage
+from polyad_bench.runs.retriever_evaluation import (
     WITHOUT_GOLD,
     measure_refusal,
     read_records_without_gold,

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from polyad.errors import ConfigurationError
-from polyad.evaluation.answers.averages import Average
-from polyad.evaluation.datasets.beir import Question
-from polyad.evaluation.reports.report import find_run_folders, write_report
-from polyad.evaluation.reports.summary import find_varied_settings
-from polyad.evaluation.reports.tables import format_answer_rows
-from polyad.evaluation.runs.records import QuestionRecord, RankedPassage
-from polyad.evaluation.runs.run_folder import load_run
 from polyad.text.json_types import format_value
+from polyad_bench.answers.averages import Average
+from polyad_bench.datasets.beir import Question
+from polyad_bench.reports.report import find_run_folders, write_report
+from polyad_bench.reports.summary import find_varied_settings
+from polyad_bench.reports.tables import format_answer_rows
+from polyad_bench.runs.records import QuestionRecord, RankedPassage
+from polyad_bench.runs.run_folder import load_run
 
 QUERIES = [Question(f"q{number}", f"Who <b>{number}</b>?", frozenset({"gold"})) for number in range(4)]
 

@@ -6,14 +6,14 @@ from dataclasses import replace
 import pytest
 
 from polyad.errors import ConfigurationError
-from polyad.evaluation.datasets.beir import Question
-from polyad.evaluation.runs.retriever_evaluation import (
+from polyad.model import Evidence, Passage, ScoredPassage, Timings
+from polyad_bench.datasets.beir import Question
+from polyad_bench.runs.retriever_evaluation import (
     PASSAGES_PER_DOCUMENT,
     ask_questions,
     evaluate_retriever,
     summarise_records,
 )
-from polyad.model import Evidence, Passage, ScoredPassage, Timings
 
 
 def evidence(question: str, *documents: str, encode: float = 1.0, retrieve: float = 1.0) -> Evidence:

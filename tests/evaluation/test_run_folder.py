@@ -13,14 +13,14 @@ from polyad.config import LanguageModelSettings, RerankerSettings
 from polyad.engine.registry import get_settings_by_section
 from polyad.engine.settings import Settings
 from polyad.errors import ConfigurationError
-from polyad.evaluation.answers.records import ANSWERS, AnswerRecord
-from polyad.evaluation.datasets.beir import Dataset, Question
-from polyad.evaluation.files import RecordFile
-from polyad.evaluation.runs.manifest import build_manifest, settings_to_json
-from polyad.evaluation.runs.records import QuestionRecord, RankedPassage, find_missing_questions
-from polyad.evaluation.runs.retriever_evaluation import ask_questions
-from polyad.evaluation.runs.run_folder import PER_QUERY, RESULTS, TREC, Run, RunWriter, load_run, write_derived_files
 from polyad.model import Evidence, Passage, ScoredPassage, Timings
+from polyad_bench.answers.records import ANSWERS, AnswerRecord
+from polyad_bench.datasets.beir import Dataset, Question
+from polyad_bench.files import RecordFile
+from polyad_bench.runs.manifest import build_manifest, settings_to_json
+from polyad_bench.runs.records import QuestionRecord, RankedPassage, find_missing_questions
+from polyad_bench.runs.retriever_evaluation import ask_questions
+from polyad_bench.runs.run_folder import PER_QUERY, RESULTS, TREC, Run, RunWriter, load_run, write_derived_files
 
 QUERIES = (
     Question("q 1", "Who cast the bell?", frozenset({"a", "b c"}), ("Ines",)),

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from polyad.evaluation.measures.significance import (
+from polyad_bench.measures.significance import (
     bootstrap_interval,
     correct_holm,
     randomisation_test,
@@ -49,7 +49,7 @@ def test_the_same_seed_gives_the_same_and_portions_change_nothing(monkeypatch: p
     whole = (bootstrap_interval(values, seed=9), randomisation_test(values, seed=9))
     assert (bootstrap_interval(values, seed=9), randomisation_test(values, seed=9)) == whole
     assert (bootstrap_interval(values, seed=8), randomisation_test(values, seed=8)) != whole
-    monkeypatch.setattr("polyad.evaluation.measures.significance._BATCH_NUMBERS", 37 * 64)
+    monkeypatch.setattr("polyad_bench.measures.significance._BATCH_NUMBERS", 37 * 64)
     assert bootstrap_interval(values, seed=9) == whole[0]
 
 

@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 
 from polyad.errors import ConfigurationError
-from polyad.evaluation.datasets.beir import Dataset, Question
-from polyad.evaluation.datasets.selection import (
+from polyad.text.digests import hash_questions
+from polyad_bench.datasets.beir import Dataset, Question
+from polyad_bench.datasets.selection import (
     Splits,
     TrainingQuestions,
     select_questions,
     split_dataset,
     split_questions,
 )
-from polyad.text.digests import hash_questions
 
 QUERIES = tuple(Question(f"q{number}", f"What is {number}?", frozenset({"d"})) for number in range(50))
 DATASET = Dataset("fifty", Path("corpus.jsonl"), QUERIES)

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from polyad.engine import Engine
-from polyad.evaluation.datasets.beir import Question
-from polyad.evaluation.measures.evidence import StatementCoverage, StatementRecall, is_covered
-from polyad.evaluation.measures.ranking import parse_measure
-from polyad.evaluation.runs.records import QuestionRecord
-from polyad.evaluation.runs.retriever_evaluation import ask_questions, summarise_records
 from polyad.indexing.split import SentenceSplitter
 from polyad.model import Document
 from polyad.text.json_types import format_value, parse_value
+from polyad_bench.datasets.beir import Question
+from polyad_bench.measures.evidence import StatementCoverage, StatementRecall, is_covered
+from polyad_bench.measures.ranking import parse_measure
+from polyad_bench.runs.records import QuestionRecord
+from polyad_bench.runs.retriever_evaluation import ask_questions, summarise_records
 
 DOCUMENTS = (
     Document("a", "", "The otter closes its ears. It dives. It hunts at dusk. Crabs hide under stones."),

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from polyad.evaluation.datasets.beir import Question
-from polyad.evaluation.measures.significance import bootstrap_interval, randomisation_test
-from polyad.evaluation.reports.summary import GroupSummary, summarise_systems
-from polyad.evaluation.reports.tables import build_cost_table
-from polyad.evaluation.runs.comparison import System
-from polyad.evaluation.runs.records import HypergraphStatistics, QuestionRecord, RankedPassage
-from polyad.evaluation.runs.run_folder import Run
 from polyad.text.json_types import parse_value
+from polyad_bench.datasets.beir import Question
+from polyad_bench.measures.significance import bootstrap_interval, randomisation_test
+from polyad_bench.reports.summary import GroupSummary, summarise_systems
+from polyad_bench.reports.tables import build_cost_table
+from polyad_bench.runs.comparison import System
+from polyad_bench.runs.records import HypergraphStatistics, QuestionRecord, RankedPassage
+from polyad_bench.runs.run_folder import Run
 
 QUERIES = [Question(f"q{number}", "Who?", frozenset({"a", "b"})) for number in range(6)]
 

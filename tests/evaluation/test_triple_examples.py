@@ -9,8 +9,13 @@ import numpy as np
 import pytest
 
 from polyad.embedders.hashing import HashingEmbedder
-from polyad.evaluation.datasets.beir import Question
-from polyad.evaluation.training.triple_examples import (
+from polyad.hypergraph.incidence import Hypergraph
+from polyad.indexing.mentions.rules import RuleMentionExtractor
+from polyad.protocols.components import Embedder
+from polyad.protocols.snapshot import Snapshot
+from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings, HyperRetrieverTraining
+from polyad_bench.datasets.beir import Question
+from polyad_bench.training.triple_examples import (
     NEGATIVES,
     POSITIVES,
     TripleExamples,
@@ -18,11 +23,6 @@ from polyad.evaluation.training.triple_examples import (
     collect_triples,
     compute_distances,
 )
-from polyad.hypergraph.incidence import Hypergraph
-from polyad.indexing.mentions.rules import RuleMentionExtractor
-from polyad.protocols.components import Embedder
-from polyad.protocols.snapshot import Snapshot
-from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings, HyperRetrieverTraining
 
 Spec = Mapping[str, Sequence[Sequence[str]]]
 """Each passage by its title (which is also its document's id): the members of each of its hyperedges."""

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from polyad.errors import ConfigurationError
-from polyad.evaluation.training.triple_examples import TripleExamples, merge_examples
-from polyad.evaluation.training.triple_scorer import save_triple_scorer, train_triple_scorer
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverTraining
 from polyad.retrieval.hyperretriever.triple_scorer import Recipe, TripleScorer
+from polyad_bench.training.triple_examples import TripleExamples, merge_examples
+from polyad_bench.training.triple_scorer import save_triple_scorer, train_triple_scorer
 
 
 def examples(seed: int, count: int = 600, entities: int = 5) -> TripleExamples:

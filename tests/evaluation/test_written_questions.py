@@ -11,10 +11,10 @@ import pytest
 
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError, LanguageModelError, NoMoreRepliesError
-from polyad.evaluation.written_questions import REPLIES_FILE, load_facts, write_questions
 from polyad.language_models.scripted import ScriptedLanguageModel
 from polyad.model import Document
 from polyad.protocols.components import Prompt
+from polyad_bench.written_questions import REPLIES_FILE, load_facts, write_questions
 
 PLACES = ("Tarn", "Aldby", "Corven", "Saltby", "Isk", "Moreau")
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from polyad.cli.evaluate_measuring import JUDGED
-from polyad.evaluation.answers.averages import ANSWER_MEASURES
-from polyad.evaluation.answers.judges import JUDGES, get_judges
-from polyad.evaluation.answers.judging import A_REL, C_REC
-from polyad.evaluation.measures.ranking import parse_measure
 from polyad.presets import PRESETS
 from polyad.text.prompts import PROMPT_NAMES
+from polyad_bench.answers.averages import ANSWER_MEASURES
+from polyad_bench.answers.judges import JUDGES, get_judges
+from polyad_bench.answers.judging import A_REL, C_REC
+from polyad_bench.commands.steps import JUDGED
+from polyad_bench.measures.ranking import parse_measure
 from tests.docs.papers_page import get_default, page, read_measures
 
 

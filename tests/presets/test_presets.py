@@ -17,12 +17,12 @@ from polyad.engine import Engine, build_preset_settings
 from polyad.engine.registry import methods, retrievers
 from polyad.engine.settings import Settings
 from polyad.errors import ConfigurationError
-from polyad.evaluation.runs.plans import read_plan
-from polyad.evaluation.training.triple_examples import build_recipe
 from polyad.model import Document
 from polyad.presets import PRESETS
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
 from polyad.retrieval.hypersu.settings import HyperSUSettings
+from polyad_bench.runs.plans import read_plan
+from polyad_bench.training.triple_examples import build_recipe
 
 Run = Callable[..., Result]
 

@@ -10,13 +10,13 @@ import pytest
 from polyad.engine import Engine
 from polyad.engine.settings import Settings
 from polyad.errors import ConfigurationError
-from polyad.evaluation.training.linear_scorer import extract_signals
 from polyad.indexing.mentions.rules import RuleMentionExtractor
 from polyad.model import Document
 from polyad.protocols.components import Embedder
 from polyad.retrieval.default.retriever import DefaultRetriever, DefaultSettings
 from polyad.retrieval.default.scorer import LinearScorer
 from polyad.retrieval.default.signals import SIGNAL_NAMES, UNNAMED_SHARE, list_weight_names
+from polyad_bench.training.linear_scorer import extract_signals
 
 QUESTION = "Where was the maker of the Bell of Tarn born?"
 

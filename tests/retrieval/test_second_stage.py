@@ -9,15 +9,6 @@ import pytest
 
 from polyad.engine import Engine
 from polyad.errors import ConfigurationError
-from polyad.evaluation.training.linear_scorer import TrainingExample, extract_signals
-from polyad.evaluation.training.network_training import (
-    MIN_QUESTIONS,
-    SelectNetwork,
-    compare_examples,
-    fit_network,
-    get_half,
-    train_second_stage,
-)
 from polyad.model import FloatArray, IntArray, Passage, Query
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.default import second_stage
@@ -35,6 +26,15 @@ from polyad.retrieval.default.second_stage import (
 from polyad.retrieval.default.signals import SIGNAL_NAMES, SignalExtractor, SignalInputs, compute_signals
 from polyad.retrieval.question import QuestionLinker
 from polyad.text.words import extract_query_terms, extract_terms
+from polyad_bench.training.linear_scorer import TrainingExample, extract_signals
+from polyad_bench.training.network_training import (
+    MIN_QUESTIONS,
+    SelectNetwork,
+    compare_examples,
+    fit_network,
+    get_half,
+    train_second_stage,
+)
 
 QUESTION = "Where was the maker of the Bell of Tarn born?"
 
@@ -306,7 +306,7 @@ def test_training_finds_the_feature_that_tells_evidence() -> None:
 
 
 def test_questions_are_ranked_by_a_network_that_did_not_see_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("polyad.evaluation.training.network_training._EPOCHS", 1)
+    monkeypatch.setattr("polyad_bench.training.network_training._EPOCHS", 1)
     fitted: list[set[int]] = []
     fit = fit_network
 
@@ -314,7 +314,7 @@ def test_questions_are_ranked_by_a_network_that_did_not_see_them(monkeypatch: py
         fitted.append({get_half(example) for examples in datasets for example in examples})
         return fit(datasets, seed)
 
-    monkeypatch.setattr("polyad.evaluation.training.network_training.fit_network", note)
+    monkeypatch.setattr("polyad_bench.training.network_training.fit_network", note)
     examples = create_examples(MIN_QUESTIONS)
     networks: dict[int, set[int]] = {}
 

@@ -21,9 +21,9 @@ from polyad.engine.migration import migrate_index
 from polyad.errors import ConfigurationError
 from polyad.protocols.components import TextKind
 from polyad.protocols.store import ValueStore
-from polyad.server.app import create_app
-from polyad.server.keys import add_key, list_keys, open_root_keys, record_use, remove_key
-from polyad.server.workspaces import Workspaces
+from polyad_server.app import create_app
+from polyad_server.keys import add_key, list_keys, open_root_keys, record_use, remove_key
+from polyad_server.workspaces import Workspaces
 from tests.server.serving import RunningServer, build_index, open_index, run_app
 
 Tenants = tuple[RunningServer, dict[str, str]]
@@ -258,7 +258,7 @@ class BusyWorkspace:
 def test_other_requests_do_not_wait_for_the_deletion_of_a_workspace(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("polyad.server.workspaces._STOP_SECONDS", 60.0)
+    monkeypatch.setattr("polyad_server.workspaces._STOP_SECONDS", 60.0)
     workspace = BusyWorkspace(tmp_path / "root", monkeypatch)
     with workspace.serve() as server, ThreadPoolExecutor() as threads:
         deletion = threads.submit(server.client.delete, "/api/v1/workspaces?workspace=busy")

@@ -15,8 +15,8 @@ from polyad.config import EncoderSettings
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.model import FloatArray
 from polyad.protocols.components import Embedder, TextKind
-from polyad.server.encoding import MAX_BATCH, BatchingEmbedder, SharedEmbedders
-from polyad.server.workspaces import Workspaces
+from polyad_server.encoding import MAX_BATCH, BatchingEmbedder, SharedEmbedders
+from polyad_server.workspaces import Workspaces
 from tests.server.serving import build_index, open_index
 
 QUESTIONS = [f"Who cast bell {number}?" for number in range(60)]

@@ -16,9 +16,9 @@ import psycopg
 
 from polyad import Engine
 from polyad.embedders.hashing import HashingEmbedder
-from polyad.server.jobs import Job, JobRunner
-from polyad.server.problems import RequestError
-from polyad.server.uploads import UploadedFile
+from polyad_server.jobs import Job, JobRunner
+from polyad_server.problems import RequestError
+from polyad_server.uploads import UploadedFile
 from tests.postgres_server import get_server, get_url
 from tests.server.serving import build_index
 from tests.waiting import wait_until

@@ -24,12 +24,12 @@ from polyad.language_models.openai.language_model import OpenAILanguageModel
 from polyad.language_models.scripted import ScriptedLanguageModel
 from polyad.model import FloatArray
 from polyad.protocols.components import Prompt, TextKind
-from polyad.server import jobs, limits
-from polyad.server.app import create_app
-from polyad.server.limits import ConcurrencyLimiter
-from polyad.server.problems import RequestError
-from polyad.server.workspaces import Workspaces
 from polyad.stores.sqlite.database import Database
+from polyad_server import jobs, limits
+from polyad_server.app import create_app
+from polyad_server.limits import ConcurrencyLimiter
+from polyad_server.problems import RequestError
+from polyad_server.workspaces import Workspaces
 from tests.server.serving import build_index, open_index, run_app
 
 

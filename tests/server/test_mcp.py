@@ -25,11 +25,11 @@ from mcp.client.streamable_http import streamable_http_client
 from polyad import Document, Engine
 from polyad.config import ServerSettings
 from polyad.language_models.scripted import ScriptedLanguageModel
-from polyad.server.app import create_app
-from polyad.server.keys import add_key
-from polyad.server.mcp import build_mcp_server
-from polyad.server.mcp_tools import ToolTarget
-from polyad.server.workspaces import Workspaces
+from polyad_server.app import create_app
+from polyad_server.keys import add_key
+from polyad_server.mcp import build_mcp_server
+from polyad_server.mcp_tools import ToolTarget
+from polyad_server.workspaces import Workspaces
 from tests.server.serving import DOCUMENTS, RunningServer, build_index, open_index, run_app
 
 READING = {"search", "fetch", "find_evidence", "ask", "describe_entity", "list_documents"}

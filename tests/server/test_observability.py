@@ -15,9 +15,9 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from polyad.config import ServerSettings
-from polyad.server.app import create_app
-from polyad.server.request_log import LOG
-from polyad.server.workspaces import Workspaces
+from polyad_server.app import create_app
+from polyad_server.request_log import LOG
+from polyad_server.workspaces import Workspaces
 from tests.server.serving import RunningServer, build_index, open_index, run_app
 
 QUESTION = {"question": "Who cast the bell of Tarn?"}

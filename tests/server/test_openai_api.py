@@ -15,9 +15,9 @@ from polyad import Document
 from polyad.config import ServerSettings
 from polyad.language_models.scripted import ScriptedLanguageModel
 from polyad.protocols.components import Prompt
-from polyad.server.app import create_app
-from polyad.server.chat import is_client_task
-from polyad.server.workspaces import Workspaces
+from polyad_server.app import create_app
+from polyad_server.chat import is_client_task
+from polyad_server.workspaces import Workspaces
 from tests.server.serving import DOCUMENTS, RunningServer, build_index, open_index, run_app
 
 QUESTION: Any = [{"role": "user", "content": "Who cast the bell of Tarn?"}]

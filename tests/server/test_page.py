@@ -20,8 +20,8 @@ from playwright.sync_api import Browser, Page, expect
 from polyad import Document
 from polyad.language_models.scripted import ScriptedLanguageModel
 from polyad.model import Section
-from polyad.server.app import create_app
-from polyad.server.workspaces import Workspaces
+from polyad_server.app import create_app
+from polyad_server.workspaces import Workspaces
 from tests.server.serving import DOCUMENTS, RunningServer, build_index, open_index, run_app
 
 PAGE = Path(__file__).parents[2] / "src" / "polyad" / "server" / "page"

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from polyad import Document, Engine
 from polyad.engine.migration import migrate_index
-from polyad.server.app import create_app
-from polyad.server.keys import add_key, list_keys
-from polyad.server.workspaces import Workspaces
+from polyad_server.app import create_app
+from polyad_server.keys import add_key, list_keys
+from polyad_server.workspaces import Workspaces
 from tests.postgres_server import get_url
 from tests.server.serving import build_index, open_index, run_app
 from tests.server.test_api import QUESTION, wait_for_job

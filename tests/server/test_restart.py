@@ -19,7 +19,7 @@ import httpx2
 
 from polyad import Engine
 from polyad.config import ReadSettings
-from polyad.server.uploads import UploadedFile, read_uploads
+from polyad_server.uploads import UploadedFile, read_uploads
 from tests.waiting import wait_until
 
 FILES = [

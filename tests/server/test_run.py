@@ -21,11 +21,11 @@ import uvicorn
 
 from polyad import Engine
 from polyad.config import ServerSettings
-from polyad.server import run
-from polyad.server.app import create_app
-from polyad.server.jobs import JobRunner
-from polyad.server.run import listen
-from polyad.server.workspaces import Workspaces
+from polyad_server import run
+from polyad_server.app import create_app
+from polyad_server.jobs import JobRunner
+from polyad_server.run import listen
+from polyad_server.workspaces import Workspaces
 from tests.server.serving import build_index, open_index
 
 TERMINATE_DURING_STARTUP = """

@@ -17,7 +17,7 @@ import httpx2
 
 from polyad import Document
 from polyad.config import EncoderSettings
-from polyad.server.encoder_process import share_remote_embedders
+from polyad_server.encoder_process import share_remote_embedders
 from tests.server.serving import build_index
 from tests.waiting import wait_until
 

@@ -18,12 +18,13 @@ from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import Annotated, Any, ClassVar, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 import typer.main
 from typer.core import TyperCommand, TyperGroup
 
+from polyad.cli.command_tables import CommandTable, load_added_tables
 from polyad.cli.context import FILE_NAME, SETTINGS, SETTINGS_FILE, TRUSTS_ENDPOINT
 from polyad.cli.streams import say, say_json, warn
 from polyad.errors import ConfigurationError, NotFoundError, PolyadError, StoreError
@@ -54,6 +55,37 @@ _AFTER_INTERRUPT = {
     ),
 }
 """What an interrupted command leaves behind, by command; by default nothing was changed."""
+
+_TABLE = CommandTable(
+    """
+    index index:index Add documents to an index.
+    search search:search Find the evidence for a question.
+    ask search:ask Answer a question, with citations.
+    worker index:worker Run a worker that indexes documents queued by `polyad index --workers`, until Ctrl-C.
+    remove index:remove Remove documents from an index.
+    embed index:embed Replace all vectors of an index by those of another embedding model.
+    retract correct:retract Withdraw a fact, an entity from one or all facts, or all facts of some documents.
+    restore correct:restore Undo a retraction: name the same fact, entity or filter as for `polyad retract`.
+    disable correct:disable Hide documents without removing them.
+    enable correct:enable Show documents again that `polyad disable` hid.
+    alias correct:alias Let another name stand for an entity: "USA" for "United States".
+    export move:export Write an index to a file, to move it, to back it up or to read it with other programs.
+    import move:import_ Add the documents and corrections of an exported index; no language model is called.
+    migrate move:migrate Copy an index into another store, such as a PostgreSQL database.
+    backup maintain:backup Copy an index to a file, also while it is searched and written.
+    check maintain:check Check an index for damage, and repair derived data with `--repair`.
+    log maintain:log Print the change log of an index, newest first.
+    plugins look:plugins List plug-ins: components that other installed packages add to polyad.
+    config look:config Print every setting and the source of its value.
+    stats look:stats Print sizes, models and costs of an index.
+    show look:show Print one document, passage, entity or hyperedge of an index in full.
+    list look:list_ List the documents, passages, entities, hyperedges or corrections of an index, one per line.
+    facts look:facts Print the facts that contain the given entities, or whose roles meet conditions.
+    conflicts look:conflicts List facts that contradict each other, with their documents and dates.
+    demo demo:demo Try polyad on a bundled sample, offline.
+    """,
+    package="polyad.cli",
+)
 
 _LEVELS = ("ERROR", "WARNING", "INFO", "DEBUG")
 
@@ -96,16 +128,11 @@ class _LazyCommand(TyperCommand):
 class _Commands(TyperGroup):
     """A Typer group of commands that prints each error as one line, and with ``--json`` also as JSON."""
 
-    table: ClassVar[str] = ""
-    """A line for each command: its name, the module and function, and the first sentence of its help."""
-
-    def __init__(self, **attributes: Any) -> None:
-        super().__init__(**attributes)
-        groups, self.commands = self.commands, {}
-        for row in filter(None, map(str.strip, self.table.splitlines())):
-            name, reference, summary = row.split(maxsplit=2)
-            self.add_command(_LazyCommand(name, f"polyad.cli.{reference}", summary))
-        self.commands.update(groups)
+    def add_table(self, table: CommandTable) -> None:
+        """Add the commands of a table, except those whose names are taken."""
+        for name, reference, summary in table.rows():
+            if name not in self.commands:
+                self.add_command(_LazyCommand(name, reference, summary))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Import the command that ``args`` name; return its name, the command itself and the other arguments."""
@@ -176,63 +203,51 @@ def _usage_errors_as_json(ctx: Any) -> Iterator[None]:
 
 
 class _Top(_Commands):
-    """The commands of ``polyad``, without those of the groups ``polyad bench`` and ``polyad key``."""
+    """The commands of ``polyad``: its own, and those that other packages add by entry points (``polyad.commands``)."""
 
-    table = """
-        index index:index Add documents to an index.
-        search search:search Find the evidence for a question.
-        ask search:ask Answer a question, with citations.
-        worker index:worker Run a worker that indexes documents queued by `polyad index --workers`, until Ctrl-C.
-        remove index:remove Remove documents from an index.
-        embed index:embed Replace all vectors of an index by those of another embedding model.
-        retract correct:retract Withdraw a fact, an entity from one or all facts, or all facts of some documents.
-        restore correct:restore Undo a retraction: name the same fact, entity or filter as for `polyad retract`.
-        disable correct:disable Hide documents without removing them.
-        enable correct:enable Show documents again that `polyad disable` hid.
-        alias correct:alias Let another name stand for an entity: "USA" for "United States".
-        export move:export Write an index to a file, to move it, to back it up or to read it with other programs.
-        import move:import_ Add the documents and corrections of an exported index; no language model is called.
-        migrate move:migrate Copy an index into another store, such as a PostgreSQL database.
-        backup maintain:backup Copy an index to a file, also while it is searched and written.
-        check maintain:check Check an index for damage, and repair derived data with `--repair`.
-        log maintain:log Print the change log of an index, newest first.
-        serve serve:serve Serve indexes: a web page, an HTTP API, an OpenAI-compatible API and an MCP server.
-        mcp serve:mcp Offer an index to an agent on this machine over MCP, on the standard streams.
-        plugins look:plugins List plug-ins: components that other installed packages add to polyad.
-        config look:config Print every setting and the source of its value.
-        stats look:stats Print sizes, models and costs of an index.
-        show look:show Print one document, passage, entity or hyperedge of an index in full.
-        list look:list_ List the documents, passages, entities, hyperedges or corrections of an index, one per line.
-        facts look:facts Print the facts that contain the given entities, or whose roles meet conditions.
-        conflicts look:conflicts List facts that contradict each other, with their documents and dates.
-        eval measure:evaluate Measure retrievers on a benchmark.
-        demo demo:demo Try polyad on a bundled sample, offline.
-    """
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.add_table(_TABLE)
+        self._is_complete = False
 
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command or group, or None; packages that add commands are asked for names that polyad lacks."""
+        if cmd_name not in self.commands:
+            self._add_tables()
+        return super().get_command(ctx, cmd_name)
 
-class _Bench(_Commands):
-    """The commands of ``polyad bench``, which measure retrievers on benchmarks."""
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return all names, those of the groups last."""
+        self._add_tables()
+        return sorted(super().list_commands(ctx), key=lambda name: isinstance(self.commands[name], TyperGroup))
 
-    table = """
-        run measure:evaluate Measure retrievers on a benchmark.
-        compare evaluate_runs:compare Compare the retrievers of one or two runs of `polyad eval --out`.
-        report evaluate_runs:report Write tables, plots and a web page on runs of `polyad eval --out`.
-        sweep evaluate_experiments:sweep Measure retrievers with each combination of several values of settings.
-        ablate evaluate_experiments:ablate Measure a retriever several times, each time without one part of its method.
-        experiment evaluate_experiments:experiment Measure several variants of the settings, which a TOML file lists.
-        questions questions:questions Generate questions on your own documents, to measure retrievers.
-        train train:train Train a retriever on questions with gold documents.
-    """
+    def _add_tables(self) -> None:
+        if self._is_complete:
+            return
+        self._is_complete = True
+        for table in load_added_tables():
+            if not table.group:
+                self.add_table(table)
+                continue
+            if table.group not in self.commands:
+                self.add_command(_build_group(table.group, table.help))
+            group = self.commands[table.group]
+            if isinstance(group, _Commands):
+                group.add_table(table)
 
 
-class _Keys(_Commands):
-    """The commands of ``polyad key``, which manage the API keys of the server."""
-
-    table = """
-        add serve:add Add an API key for an index, and print it once.
-        list serve:list_ List the API keys of an index, without their secrets.
-        remove serve:remove Remove an API key; a running server rejects it within a second.
-    """
+def _build_group(name: str, help_text: str) -> TyperGroup:
+    return typer.main.get_group(
+        typer.Typer(
+            name=name,
+            cls=_Commands,
+            help=help_text,
+            callback=lambda: None,
+            no_args_is_help=True,
+            add_completion=False,
+            rich_markup_mode=None,
+        )
+    )
 
 
 app = typer.Typer(
@@ -244,21 +259,6 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-)
-
-
-app.add_typer(
-    typer.Typer(
-        cls=_Bench,
-        help="Measure retrievers on questions, compare runs and train weights. `polyad eval` is short for `bench run`.",
-        no_args_is_help=True,
-        rich_markup_mode=None,
-    ),
-    name="bench",
-)
-app.add_typer(
-    typer.Typer(cls=_Keys, help="Manage the API keys of `polyad serve`.", no_args_is_help=True, rich_markup_mode=None),
-    name="key",
 )
 
 

@@ -9,12 +9,24 @@ import importlib.resources
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import NamedTuple
 
-from polyad.evaluation.datasets.beir import Question
 from polyad.model import Document, Failure
 from polyad.readers.files import FileReader
 
 _FILES = importlib.resources.files(__name__)
+
+
+class SampleQuestion(NamedTuple):
+    """A question about the sample.
+
+    Attributes:
+        text: The question.
+        gold: Ids of the documents that answer it.
+    """
+
+    text: str
+    gold: frozenset[str]
 
 
 def documents() -> Iterator[Document | Failure]:
@@ -25,10 +37,9 @@ def documents() -> Iterator[Document | Failure]:
                 yield replace(item, id=path.name)
 
 
-def questions() -> list[Question]:
+def questions() -> list[SampleQuestion]:
     """Return the questions about the sample corpus, with the ids of the relevant documents."""
     lines = _FILES.joinpath("questions.jsonl").read_text(encoding="utf-8").splitlines()
     return [
-        Question(record["_id"], record["text"], frozenset(record["gold"]))
-        for record in (json.loads(line) for line in lines)
+        SampleQuestion(record["text"], frozenset(record["gold"])) for record in (json.loads(line) for line in lines)
     ]

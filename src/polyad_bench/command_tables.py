@@ -1,0 +1,22 @@
+"""The commands that this package adds to the command line."""
+
+from polyad.cli.command_tables import CommandTable
+
+TABLES = (
+    CommandTable("eval measure:evaluate Measure retrievers on a benchmark.", package="polyad_bench.commands"),
+    CommandTable(
+        """
+        run measure:evaluate Measure retrievers on a benchmark.
+        compare runs:compare Compare the retrievers of one or two runs of `polyad eval --out`.
+        report runs:report Write tables, plots and a web page on runs of `polyad eval --out`.
+        sweep experiments:sweep Measure retrievers with each combination of several values of settings.
+        ablate experiments:ablate Measure a retriever several times, each time without one part of its method.
+        experiment experiments:experiment Measure several variants of the settings, which a TOML file lists.
+        questions questions:questions Generate questions on your own documents, to measure retrievers.
+        train train:train Train a retriever on questions with gold documents.
+        """,
+        package="polyad_bench.commands",
+        group="bench",
+        help="Measure retrievers on questions, compare runs and train weights. `polyad eval` is short for `bench run`.",
+    ),
+)

@@ -1,0 +1,1 @@
+"""The commands `polyad bench ...` and `polyad eval`."""

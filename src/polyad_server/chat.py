@@ -1,0 +1,237 @@
+"""Answers in OpenAI's chat format: text with citation marks, annotations and a list of citations."""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+import time
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from typing import Any
+
+from polyad.errors import LanguageModelError, PolyadError
+from polyad.model import Answer, Usage
+from polyad.protocols.components import Prompt
+from polyad.schemas.places import describe_citation, describe_hit, get_excerpt, map_excerpts
+from polyad.text.words import sanitize
+from polyad_server.answers import WrittenAnswer
+from polyad_server.links import build_passage_url
+from polyad_server.openai_models import Message
+from polyad_server.problems import describe_error, format_openai_error, get_kind, get_status
+from polyad_server.workspaces import Workspace
+
+_TASK_HEADING = re.compile(r"\s*#+\s*Task:", re.IGNORECASE)
+_TASK_VERB = re.compile(r"\s*(please\s+)?(provide|generate|create|write|suggest)\b", re.IGNORECASE)
+_TASK_PURPOSE = re.compile(
+    r"\b(titles?|tags?|follow-?ups?)\b.{0,200}\b(conversation|chat)\b", re.IGNORECASE | re.DOTALL
+)
+_QUOTED_CHAT = re.compile(r"chat.history|^(conversation|user|human|ai|assistant)\s*:", re.IGNORECASE | re.MULTILINE)
+_MAX_PURPOSE = 400
+"""Characters at the beginning of a message in which a request of the client itself states its purpose."""
+
+_MARKUP = re.compile(r"\](?=[(:])|<(?=[a-z/!?])", re.IGNORECASE)
+"""Ends of link texts, and beginnings of HTML tags."""
+
+
+def is_client_task(text: str) -> bool:
+    r"""Return whether a message comes from the chat program itself: a request for a title, tags or follow-up questions.
+
+    Such requests quote the conversation; a search for them would find passages with words of the conversation.
+
+    >>> is_client_task("### Task:\nGenerate 1-3 broad tags.\n<chat_history>...</chat_history>")
+    True
+    >>> is_client_task("Write the title of the conversation that Moreau recorded in 1921.")
+    False
+    """
+    if _TASK_HEADING.match(text):
+        return _QUOTED_CHAT.search(text) is not None
+    has_purpose = _TASK_VERB.match(text) and _TASK_PURPOSE.search(text[:_MAX_PURPOSE])
+    return bool(has_purpose) and _QUOTED_CHAT.search(text) is not None
+
+
+def separate_markup(text: str) -> str:
+    r"""Return the text with Markdown links, images and HTML tags made inactive by a space.
+
+    So a document can neither redirect a citation nor load an image, whose address may contain what others wrote.
+
+    >>> separate_markup("Amber [1](javascript:x) ![](http://x).\n[1]: http://x")
+    'Amber [1] (javascript:x) ![] (http://x).\n[1] : http://x'
+    >>> separate_markup("Amber <img src=http://x> < 5")
+    'Amber < img src=http://x> < 5'
+    """
+    return _MARKUP.sub(r"\g<0> ", text)
+
+
+def split_conversation(messages: Sequence[Message]) -> tuple[str, list[dict[str, str]]]:
+    """Return the user's last message of a chat, and the earlier messages of user and assistant."""
+    turns = [{"role": each.role, "content": each.text} for each in messages if each.role in ("user", "assistant")]
+    last = next((number for number in range(len(turns) - 1, -1, -1) if turns[number]["role"] == "user"), None)
+    return ("", []) if last is None else (turns[last]["content"], turns[:last])
+
+
+def complete_task(workspace: Workspace, text: str, max_characters: int) -> tuple[str, Usage]:
+    """Return the reply of the language model to a chat program's own request, such as for a title, and its usage.
+
+    The model reads the first and the last characters of a longer request, whose middle is the conversation. Without a
+    language model, the reply is empty.
+
+    Raises:
+        LanguageModelError: The language model returned no reply.
+    """
+    model = workspace.engine.components.language_model
+    if model is None:
+        return "", Usage()
+    if len(text) > max_characters:
+        text = f"{text[: max_characters // 2]}\n{text[len(text) - (max_characters - 1) // 2 :]}"
+    [reply] = model.complete([Prompt(user=text)])
+    if isinstance(reply, LanguageModelError):
+        raise reply
+    return separate_markup(sanitize(reply.text)), reply.usage
+
+
+class ChatFormat:
+    """Formats one answer in OpenAI's chat format: as one completion, or as the chunks of a stream.
+
+    Args:
+        model: Name of the model in the request.
+        workspace: Name of the workspace, for the addresses of passages.
+        base_url: Address of the server.
+        has_footer: Whether the text ends with a list of its sources.
+    """
+
+    def __init__(self, model: str, workspace: str, base_url: str, *, has_footer: bool) -> None:
+        self._model = model
+        self._workspace = workspace
+        self._base_url = base_url
+        self._has_footer = has_footer
+        self._id = f"chatcmpl-{secrets.token_hex(12)}"
+        self._created = int(time.time())
+
+    def format_text(self, text: str, usage: Usage) -> dict[str, Any]:
+        """Return a text without citations as a chat completion in OpenAI's format."""
+        return self._build_completion(text, [], [], usage)
+
+    def format_answer(self, answer: Answer) -> dict[str, Any]:
+        """Return an answer as a chat completion in OpenAI's format; without an answer's text, its evidence."""
+        text = (separate_markup(answer.text) or self.format_evidence(answer)) + self._format_footer(answer)
+        return self._build_completion(text, self._list_annotations(answer), self._list_urls(answer), answer.usage)
+
+    def stream_text(self, text: str, usage: Usage, *, includes_usage: bool) -> Generator[str]:
+        """Yield a text without citations as the server-sent events of a streamed chat completion."""
+        yield self._build_chunk({"role": "assistant", "content": text})
+        yield from self._end_stream([], [], usage, includes_usage=includes_usage)
+
+    def stream_answer(self, written: WrittenAnswer, *, includes_usage: bool) -> Generator[str]:
+        """Yield the server-sent events of a streamed chat completion while the answer is written."""
+        yield self._build_chunk({"role": "assistant", "content": ""})
+        try:
+            last = ""
+            for piece in written:
+                yield self._build_chunk({"content": separate_markup(last + piece).removeprefix(last)})
+                last = piece[-1:]
+            answer = written.finish()
+        except PolyadError as error:
+            yield _format_event(format_openai_error(get_status(error), get_kind(error), describe_error(error)))
+            yield _DONE
+            return
+        rest = ("" if answer.text else self.format_evidence(answer)) + self._format_footer(answer)
+        if rest:
+            yield self._build_chunk({"content": rest})
+        yield from self._end_stream(
+            self._list_annotations(answer), self._list_urls(answer), answer.usage, includes_usage=includes_usage
+        )
+
+    def format_evidence(self, answer: Answer) -> str:
+        """Format retrieved passages as Markdown with citation marks, for servers without a language model."""
+        parts = [separate_markup(answer.note)] if answer.note else []  # may quote facts of documents
+        for number, hit in enumerate(answer.evidence.passages, 1):
+            quoted = "\n".join(f"> {_escape(line)}" for line in get_excerpt(hit).splitlines())
+            parts.append(f"**{_escape(describe_hit(hit))}** [{number}]\n\n{quoted}")
+        return "\n\n".join(parts)
+
+    def _list_urls(self, answer: Answer) -> list[str]:
+        """Return the URLs of the cited passages, in the order of the citation marks ``[n]``."""
+        if not answer.text:
+            return [self._get_url(answer, hit.passage.id) for hit in answer.evidence.passages]
+        last = max((citation.number for citation in answer.citations), default=0)
+        cited = {citation.number: citation.passage_id for citation in answer.citations}
+        passage_ids = {number: passage.id for number, passage, _ in answer.context.passages} | cited
+        numbers = range(1, last + 1)
+        return [self._get_url(answer, passage_ids[each]) if each in passage_ids else "" for each in numbers]
+
+    def _list_annotations(self, answer: Answer) -> list[dict[str, Any]]:
+        return [
+            {
+                "type": "url_citation",
+                "url_citation": {
+                    "url": self._get_url(answer, citation.passage_id),
+                    "title": describe_citation(citation, answer.evidence),
+                    "start_index": len(separate_markup(answer.text[: citation.answer_span.start])),
+                    "end_index": len(separate_markup(answer.text[: citation.answer_span.end])),
+                },
+            }
+            for citation in answer.citations
+        ]
+
+    def _format_footer(self, answer: Answer) -> str:
+        if not self._has_footer or not answer.citations:
+            return ""
+        sources = {citation.number: citation for citation in answer.citations}
+        places = {number: _escape(describe_citation(each, answer.evidence)) for number, each in sources.items()}
+        lines = [
+            f"[{number}] [{places[number]}]({self._get_url(answer, each.passage_id)})"
+            for number, each in sorted(sources.items())
+        ]
+        return "\n\nSources:\n\n" + "\n\n".join(lines)
+
+    def _get_url(self, answer: Answer, passage_id: str) -> str:
+        excerpt = map_excerpts(answer.evidence).get(passage_id)
+        return build_passage_url(self._base_url, self._workspace, passage_id, excerpt)
+
+    def _build_completion(
+        self, text: str, annotations: list[dict[str, Any]], citations: list[str], usage: Usage
+    ) -> dict[str, Any]:
+        message = {"role": "assistant", "content": text, "refusal": None, "annotations": annotations}
+        return {
+            **self._build_head("chat.completion"),
+            "choices": [{"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}],
+            "usage": _format_usage(usage),
+            "citations": citations,
+        }
+
+    def _build_head(self, object: str) -> dict[str, Any]:
+        return {"id": self._id, "object": object, "created": self._created, "model": self._model}
+
+    def _build_chunk(self, delta: Mapping[str, Any], finish_reason: str | None = None, **values: Any) -> str:
+        choice = {"index": 0, "delta": delta, "finish_reason": finish_reason, "logprobs": None}
+        return _format_event({**self._build_head("chat.completion.chunk"), "choices": [choice], **values})
+
+    def _end_stream(
+        self, annotations: list[dict[str, Any]], citations: list[str], usage: Usage, *, includes_usage: bool
+    ) -> Iterator[str]:
+        delta = {"annotations": annotations} if annotations else {}
+        yield self._build_chunk(delta, "stop", citations=citations)
+        if includes_usage:
+            head = self._build_head("chat.completion.chunk")
+            yield _format_event({**head, "choices": [], "usage": _format_usage(usage), "citations": citations})
+        yield _DONE
+
+
+_DONE = "data: [DONE]\n\n"
+
+
+def _format_event(value: Mapping[str, Any]) -> str:
+    return f"data: {json.dumps(value, ensure_ascii=False)}\n\n"
+
+
+def _format_usage(usage: Usage) -> dict[str, int]:
+    return {
+        "prompt_tokens": usage.prompt_tokens,
+        "completion_tokens": usage.completion_tokens,
+        "total_tokens": usage.prompt_tokens + usage.completion_tokens,
+    }
+
+
+def _escape(text: str) -> str:
+    """Escape all Markdown syntax in a text."""
+    return re.sub(r"([\\`*_\[\]()<>#])", r"\\\1", " ".join(text.split()))

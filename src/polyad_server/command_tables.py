@@ -1,0 +1,23 @@
+"""The commands that this package adds to the command line."""
+
+from polyad.cli.command_tables import CommandTable
+
+TABLES = (
+    CommandTable(
+        """
+        serve commands:serve Serve indexes: a web page, an HTTP API, an OpenAI-compatible API and an MCP server.
+        mcp commands:mcp Offer an index to an agent on this machine over MCP, on the standard streams.
+        """,
+        package="polyad_server",
+    ),
+    CommandTable(
+        """
+        add commands:add Add an API key for an index, and print it once.
+        list commands:list_ List the API keys of an index, without their secrets.
+        remove commands:remove Remove an API key; a running server rejects it within a second.
+        """,
+        package="polyad_server",
+        group="key",
+        help="Manage the API keys of `polyad serve`.",
+    ),
+)

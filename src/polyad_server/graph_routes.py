@@ -1,0 +1,121 @@
+"""Routes that explore the hypergraph: passages, entities, hyperedges and their neighbourhoods."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from fastapi.responses import JSONResponse
+from typing_extensions import TypedDict
+
+from polyad.schemas.catalogue import (
+    EntitySchema,
+    HyperedgeSchema,
+    Kind,
+    ListKind,
+    entity_item_json,
+    list_items,
+    look_up,
+)
+from polyad.schemas.evidence import PassageSchema
+from polyad.schemas.filling import fill_schema
+from polyad_server.access import AuthenticatedRoute, Reader
+from polyad_server.index_routes import Cursor, Id, Limit
+from polyad_server.responses import build_page, describe_responses, parse_cursor, respond_json
+from polyad_server.state import State
+
+router = APIRouter(prefix="/api/v1", tags=["hypergraph"], route_class=AuthenticatedRoute)
+
+EntityName = Annotated[str, Query(min_length=1, max_length=500, description="Name or key of an entity.")]
+
+
+@router.get("/passage", responses=describe_responses(PassageSchema))
+def read_passage(access: Reader, id: Id) -> JSONResponse:
+    """Return a passage with its location and the metadata of its document."""
+    return respond_json(look_up(access.workspace.engine.catalogue, Kind.PASSAGE, id))
+
+
+@router.get("/passage/hyperedges", responses=describe_responses(dict[str, Any]))
+def list_hyperedges_of_passage(access: Reader, id: Id) -> JSONResponse:
+    """List the hyperedges (facts) of a passage, with the names of their entities."""
+    rows = [
+        {"id": edge.id, "kind": edge.kind.value, "text": edge.text, "relation": edge.relation, "entities": names}
+        for edge, names in access.workspace.engine.catalogue.hyperedges_of_passage(id)
+    ]
+    return respond_json({"hyperedges": rows})
+
+
+@router.get("/hyperedge", responses=describe_responses(HyperedgeSchema))
+def read_hyperedge(access: Reader, id: Id) -> JSONResponse:
+    """Return a hyperedge with its entities."""
+    return respond_json(look_up(access.workspace.engine.catalogue, Kind.HYPEREDGE, id))
+
+
+@router.get("/entity", responses=describe_responses(EntitySchema))
+def read_entity(access: Reader, name: EntityName) -> JSONResponse:
+    """Return an entity with the ids of its hyperedges."""
+    return respond_json(look_up(access.workspace.engine.catalogue, Kind.ENTITY, name))
+
+
+@router.get("/entities", responses=describe_responses(dict[str, Any]))
+def list_entities(
+    access: Reader,
+    state: State,
+    like: Annotated[str, Query(max_length=500)] = "",
+    limit: Limit = 100,
+    cursor: Cursor = "",
+) -> JSONResponse:
+    """List the entities whose names contain a text."""
+    catalogue = access.workspace.engine.catalogue
+    if not like:
+        entities, total = catalogue.entity_page(parse_cursor(cursor), limit)
+        return respond_json(build_page("entities", list(map(entity_item_json, entities)), limit, cursor, total))
+    with state.searches.hold_slot():  # reads every entity
+        return respond_json(build_page("entities", list_items(catalogue, ListKind.ENTITIES, like), limit, cursor))
+
+
+class NeighbourSchema(TypedDict):
+    """The JSON of an entity; ``degree`` is the number of hyperedges that contain the entity."""
+
+    key: str
+    name: str
+    type: str
+    degree: int
+
+
+class NeighbourHyperedgeSchema(TypedDict):
+    """The JSON of a hyperedge, with the keys of its entities."""
+
+    id: str
+    kind: str
+    text: str
+    passage_id: str
+    relation: str
+    entities: list[str]
+
+
+class NeighbourhoodSchema(TypedDict):
+    """The JSON of an entity's hyperedges with all their entities; ``total`` counts all hyperedges of the entity."""
+
+    entities: list[NeighbourSchema]
+    hyperedges: list[NeighbourHyperedgeSchema]
+    total: int
+
+
+@router.get("/neighbourhood", responses=describe_responses(NeighbourhoodSchema))
+def read_neighbourhood(
+    access: Reader,
+    entity: EntityName,
+    limit: Annotated[int, Query(ge=1, le=200, description="Number of hyperedges.")] = 15,
+) -> JSONResponse:
+    """Return the hyperedges of an entity with all their entities; best connected entities first."""
+    around = access.workspace.engine.catalogue.neighbourhood(entity, limit)
+    shape: NeighbourhoodSchema = {
+        "entities": [fill_schema(NeighbourSchema, each, degree=degree) for each, degree in around.entities],
+        "hyperedges": [
+            fill_schema(NeighbourHyperedgeSchema, edge, kind=edge.kind.value, entities=keys)
+            for edge, keys in around.hyperedges
+        ],
+        "total": around.total,
+    }
+    return respond_json(shape)

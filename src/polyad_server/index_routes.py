@@ -1,0 +1,290 @@
+"""Routes that change an index: workspaces, documents, jobs, retractions and aliases."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+from anyio.to_thread import run_sync
+from fastapi import APIRouter, File, Form, Header, Query, Request, UploadFile
+from fastapi.responses import JSONResponse, Response
+from fastapi.sse import format_sse_event
+from starlette.responses import StreamingResponse
+
+from polyad.engine.registry import methods
+from polyad.errors import ConfigurationError
+from polyad.model import MetadataValue
+from polyad.schemas.catalogue import ListKind, list_items, statistics_json
+from polyad.schemas.reports import CorrectionSchema, RemovalSchema, correction_json
+from polyad_server.access import AuthenticatedRoute, Gatekeeper, Reader, Writer
+from polyad_server.jobs import Job
+from polyad_server.keys import Scope
+from polyad_server.models import (
+    AliasBody,
+    DocumentsBody,
+    IdsBody,
+    JobBody,
+    RetractionBody,
+    SelectorBody,
+    WorkspaceBody,
+)
+from polyad_server.problems import RequestError
+from polyad_server.responses import build_page, describe_responses, respond_json
+from polyad_server.uploads import UploadedFile
+
+router = APIRouter(prefix="/api/v1", route_class=AuthenticatedRoute)
+
+Limit = Annotated[int, Query(ge=1, le=1000, description="Number of items in a part of the list.")]
+Cursor = Annotated[str, Query(max_length=50, description="`next_cursor` of the part before; empty for the first.")]
+Id = Annotated[str, Query(min_length=1, max_length=1000, description="Id of the object.")]
+
+
+# Workspaces
+
+
+@router.get("/workspaces", tags=["workspaces"], responses=describe_responses(dict[str, Any]))
+def list_workspaces(request: Request) -> JSONResponse:
+    """List the workspaces that the key may use."""
+    gatekeeper: Gatekeeper = request.app.state.gatekeeper
+    principal = gatekeeper.authenticate(request)
+    scope = principal.scope.name.lower()
+    return respond_json({"workspaces": [{"name": name} for name in gatekeeper.list_names(principal)], "scope": scope})
+
+
+@router.post("/workspaces", tags=["workspaces"], status_code=201, responses=describe_responses(dict[str, Any]))
+def create_workspace(request: Request, body: WorkspaceBody) -> JSONResponse:
+    """Create an empty workspace; needs an admin key that is not bound to one workspace."""
+    _require_server_admin(request).create(body.name)
+    return respond_json({"name": body.name}, 201)
+
+
+@router.delete("/workspaces", tags=["workspaces"], responses=describe_responses(dict[str, Any]))
+def delete_workspace(
+    request: Request, workspace: Annotated[str, Query(min_length=1, max_length=200, description="Its name.")]
+) -> JSONResponse:
+    """Delete a workspace with its index; needs an admin key that is not bound to one workspace."""
+    _require_server_admin(request).delete(workspace)
+    return respond_json({"name": workspace})
+
+
+def _require_server_admin(request: Request) -> Any:
+    gatekeeper: Gatekeeper = request.app.state.gatekeeper
+    principal = gatekeeper.authenticate(request)
+    if principal.scope < Scope.ADMIN or principal.workspace:
+        raise RequestError(403, "scope_required", "needs an admin key for all workspaces")
+    return gatekeeper.workspaces
+
+
+@router.get("/stats", tags=["workspaces"], responses=describe_responses(dict[str, Any]))
+def read_statistics(access: Reader) -> JSONResponse:
+    """Return the sizes of the index, its models, and the cost of building it."""
+    return respond_json(
+        {"name": access.workspace.name, **statistics_json(access.workspace.engine.catalogue.statistics())}
+    )
+
+
+# Documents
+
+
+@router.get("/documents", tags=["documents"], responses=describe_responses(dict[str, Any]))
+def list_documents(
+    access: Reader,
+    where: Annotated[str, Query(max_length=4000, description="Filter of documents.")] = "",
+    like: Annotated[str, Query(max_length=500, description="Text in the id.")] = "",
+    limit: Limit = 100,
+    cursor: Cursor = "",
+) -> JSONResponse:
+    """List the documents of the index, sorted by id."""
+    items = list_items(access.workspace.engine.catalogue, ListKind.DOCUMENTS, like, where or None)
+    return respond_json(build_page("documents", items, limit, cursor))
+
+
+@router.post("/documents/files", tags=["documents"], status_code=202, responses=describe_responses(dict[str, Any]))
+def upload_files(
+    access: Writer,
+    files: Annotated[list[UploadFile], File(description="Files of any supported type.")],
+    metadata: Annotated[str, Form(max_length=100_000, description="JSON object of metadata of all files.")] = "",
+    method: Annotated[str, Form(max_length=100, description="Construction method; empty for the default.")] = "",
+    idempotency_key: Annotated[str, Header(max_length=255)] = "",
+) -> JSONResponse:
+    """Index files in the background; the id of a document is the name of its file."""
+    uploads = [UploadedFile(_check_name(file.filename), file.file.read()) for file in files]
+    return _submit(access, uploads, method, _parse_metadata(metadata), idempotency_key)
+
+
+@router.post("/documents", tags=["documents"], status_code=202, responses=describe_responses(dict[str, Any]))
+def add_documents(
+    body: DocumentsBody, access: Writer, idempotency_key: Annotated[str, Header(max_length=255)] = ""
+) -> JSONResponse:
+    """Index texts in the background; a document replaces an earlier document with the same id."""
+    lines = [
+        json.dumps({"_id": each.id, "title": each.title, "text": each.text, "url": each.url, "metadata": each.metadata})
+        for each in body.documents
+    ]
+    upload = UploadedFile("documents.jsonl", "\n".join(lines).encode())
+    return _submit(access, [upload], body.method, {}, idempotency_key)
+
+
+def _submit(
+    access: Writer, files: list[UploadedFile], method: str, metadata: dict[str, MetadataValue], idempotency_key: str
+) -> JSONResponse:
+    if method and method not in methods:
+        raise ConfigurationError(f"the method is {method!r}; expected one of {', '.join(methods)}")
+    job = access.workspace.jobs.submit(
+        files, method=method, metadata=metadata, idempotency_key=idempotency_key, now=datetime.now(UTC)
+    )
+    return respond_json({"job": format_job(job)}, 202)
+
+
+def _check_name(name: str | None) -> str:
+    cleaned = (name or "").replace("\\", "/").strip()
+    if not cleaned or len(cleaned) > 500 or "\0" in cleaned:
+        raise RequestError(422, "invalid_file_name", "a file has no name; expected one of at most 500 characters")
+    return cleaned
+
+
+def _parse_metadata(text: str) -> dict[str, MetadataValue]:
+    try:
+        value = json.loads(text or "{}")
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()  # fails for NaN and lone surrogates
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict) or not all(isinstance(each, str | int | float | bool) for each in value.values()):
+        raise RequestError(
+            422, "invalid_metadata", f"metadata is {text[:80]!r}; expected a JSON object of texts and numbers"
+        )
+    return value
+
+
+@router.get("/document", tags=["documents"], responses=describe_responses(dict[str, Any]))
+def read_document(access: Reader, id: Id) -> JSONResponse:
+    """Return a document with its whole text."""
+    return respond_json(asdict(access.workspace.engine.catalogue.document(id)))
+
+
+@router.delete("/document", tags=["documents"], responses=describe_responses(RemovalSchema))
+def delete_document(access: Writer, id: Id) -> JSONResponse:
+    """Remove a document with its passages, hyperedges and vectors."""
+    engine = access.workspace.engine
+    engine.remove(id)
+    return respond_json({"removed": [id], "documents": engine.catalogue.statistics().documents})
+
+
+@router.post("/documents/disable", tags=["documents"], responses=describe_responses(CorrectionSchema))
+def disable_documents(body: IdsBody, access: Writer) -> JSONResponse:
+    """Hide documents from searches without removing them."""
+    return respond_json(correction_json(access.workspace.engine.corrections.disable(body.ids, body.reason)))
+
+
+@router.post("/documents/enable", tags=["documents"], responses=describe_responses(CorrectionSchema))
+def enable_documents(body: IdsBody, access: Writer) -> JSONResponse:
+    """Show documents again that were hidden."""
+    return respond_json(correction_json(access.workspace.engine.corrections.enable(body.ids)))
+
+
+# Jobs
+
+
+def format_job(job: Job) -> dict[str, Any]:
+    """Return the state of a job as a JSON object."""
+    shape = asdict(job)
+    del shape["digest"]
+    return shape
+
+
+@router.get("/jobs", tags=["jobs"], responses=describe_responses(dict[str, Any]))
+def list_jobs(access: Reader, limit: Limit = 100, cursor: Cursor = "") -> JSONResponse:
+    """List the jobs, newest first."""
+    return respond_json(
+        build_page("jobs", [format_job(job) for job in access.workspace.jobs.list_all()], limit, cursor)
+    )
+
+
+@router.get("/job", tags=["jobs"], responses=describe_responses(dict[str, Any]))
+def read_job(access: Reader, id: Id) -> JSONResponse:
+    """Return the state of a job."""
+    return respond_json({"job": format_job(access.workspace.jobs.get(id))})
+
+
+@router.get("/job/events", tags=["jobs"], responses=describe_responses(dict[str, Any]))
+def follow_job(
+    request: Request, access: Reader, id: Id, last_event_id: Annotated[int, Header(ge=0, le=10**12)] = 0
+) -> Response:
+    """Stream the states of a job after `Last-Event-ID` as server-sent events, until it ends or the key is removed."""
+    runner, gatekeeper = access.workspace.jobs, request.app.state.gatekeeper
+    runner.get(id)
+
+    async def list_events() -> AsyncIterator[bytes]:
+        async for job in runner.follow(id, last_event_id):
+            if not await run_sync(gatekeeper.is_current, access.principal):
+                return
+            yield format_sse_event(event="job", id=str(job.number), data_str=json.dumps(format_job(job)))
+
+    return StreamingResponse(list_events(), media_type="text/event-stream", headers={"Cache-Control": "no-cache"})
+
+
+@router.post("/job/cancel", tags=["jobs"], responses=describe_responses(dict[str, Any]))
+def cancel_job(body: JobBody, access: Writer) -> JSONResponse:
+    """Cancel a job; documents that it stored before stay in the index."""
+    return respond_json({"job": format_job(access.workspace.jobs.cancel(body.id))})
+
+
+# Corrections
+
+
+@router.get("/retractions", tags=["corrections"], responses=describe_responses(dict[str, Any]))
+def list_retractions(access: Reader, limit: Limit = 100, cursor: Cursor = "") -> JSONResponse:
+    """List the retractions: facts that users withdrew from the index."""
+    items = list_items(access.workspace.engine.catalogue, ListKind.RETRACTIONS, "")
+    return respond_json(build_page("retractions", items, limit, cursor))
+
+
+@router.post("/retractions", tags=["corrections"], responses=describe_responses(CorrectionSchema))
+def retract(body: RetractionBody, access: Writer) -> JSONResponse:
+    """Retract a fact, an entity, or all facts of some documents; `dry_run` only reports the facts."""
+    report = access.workspace.engine.corrections.retract(
+        hyperedge=body.hyperedge,
+        entity=body.entity,
+        role=body.role,
+        where=body.where,
+        reason=body.reason,
+        is_trial=body.dry_run,
+    )
+    return respond_json(correction_json(report, is_trial=body.dry_run))
+
+
+@router.post("/retractions/restore", tags=["corrections"], responses=describe_responses(CorrectionSchema))
+def restore(body: SelectorBody, access: Writer) -> JSONResponse:
+    """Undo a retraction; the body selects facts as the retraction did."""
+    report = access.workspace.engine.corrections.restore(
+        hyperedge=body.hyperedge, entity=body.entity, role=body.role, where=body.where, is_trial=body.dry_run
+    )
+    return respond_json(correction_json(report, is_trial=body.dry_run))
+
+
+@router.get("/aliases", tags=["corrections"], responses=describe_responses(dict[str, Any]))
+def list_aliases(access: Reader, limit: Limit = 100, cursor: Cursor = "") -> JSONResponse:
+    """List the aliases: names that denote the same entity as another name."""
+    items = list_items(access.workspace.engine.catalogue, ListKind.ALIASES, "")
+    return respond_json(build_page("aliases", items, limit, cursor))
+
+
+@router.post("/aliases", tags=["corrections"], responses=describe_responses(CorrectionSchema))
+def add_alias(body: AliasBody, access: Writer) -> JSONResponse:
+    """Declare a name as an alias of an entity."""
+    return respond_json(correction_json(access.workspace.engine.corrections.add_aliases([(body.name, body.entity)])))
+
+
+@router.delete("/aliases", tags=["corrections"], responses=describe_responses(CorrectionSchema))
+def remove_alias(access: Writer, name: Annotated[str, Query(min_length=1, max_length=500)]) -> JSONResponse:
+    """Remove an alias, so that the name is an entity again."""
+    return respond_json(correction_json(access.workspace.engine.corrections.remove_alias(name)))
+
+
+@router.get("/log", tags=["corrections"], responses=describe_responses(dict[str, Any]))
+def read_log(access: Reader, limit: Limit = 100) -> JSONResponse:
+    """List the latest changes of the index, newest first."""
+    return respond_json({"changes": [asdict(entry) for entry in access.workspace.engine.catalogue.history(limit)]})

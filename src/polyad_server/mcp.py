@@ -1,0 +1,287 @@
+"""The MCP server: the tools of :mod:`polyad_server.mcp_tools` over stdio and streamable HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Annotated, Any, Concatenate, ParamSpec, TypeVar
+
+from mcp.server import MCPServer
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
+from mcp.server.mcpserver import Context
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.transport_security import TransportSecuritySettings
+from mcp_types import CallToolResult, InputRequiredResult, ToolAnnotations
+from pydantic import Field, ValidationError
+from starlette.requests import Request
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from polyad import __version__
+from polyad.errors import PolyadError
+from polyad.model import Answer, Document
+from polyad_server import mcp_tools
+from polyad_server.access import Access, Gatekeeper
+from polyad_server.answers import write_answer
+from polyad_server.keys import Scope as KeyScope
+from polyad_server.links import get_base_url
+from polyad_server.mcp_tools import ToolInputError, ToolTarget
+from polyad_server.problems import RequestError, describe_error, describe_invalid_value, respond
+from polyad_server.state import ServerState
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+GetTarget = Callable[[Request | None, KeyScope], ToolTarget]
+"""Returns the index of a call: takes the HTTP request (None over stdio) and the scope that the tool needs."""
+
+INSTRUCTIONS = """Searches the user's own documents. Every statement of an answer should name its source: the place or
+url that a tool returned. Write queries as complete questions about one fact each, with names in place of pronouns:
+"Who funded the Tarn trial?" rather than "who funded it". A question with several parts needs several calls. If the
+results do not answer, try other words for the same thing before you say that the documents do not say it."""
+
+_READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
+_WRITES = ToolAnnotations(read_only_hint=False, destructive_hint=True, open_world_hint=False)
+
+_MAX_SESSIONS = 200
+"""Maximum number of sessions, each of which may hold a stream open."""
+
+Question = Annotated[
+    str, Field(max_length=8000, description="One complete question about one fact, with names in place of pronouns.")
+]
+Where = Annotated[
+    str,
+    Field(max_length=4000, description="Filter of documents: year >= 2020 and path like 'manuals/*'; empty for all."),
+]
+Cursor = Annotated[str, Field(max_length=20, description="next_cursor of the result before; empty for the first.")]
+
+
+class _Server(MCPServer[Any]):
+    """An MCP server that takes null for an optional argument, as clients with strict schemas send it."""
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
+    ) -> CallToolResult | InputRequiredResult:
+        """Call a tool without arguments that are null.
+
+        Raises:
+            ToolError: The call failed; the message names each invalid argument.
+        """
+        try:
+            return await super().call_tool(name, {k: v for k, v in arguments.items() if v is not None}, context)
+        except ToolError as error:
+            if isinstance(error.__cause__, ValidationError):
+                raise ToolError("; ".join(map(describe_invalid_value, error.__cause__.errors()))) from error
+            raise
+
+
+def build_mcp_server(get_target: GetTarget, *, allow_writes: bool = False) -> MCPServer[Any]:
+    """Return an MCP server (tools for AI agents) whose tools search an index.
+
+    Args:
+        get_target: Returns the index of a call.
+        allow_writes: Whether to offer the tools ``index`` and ``retract``.
+    """
+    server = _Server(
+        "polyad",
+        title="polyad",
+        instructions=INSTRUCTIONS,
+        version=__version__,
+        log_level="WARNING",
+        subscriptions=False,  # the server has no notifications, and each subscription would hold a stream open
+    )
+    _add_reading_tools(server, get_target)
+    if allow_writes:
+        _add_writing_tools(server, get_target)
+    return server
+
+
+def _call(
+    get_target: GetTarget,
+    context: Context[Any, Any],
+    scope: KeyScope,
+    function: Callable[Concatenate[ToolTarget, P], T],
+    *arguments: P.args,
+    **options: P.kwargs,
+) -> T:
+    """Call the function of an MCP tool; convert errors that the AI agent can correct into ToolError.
+
+    Raises:
+        ToolError: The call failed.
+    """
+    try:
+        return function(get_target(context.request_context.request, scope), *arguments, **options)
+    except (PolyadError, ToolInputError) as error:
+        raise ToolError(describe_error(error)) from error
+
+
+def _add_reading_tools(server: MCPServer[Any], get_target: GetTarget) -> None:
+    @server.tool(annotations=_READS)
+    def search(
+        query: Annotated[str, Field(max_length=8000, description="A complete question, with names.")],
+        context: Context[Any, Any],
+    ) -> mcp_tools.SearchResults:
+        """Search the documents for a query and return ids, titles and addresses of passages; read them with fetch.
+
+        One fact a query: ask "When was the Corven Tower built?" and "Who was its architect?" in two calls, the second
+        with the tower's name.
+        """
+        return _call(get_target, context, KeyScope.READ, mcp_tools.search, query)
+
+    @server.tool(annotations=_READS)
+    def fetch(
+        id: Annotated[str, Field(max_length=1100, description="Id of a passage or document from another tool.")],
+        context: Context[Any, Any],
+    ) -> mcp_tools.FetchedPassage:
+        """Return the whole text of a passage with its place in the document, or the whole text of a document.
+
+        A long text continues under the id in metadata.next_id, which is empty at the end.
+        """
+        return _call(get_target, context, KeyScope.READ, mcp_tools.fetch, id)
+
+    @server.tool(annotations=_READS)
+    def find_evidence(
+        question: Question,
+        context: Context[Any, Any],
+        k: Annotated[int, Field(ge=1, le=50, description="Maximum number of passages.")] = 5,
+        where: Where = "",
+        as_of: Annotated[str, Field(max_length=40, description="What held at this date; empty for now.")] = "",
+        cursor: Cursor = "",
+    ) -> mcp_tools.EvidenceResults:
+        """Return the sentences of the documents that answer a question, with document, page, relevance and facts.
+
+        Prefer this tool to search where an answer is wanted: one call returns what search and fetch return in several.
+        A relevance near 0 means that the documents may not contain the answer. Facts under "retracted" are wrong.
+        """
+        return _call(get_target, context, KeyScope.READ, mcp_tools.find_evidence, question, k, where, as_of, cursor)
+
+    @server.tool(annotations=_READS)
+    def ask(question: Question, context: Context[Any, Any]) -> mcp_tools.AnswerResult:
+        """Return an answer that the server's language model writes from the documents, with its sources.
+
+        Use find_evidence instead if you can write the answer yourself.
+        """
+        return _call(get_target, context, KeyScope.READ, mcp_tools.ask, question)
+
+    @server.tool(annotations=_READS)
+    def describe_entity(
+        name: Annotated[str, Field(max_length=500, description="Name of a person, place, product or term.")],
+        context: Context[Any, Any],
+        cursor: Cursor = "",
+    ) -> mcp_tools.EntityResult:
+        """Return the facts about one entity from all documents, and the entities that it is connected with."""
+        return _call(get_target, context, KeyScope.READ, mcp_tools.describe_entity, name, cursor)
+
+    @server.tool(annotations=_READS)
+    def list_documents(
+        context: Context[Any, Any],
+        like: Annotated[str, Field(max_length=500, description="Text in the id; empty for all.")] = "",
+        where: Where = "",
+        cursor: Cursor = "",
+    ) -> mcp_tools.DocumentsResult:
+        """Return ids, titles and metadata of the documents, to see what there is and to write filters."""
+        return _call(get_target, context, KeyScope.READ, mcp_tools.list_documents, like, where, cursor)
+
+
+def _add_writing_tools(server: MCPServer[Any], get_target: GetTarget) -> None:
+    @server.tool(annotations=_WRITES)
+    def index(
+        id: Annotated[str, Field(min_length=1, max_length=500, description="Id of the document, such as a title.")],
+        text: Annotated[str, Field(min_length=1, max_length=1_000_000, description="The whole text.")],
+        context: Context[Any, Any],
+        title: Annotated[str, Field(max_length=500)] = "",
+    ) -> mcp_tools.IndexResult:
+        """Add a document, or replace the document with the same id. Takes the text itself, never a path or address."""
+        return _call(get_target, context, KeyScope.WRITE, mcp_tools.index, Document(id, title, text))
+
+    @server.tool(annotations=_WRITES)
+    def retract(
+        reason: Annotated[str, Field(min_length=1, max_length=2000, description="Why the fact does not hold.")],
+        hyperedge: Annotated[str, Field(min_length=1, max_length=1100, description="Id of the fact.")],
+        context: Context[Any, Any],
+        entity: Annotated[str, Field(max_length=500, description="Only this entity; empty for the fact.")] = "",
+    ) -> mcp_tools.RetractionResult:
+        """Withdraw a fact that is wrong or expired: no search returns it any more. `polyad restore` undoes it."""
+        return _call(get_target, context, KeyScope.WRITE, mcp_tools.retract, hyperedge, entity, reason)
+
+
+# Over HTTP
+
+
+def get_http_target(request: Request | None, scope: KeyScope) -> ToolTarget:
+    """Return the index for a tool call over HTTP; :class:`AuthorizedMcp` has authorised the request before.
+
+    Raises:
+        RequestError: The key lacks the scope.
+    """
+    if request is None:
+        raise RequestError(400, "no_request", "the call has no HTTP request")
+    access: Access = request.state.access
+    access.principal.require(scope)
+    state: ServerState = request.state.server
+
+    search = partial(state.search, access.workspace)
+
+    def answer(question: str) -> Answer:
+        return write_answer(state, access.workspace, question).finish()
+
+    return ToolTarget(access.workspace.engine, access.workspace.name, search, answer, get_base_url(request, state))
+
+
+class AuthorizedMcp:
+    """An ASGI application that checks the API key of a request before an MCP server receives the request.
+
+    Args:
+        reading_app: Application of the MCP server whose tools read.
+        writing_app: Application of the MCP server for keys that may write.
+        gatekeeper: Decides which key may use which workspace.
+        state: Limits of the server.
+    """
+
+    def __init__(self, reading_app: ASGIApp, writing_app: ASGIApp, gatekeeper: Gatekeeper, state: ServerState) -> None:
+        self._reading_app = reading_app
+        self._writing_app = writing_app
+        self._gatekeeper = gatekeeper
+        self._state = state
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle a request; the workspace is the parameter ``workspace`` of its address."""
+        from anyio.to_thread import run_sync
+
+        request = Request(scope, receive)
+        workspace = request.query_params.get("workspace", "")
+        try:
+            access = await run_sync(self._gatekeeper.authorize, request, workspace, KeyScope.READ)
+            if request.method == "GET" and not self._state.settings.mcp_sessions:  # the stream would never end
+                raise RequestError(405, "method_not_allowed", "there are no sessions, so no streams; expected POST")
+        except RequestError as error:
+            response = respond(request, error.status, error.kind, str(error), error.retry_after)
+            await response(scope, receive, send)
+            return
+        request.state.access, request.state.server = access, self._state
+        key = access.principal.key
+        if key is not None:  # so that a session serves no other key
+            token = AccessToken(token="", client_id=key.id, scopes=[key.scope])
+            scope["user"] = AuthenticatedUser(token)
+        app = self._writing_app if access.principal.scope >= KeyScope.WRITE else self._reading_app
+        await app({**scope, "path": "/mcp"}, receive, send)
+
+
+def build_mcp_app(server: MCPServer[Any], hosts: list[str], origins: list[str], *, is_stateful: bool) -> ASGIApp:
+    """Return the ASGI application of an MCP server over streamable HTTP, at the path ``/mcp``.
+
+    Args:
+        server: The MCP server.
+        hosts: Names under which clients reach the server.
+        origins: Origins of web pages that may use the server.
+        is_stateful: Whether the server stores sessions. Without sessions, a client continues after a restart.
+    """
+    names = [pattern for host in hosts for pattern in (host, f"{host}:*")]
+    security = TransportSecuritySettings(
+        enable_dns_rebinding_protection="*" not in (*hosts, *origins),  # HostCheck has read these names already
+        allowed_hosts=names,
+        allowed_origins=[*origins, *(f"{kind}://{name}" for name in names for kind in ("http", "https"))],
+    )
+    return server.streamable_http_app(
+        stateless_http=not is_stateful, transport_security=security, max_sessions=_MAX_SESSIONS
+    )

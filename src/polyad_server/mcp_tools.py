@@ -1,0 +1,434 @@
+"""The tools that agents call over MCP: their arguments, results and limits."""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from typing_extensions import TypedDict
+
+from polyad.engine import Engine
+from polyad.errors import NotFoundError
+from polyad.model import Answer, Document, Evidence, Excerpt, MetadataValue, Origin, ScoredPassage
+from polyad.schemas.catalogue import ListKind, list_items
+from polyad.schemas.filling import fill_schema
+from polyad.schemas.places import describe_citation, describe_hit, describe_location, get_excerpt, map_excerpts
+from polyad_server.links import build_passage_url
+
+MAX_CHARACTERS = 24_000
+"""Maximum characters of the JSON of one result; clients cut longer results at 25,000."""
+
+_MAX_FACTS = 60
+_MAX_HIT_FACTS = 5
+_MAX_DOCUMENTS = 200
+_MAX_KEYS = 20
+_MAX_DIGITS = 12
+_MAX_TEXT = 300
+"""Characters of a title, a fact or a name."""
+
+_OFFSET = "@offset="
+_CURSOR_MESSAGE = "the cursor is {!r}; expected next_cursor of the result before"
+
+Item = TypeVar("Item")
+Search = Callable[..., Evidence]
+"""Searches: takes the question, and ``k``, ``where`` and ``as_of``."""
+
+
+class ToolInputError(ValueError):
+    """Raised if an argument of an MCP tool is invalid; the message tells the agent how to correct it."""
+
+
+class PassageResult(TypedDict):
+    """A passage in the result of the tool ``search``."""
+
+    id: str
+    title: str
+    url: str
+
+
+class SearchResults(TypedDict):
+    """The result of the MCP tool ``search``: passages."""
+
+    results: list[PassageResult]
+
+
+class FetchedPassage(TypedDict):
+    """The result of the MCP tool ``fetch``: the text of a passage or document."""
+
+    id: str
+    title: str
+    text: str
+    url: str
+    metadata: dict[str, Any]
+
+
+class EvidencePassage(TypedDict):
+    """A passage with the sentences that answer the question best, and the facts that led to it."""
+
+    id: str
+    document_id: str
+    place: str
+    url: str
+    excerpt: str
+    relevance: float | None
+    facts: list[str]
+    retracted: list[str]
+
+
+class EvidenceResults(TypedDict):
+    """The result of the MCP tool ``find_evidence``; ``next_cursor`` is empty at the end."""
+
+    evidence: list[EvidencePassage]
+    next_cursor: str
+
+
+class AnswerSource(TypedDict):
+    """The passage that a mark ``[number]`` in an answer cites."""
+
+    number: int
+    id: str
+    title: str
+    url: str
+
+
+class AnswerResult(TypedDict):
+    """The result of the MCP tool ``ask``: an answer with its sources."""
+
+    answer: str
+    citations: list[AnswerSource]
+    note: str
+
+
+class EntityFact(TypedDict):
+    """A fact that contains an entity, with the passage that states the fact."""
+
+    text: str
+    passage_id: str
+    entities: list[str]
+
+
+class EntityResult(TypedDict):
+    """The result of the MCP tool ``describe_entity``; ``next_cursor`` is empty at the end."""
+
+    name: str
+    type: str
+    description: str
+    fact_count: int
+    facts: list[EntityFact]
+    next_cursor: str
+
+
+class ListedDocument(TypedDict):
+    """A document in the result of the tool ``list_documents``, with the metadata that filters can use."""
+
+    id: str
+    title: str
+    metadata: dict[str, Any]
+
+
+class DocumentsResult(TypedDict):
+    """The result of the MCP tool ``list_documents``; ``next_cursor`` is empty at the end."""
+
+    documents: list[ListedDocument]
+    total: int
+    next_cursor: str
+
+
+class IndexResult(TypedDict):
+    """The result of the MCP tool ``index``: numbers of documents."""
+
+    added: int
+    updated: int
+    unchanged: int
+
+
+class RetractionResult(TypedDict):
+    """The result of the MCP tool ``retract``: the texts of the retracted facts."""
+
+    withdrawn: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolTarget:
+    """The index that MCP tools search and change, with the server's address for links.
+
+    Attributes:
+        engine: The index.
+        workspace: Name of the workspace.
+        search: Searches the index, within the limits of the server.
+        answer: Answers a question from the index, within the limits of the server.
+        base_url: Address of the web page, for links; empty without a page.
+    """
+
+    engine: Engine
+    workspace: str
+    search: Search
+    answer: Callable[[str], Answer]
+    base_url: str
+
+    def get_url(self, passage_id: str, origin: Origin, excerpt: Excerpt | None = None) -> str:
+        """Return a URL for a passage: in the server's web page, of the document, or ``polyad:ID``."""
+        if self.base_url:
+            return build_passage_url(self.base_url, self.workspace, passage_id, excerpt)
+        return origin.url if origin.url.startswith(("https://", "http://")) else f"polyad:{passage_id}"
+
+
+def search(target: ToolTarget, query: str) -> SearchResults:
+    """Return the passages for a query in the form that chat programs expect of an MCP tool ``search``.
+
+    Raises:
+        ToolInputError: The index has no documents.
+    """
+    hits = target.search(query, k=10).passages
+    if not hits:
+        _require_documents(target, "")
+    results: list[PassageResult] = [
+        {
+            "id": hit.passage.id,
+            "title": _truncate(describe_hit(hit)),
+            "url": target.get_url(hit.passage.id, hit.origin, hit.excerpt),
+        }
+        for hit in hits
+    ]
+    return {"results": _take_page(results, "")[0]}
+
+
+def fetch(target: ToolTarget, id: str) -> FetchedPassage:
+    """Return a whole passage or document in the form that chat programs expect of an MCP tool ``fetch``.
+
+    A longer text continues under the id in ``metadata["next_id"]``.
+
+    Raises:
+        NotFoundError: There is no such passage or document.
+        ToolInputError: The text ends before the offset in the id.
+    """
+    item_id, offset = _split_offset(id)
+    catalogue = target.engine.catalogue
+    try:
+        passage = catalogue.passage(item_id)
+    except NotFoundError:
+        document = catalogue.document(item_id)
+        text, document_id, title, location = document.text, item_id, document.title or item_id, None
+        origin = catalogue.origin(item_id)
+    else:
+        text, document_id, location = passage.text, passage.document_id, passage.location
+        origin = catalogue.origin(document_id)
+        title = describe_location(origin.title or passage.title or document_id, location, origin)
+    if offset and offset >= len(text):
+        raise ToolInputError(f"the id ends in {_OFFSET}{offset}; expected at most {len(text) - 1}")
+    fetched: FetchedPassage = {
+        "id": id,
+        "title": _truncate(title),
+        "text": "",
+        "url": target.get_url(item_id, origin),
+        "metadata": {
+            **_shorten_metadata(origin.metadata),
+            "document_id": document_id,
+            "page": location.page if location else None,
+            "heading": _truncate(location.heading) if location else "",
+            "source": _truncate(origin.source),
+            "next_id": "",
+        },
+    }
+    end = offset + len(
+        _truncate(text[offset : offset + MAX_CHARACTERS], MAX_CHARACTERS - _count_characters(fetched) - len(id))
+    )
+    fetched["text"] = text[offset:end]
+    fetched["metadata"]["next_id"] = f"{item_id}{_OFFSET}{end}" if end < len(text) else ""
+    return fetched
+
+
+def find_evidence(target: ToolTarget, question: str, k: int, where: str, as_of: str, cursor: str) -> EvidenceResults:
+    """Return the best sentences for a question with their sources and facts, one page at a time.
+
+    Raises:
+        ToolInputError: No document matches the filter, or the cursor is invalid.
+    """
+    evidence = target.search(question, k=k, where=where or None, as_of=as_of or None)
+    if not evidence.passages:
+        _require_documents(target, where)
+    items = [_describe_hit(target, evidence, hit) for hit in evidence.passages]
+    part, next_cursor = _take_page(items, cursor)
+    return {"evidence": part, "next_cursor": next_cursor}
+
+
+def _describe_hit(target: ToolTarget, evidence: Evidence, hit: ScoredPassage) -> EvidencePassage:
+    facts = [edge.hyperedge.text for edge in evidence.hyperedges if edge.hyperedge.passage_id == hit.passage.id]
+    retracted = [f"{fact.text} (retracted: {fact.reason})" for fact in hit.retracted]
+    return {
+        "id": hit.passage.id,
+        "document_id": hit.passage.document_id,
+        "place": _truncate(describe_hit(hit)),
+        "url": target.get_url(hit.passage.id, hit.origin, hit.excerpt),
+        "excerpt": _truncate(get_excerpt(hit), MAX_CHARACTERS // 4),
+        "relevance": None if hit.relevance is None else round(hit.relevance, 2),
+        "facts": [_truncate(fact) for fact in facts[:_MAX_HIT_FACTS]],
+        "retracted": [_truncate(fact) for fact in retracted[:_MAX_HIT_FACTS]],
+    }
+
+
+def ask(target: ToolTarget, question: str) -> AnswerResult:
+    """Return an answer that the language model writes from the documents, with its sources.
+
+    Raises:
+        ToolInputError: No language model is set.
+        LanguageModelError: The language model failed.
+    """
+    if target.engine.components.language_model is None:
+        raise ToolInputError("no language model is set for this index; call find_evidence, and answer from it yourself")
+    answer = target.answer(question)
+    sources = {each.number: each for each in answer.citations}
+    excerpts = map_excerpts(answer.evidence)
+    citations: list[AnswerSource] = [
+        {
+            "number": number,
+            "id": each.passage_id,
+            "title": _truncate(describe_citation(each, answer.evidence)),
+            "url": target.get_url(each.passage_id, each.origin, excerpts.get(each.passage_id)),
+        }
+        for number, each in sorted(sources.items())
+    ]
+    return {
+        "answer": _truncate(answer.text, MAX_CHARACTERS // 2),
+        "citations": _take_page(citations, "", MAX_CHARACTERS // 2 - 1000)[0],
+        "note": _truncate(answer.note),
+    }
+
+
+def describe_entity(target: ToolTarget, name: str, cursor: str) -> EntityResult:
+    """Return the facts about an entity and the entities in them, one page of results at a time.
+
+    Raises:
+        NotFoundError: There is no such entity.
+        ToolInputError: The cursor is invalid.
+    """
+    around = target.engine.catalogue.neighbourhood(name, _read_cursor(cursor) + _MAX_FACTS + 1)
+    entity, _ = around.entities[0]
+    names = {each.key: _truncate(each.name) for each, _ in around.entities}
+    facts = [
+        fill_schema(
+            EntityFact, edge, text=_truncate(edge.text), entities=[names[key] for key in keys if key != entity.key][:10]
+        )
+        for edge, keys in around.hyperedges
+    ]
+    part, next_cursor = _take_page(facts, cursor, MAX_CHARACTERS - 4000, _MAX_FACTS)
+    return {
+        "name": _truncate(entity.name),
+        "type": _truncate(entity.type),
+        "description": _truncate(entity.description, 2000),
+        "fact_count": around.total,
+        "facts": part,
+        "next_cursor": next_cursor,
+    }
+
+
+def list_documents(target: ToolTarget, like: str, where: str, cursor: str) -> DocumentsResult:
+    """Return the documents with their metadata, one page of results at a time.
+
+    Raises:
+        ToolInputError: No document matches, or the cursor is invalid.
+    """
+    catalogue = target.engine.catalogue
+    ids = [str(item["id"]) for item in list_items(catalogue, ListKind.DOCUMENTS, like, where or None)]
+    if not ids:
+        raise ToolInputError("no document matches; leave out like and where to see all documents")
+    start = _read_cursor(cursor)
+    if start >= len(ids):
+        raise ToolInputError(_CURSOR_MESSAGE.format(cursor))
+    part, _ = _take_page([_describe_document(target, id) for id in ids[start : start + _MAX_DOCUMENTS]], "")
+    end = start + len(part)
+    return {"documents": part, "total": len(ids), "next_cursor": str(end) if end < len(ids) else ""}
+
+
+def _describe_document(target: ToolTarget, id: str) -> ListedDocument:
+    origin = target.engine.catalogue.origin(id)
+    return {"id": id, "title": _truncate(origin.title), "metadata": _shorten_metadata(origin.metadata)}
+
+
+def index(target: ToolTarget, document: Document) -> IndexResult:
+    """Index a document, replacing a document with the same id.
+
+    Raises:
+        ToolInputError: The document cannot be indexed.
+    """
+    report = target.engine.index_documents([document])
+    if report.failures:
+        raise ToolInputError("; ".join(f"{failure.id}: {failure.reason}" for failure in report.failures))
+    return fill_schema(IndexResult, report.counts)
+
+
+def retract(target: ToolTarget, hyperedge: str, entity: str, reason: str) -> RetractionResult:
+    """Retract a fact, or remove one entity from a fact, and return the texts of the changed facts.
+
+    Raises:
+        NotFoundError: There is no such fact or entity.
+    """
+    report = target.engine.corrections.retract(hyperedge=hyperedge, entity=entity, reason=reason)
+    return {"withdrawn": _take_page([_truncate(fact.text) for fact in report.withdrawn], "")[0]}
+
+
+def _require_documents(target: ToolTarget, where: str) -> None:
+    """Raise ToolInputError if no document satisfies a filter, which is probably a mistake of the agent."""
+    if not target.engine.catalogue.sources(where or None):
+        reason = f"matches {where!r}; call list_documents to see the metadata" if where else "is in the index"
+        raise ToolInputError(f"no document {reason}")
+
+
+def _take_page(
+    items: Sequence[Item], cursor: str, max_characters: int = MAX_CHARACTERS - 1000, max_items: int = 1000
+) -> tuple[list[Item], str]:
+    """Return the items from ``cursor`` on that fit into one result of an MCP tool, and the next cursor ("" at the end).
+
+    At most ``max_items`` items are returned, with ``max_characters`` characters of JSON.
+
+    Raises:
+        ToolInputError: The cursor is not from an earlier result.
+    """
+    start = _read_cursor(cursor)
+    if start and start >= len(items):
+        raise ToolInputError(_CURSOR_MESSAGE.format(cursor))
+    part: list[Item] = []
+    size = 0
+    for item in items[start:]:
+        size += _count_characters(item)
+        if part and (size > max_characters or len(part) == max_items):
+            return part, str(start + len(part))
+        part.append(item)
+    return part, ""
+
+
+def _read_cursor(cursor: str) -> int:
+    if cursor and not (cursor.isascii() and cursor.isdigit() and len(cursor) < _MAX_DIGITS):
+        raise ToolInputError(_CURSOR_MESSAGE.format(cursor))
+    return int(cursor or 0)
+
+
+def _count_characters(value: object) -> int:
+    """Return the number of characters of a value in indented JSON, as the result of an MCP tool contains it."""
+    text = json.dumps(value, ensure_ascii=False, indent=2)
+    return len(text) + 4 * (text.count("\n") + 1) + 2
+
+
+def _truncate(text: str, limit: int = _MAX_TEXT) -> str:
+    """Return the longest beginning of a text whose JSON has at most ``limit`` characters."""
+    ends = range(min(len(text), limit) + 1)
+    return text[: bisect_right(ends, limit, key=lambda end: len(json.dumps(text[:end], ensure_ascii=False)) - 2) - 1]
+
+
+def _split_offset(id: str) -> tuple[str, int]:
+    item_id, mark, offset = id.rpartition(_OFFSET)
+    is_offset = mark and offset.isascii() and offset.isdigit() and len(offset) < _MAX_DIGITS
+    return (item_id, int(offset)) if is_offset else (id, 0)
+
+
+def _shorten_metadata(metadata: Mapping[str, MetadataValue]) -> dict[str, Any]:
+    return {_truncate(key, 100): _shorten_value(value) for key, value in list(metadata.items())[:_MAX_KEYS]}
+
+
+def _shorten_value(value: MetadataValue) -> object:
+    if isinstance(value, str):
+        return _truncate(value, 200)
+    return [_truncate(each, 50) for each in value[:10]] if isinstance(value, tuple) else value

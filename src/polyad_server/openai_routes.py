@@ -1,0 +1,254 @@
+"""The OpenAI-compatible API under ``/v1``, and the retrieval API of Dify.
+
+A workspace is a model, a vector store and a knowledge base; ``kb@hypersu`` selects a retriever.
+"""
+
+from __future__ import annotations
+
+import base64
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Annotated, Any, TypeVar
+
+import numpy as np
+from fastapi import APIRouter, Path, Request
+from fastapi.responses import JSONResponse, Response
+
+from polyad.engine.registry import NEED_LANGUAGE_MODEL, retrievers
+from polyad.model import Evidence, ScoredPassage
+from polyad.schemas.places import get_excerpt
+from polyad_server.access import Access, AuthenticatedRoute, Gatekeeper
+from polyad_server.answers import complete_within, write_answer
+from polyad_server.chat import ChatFormat, complete_task, is_client_task, split_conversation
+from polyad_server.keys import Scope
+from polyad_server.links import get_base_url
+from polyad_server.openai_filters import parse_dify_condition, parse_openai_filter
+from polyad_server.openai_models import ChatBody, DifyBody, EmbeddingsBody, VectorStoreSearchBody
+from polyad_server.problems import RequestError
+from polyad_server.responses import EventResponse
+from polyad_server.state import State
+from polyad_server.workspaces import Workspace
+
+router = APIRouter(tags=["OpenAI-compatible"], route_class=AuthenticatedRoute)
+
+ModelName = Annotated[str, Path(min_length=1, max_length=300)]
+
+T = TypeVar("T")
+
+_TEXTS_PER_BATCH = 64
+"""Texts that are embedded before the server checks whether their client still waits."""
+
+
+def authorize(request: Request, model: str, scope: Scope = Scope.READ) -> tuple[Access, str]:
+    """Return the authorised workspace and the retriever that a model name ``WORKSPACE@RETRIEVER`` states.
+
+    The name of the retriever is empty for the default retriever.
+    """
+    name, _, retriever = model.partition("@")
+    gatekeeper: Gatekeeper = request.app.state.gatekeeper
+    access = gatekeeper.authorize(request, name, scope)
+    if retriever and retriever not in retrievers:
+        raise RequestError(404, "model_not_found", f"there is no retriever {retriever!r}")
+    return access, retriever
+
+
+def _map_workspaces(request: Request, function: Callable[[Workspace], T]) -> list[T]:
+    """Return ``function(workspace)`` for each workspace (index) that the API key of a request may use."""
+    gatekeeper: Gatekeeper = request.app.state.gatekeeper
+    names = gatekeeper.list_names(gatekeeper.authenticate(request))
+    return [*gatekeeper.workspaces.map_all(function, names).values()]
+
+
+# Models
+
+
+@router.head("/v1/models", include_in_schema=False)
+@router.get("/v1/models")
+def list_models(request: Request) -> JSONResponse:
+    """List the models that an API key may use: each workspace (index), and each workspace with each retriever."""
+    names = [name for listed in _map_workspaces(request, _list_model_names) for name in listed]
+    return JSONResponse({"object": "list", "data": [_format_model(name) for name in names]})
+
+
+@router.head("/v1/models/{model:path}", include_in_schema=False)
+@router.get("/v1/models/{model:path}")
+def read_model(request: Request, model: ModelName) -> JSONResponse:
+    """Return one entry of OpenAI's list of models; each workspace (index) is a model, such as ``kb`` or ``kb@bm25``."""
+    authorize(request, model)
+    return JSONResponse(_format_model(model))
+
+
+def _list_model_names(workspace: Workspace) -> Iterator[str]:
+    yield workspace.name
+    has_model = workspace.engine.components.language_model is not None
+    for retriever in retrievers:
+        if has_model or retriever not in NEED_LANGUAGE_MODEL:
+            yield f"{workspace.name}@{retriever}"
+
+
+def _format_model(name: str) -> dict[str, Any]:
+    return {"id": name, "object": "model", "created": 0, "owned_by": "polyad"}
+
+
+# Chat
+
+
+@router.post("/v1/chat/completions")
+def complete_chat(request: Request, body: ChatBody, state: State) -> Response:
+    """Answer the last message of the user from the documents, with citations.
+
+    The marks `[n]` refer to the n-th address of `citations`; `annotations` say where each stands. Without a language
+    model the reply is the evidence.
+    """
+    access, retriever = authorize(request, body.model)
+    question, history = split_conversation(body.messages)
+    if not question.strip():
+        raise RequestError(422, "question_required", "the conversation has no message of the user with text")
+    base_url, has_footer = get_base_url(request, state), state.settings.citation_footer
+    chat = ChatFormat(body.model, access.workspace.name, base_url, has_footer=has_footer)
+    includes_usage = bool(body.stream_options and body.stream_options.include_usage)
+    if is_client_task(question):
+        with state.answers.hold_slot():
+            max_characters = state.settings.max_question_characters
+            text, usage = complete_within(state, lambda: complete_task(access.workspace, question, max_characters))
+        if body.stream:
+            return EventResponse(chat.stream_text(text, usage, includes_usage=includes_usage))
+        return JSONResponse(chat.format_text(text, usage))
+    written = write_answer(state, access.workspace, question, history, retriever=retriever)
+    if body.stream:
+        return EventResponse(chat.stream_answer(written, includes_usage=includes_usage))
+    request.state.abandon = written.abandon
+    return JSONResponse(chat.format_answer(written.finish()))
+
+
+# Embeddings
+
+
+@router.post("/v1/embeddings")
+def embed(request: Request, body: EmbeddingsBody, state: State) -> JSONResponse:
+    """Embed texts with a workspace's embedder, in the same way as indexed passages."""
+    access, _ = authorize(request, body.model)
+    texts = [body.input] if isinstance(body.input, str) else body.input
+    components = access.workspace.engine.components
+    is_abandoned = threading.Event()
+    request.state.abandon = is_abandoned.set
+    deadline = time.monotonic() + state.settings.answer_seconds
+    batches, tokens = [], 0
+    for start in range(0, len(texts), _TEXTS_PER_BATCH):
+        with state.searches.hold_slot():  # other requests take their turns between two batches
+            if is_abandoned.is_set() or time.monotonic() > deadline:
+                raise RequestError(504, "embedding_timeout", "the embeddings took too long; send fewer texts")
+            batch = texts[start : start + _TEXTS_PER_BATCH]
+            batches.append(components.embedder.encode(batch, "passage"))
+            tokens += sum(map(components.splitter.count_tokens, batch))
+    vectors = np.concatenate(batches)
+    rows: list[object] = (
+        [base64.b64encode(vector.astype("<f4").tobytes()).decode() for vector in vectors]
+        if body.encoding_format == "base64"
+        else vectors.tolist()
+    )
+    data = [{"object": "embedding", "index": number, "embedding": row} for number, row in enumerate(rows)]
+    usage = {"prompt_tokens": tokens, "total_tokens": tokens}
+    return JSONResponse({"object": "list", "data": data, "model": body.model, "usage": usage})
+
+
+# Vector stores
+
+
+@router.get("/v1/vector_stores")
+def list_vector_stores(request: Request) -> JSONResponse:
+    """List the workspaces that the key may use as vector stores."""
+    data = _map_workspaces(request, _format_vector_store)
+    ends = {"first_id": data[0]["id"] if data else None, "last_id": data[-1]["id"] if data else None}
+    return JSONResponse({"object": "list", "data": data, **ends, "has_more": False})
+
+
+@router.get("/v1/vector_stores/{vector_store_id}")
+def read_vector_store(request: Request, vector_store_id: ModelName) -> JSONResponse:
+    """Return a vector store in OpenAI's format; a vector store is a workspace."""
+    access, _ = authorize(request, vector_store_id)
+    return JSONResponse(_format_vector_store(access.workspace))
+
+
+def _format_vector_store(workspace: Workspace) -> dict[str, Any]:
+    statistics = workspace.engine.catalogue.statistics()
+    counts = dict.fromkeys(("in_progress", "failed", "cancelled"), 0)
+    return {
+        "id": workspace.name,
+        "object": "vector_store",
+        "created_at": 0,
+        "name": workspace.name,
+        "usage_bytes": statistics.disk_bytes,
+        "file_counts": {**counts, "completed": statistics.documents, "total": statistics.documents},
+        "status": "completed",
+        "last_active_at": None,
+        "metadata": {},
+    }
+
+
+@router.post("/v1/vector_stores/{vector_store_id}/search")
+def search_vector_store(
+    request: Request, vector_store_id: ModelName, body: VectorStoreSearchBody, state: State
+) -> JSONResponse:
+    """Search a workspace as OpenAI's vector store; several queries are joined into one question."""
+    access, retriever = authorize(request, vector_store_id)
+    queries = [body.query] if isinstance(body.query, str) else body.query
+    where = parse_openai_filter(body.filters) if body.filters else None
+    evidence = state.search(access.workspace, " ".join(queries), body.max_num_results, retriever=retriever, where=where)
+    hits = _select_hits(evidence, body.ranking_options.score_threshold if body.ranking_options else 0.0)
+    page = {"object": "vector_store.search_results.page", "search_query": queries, "has_more": False, "next_page": None}
+    return JSONResponse({**page, "data": [_format_result(hit) for hit in hits]})
+
+
+def _select_hits(evidence: Evidence, threshold: float) -> list[ScoredPassage]:
+    """Return the hits with a score of at least ``threshold``."""
+    return [hit for hit in evidence.passages if _get_score(hit) >= threshold]
+
+
+def _format_result(hit: ScoredPassage) -> dict[str, Any]:
+    return {
+        "file_id": hit.passage.document_id,
+        "filename": _get_title(hit),
+        "score": _get_score(hit),
+        "attributes": _list_attributes(hit),
+        "content": [{"type": "text", "text": hit.passage.text}],
+    }
+
+
+def _get_score(hit: ScoredPassage) -> float:
+    """Return the relevance of a hit, in [0, 1]; 0 if its retriever does not compute relevance."""
+    return hit.relevance or 0.0
+
+
+def _get_title(hit: ScoredPassage) -> str:
+    return hit.origin.title or hit.passage.title or hit.passage.document_id
+
+
+def _list_attributes(hit: ScoredPassage) -> dict[str, str | int | float | bool]:
+    """Return a hit's metadata and passage id as OpenAI's vector store attributes; lists become text."""
+    metadata: Mapping[str, Any] = hit.origin.metadata
+    attributes = {key: ", ".join(value) if isinstance(value, tuple) else value for key, value in metadata.items()}
+    return {**attributes, "passage_id": hit.passage.id}
+
+
+# Dify
+
+
+@router.post("/dify/retrieval")
+def retrieve_for_dify(request: Request, body: DifyBody, state: State) -> JSONResponse:
+    """Search a workspace for Dify, which uses the workspace as an external knowledge base."""
+    access, retriever = authorize(request, body.knowledge_id)
+    setting = body.retrieval_setting
+    where = parse_dify_condition(body.metadata_condition) if body.metadata_condition else None
+    evidence = state.search(access.workspace, body.query, setting.top_k, retriever=retriever, where=where)
+    records = [
+        {
+            "content": get_excerpt(hit),
+            "score": _get_score(hit),
+            "title": _get_title(hit),
+            "metadata": _list_attributes(hit),
+        }
+        for hit in _select_hits(evidence, setting.score_threshold or 0.0)
+    ]
+    return JSONResponse({"records": records})

@@ -1,0 +1,119 @@
+"""Responses: JSON that the commands print, pages of lists, and server-sent events."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from fastapi.responses import JSONResponse, StreamingResponse
+from fastapi.sse import format_sse_event
+from pydantic import BaseModel
+from starlette.types import Receive, Scope, Send
+
+from polyad.errors import PolyadError
+from polyad.schemas import versioned
+from polyad_server.problems import RequestError, describe_error, get_kind
+
+Event = tuple[str, Mapping[str, Any] | str]
+"""Name and data of a server-sent event."""
+
+
+class ProblemBody(BaseModel):
+    """The JSON body of an error response (RFC 9457); programs can compare `kind`."""
+
+    type: str
+    title: str
+    status: int
+    kind: str
+    detail: str
+
+
+def respond_json(shape: Mapping[str, Any], status: int = 200) -> JSONResponse:
+    """Return a JSON response with the schema version, in the same form as the commands' ``--json``."""
+    return JSONResponse(versioned(shape), status)
+
+
+class EventResponse(StreamingResponse):
+    """A stream of server-sent events that ends its generator when the client disconnects.
+
+    Otherwise an answer would hold its slot until Python collects the generator or the time of the answer is over.
+
+    Args:
+        events: The encoded events.
+    """
+
+    def __init__(self, events: Generator[str | bytes]) -> None:
+        super().__init__(events, media_type="text/event-stream", headers={"Cache-Control": "no-cache"})
+        self._events = events
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the response."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            with suppress(ValueError):  # a thread of a server that stops still runs the generator
+                self._events.close()
+
+
+def stream_events(events: Iterator[Event]) -> EventResponse:
+    """Return a response that streams server-sent events; after an error, its last event is ``error``."""
+
+    def encode() -> Generator[bytes]:
+        try:
+            for name, data in events:
+                yield format_sse_event(event=name, data_str=json.dumps(data, ensure_ascii=False))
+        except PolyadError as error:
+            problem = {"kind": get_kind(error), "message": describe_error(error)}
+            yield format_sse_event(event="error", data_str=json.dumps(problem, ensure_ascii=False))
+
+    return EventResponse(encode())
+
+
+def build_page(name: str, items: Sequence[Any], limit: int, cursor: str, total: int | None = None) -> dict[str, Any]:
+    """Return one page of a list as JSON, with the cursor of the next page (empty on the last page).
+
+    Args:
+        name: Key of the items.
+        items: All items, or those of the page only if ``total`` is given.
+        limit: Maximum number of items in the page.
+        cursor: Cursor of the page; empty for the first page.
+        total: Number of all items.
+
+    Raises:
+        RequestError: The cursor is not from this server.
+    """
+    start = parse_cursor(cursor)
+    if total is None:
+        items, total = items[start : start + limit], len(items)
+    is_last = start + limit >= total
+    next_cursor = "" if is_last else base64.urlsafe_b64encode(str(start + limit).encode()).decode()
+    return {name: list(items), "total": total, "next_cursor": next_cursor}
+
+
+def parse_cursor(cursor: str) -> int:
+    """Return the position of the first item of a page; raise RequestError if the cursor is not from this server."""
+    if not cursor:
+        return 0
+    try:
+        return max(0, int(base64.urlsafe_b64decode(cursor.encode("ascii")).decode("ascii")[:12]))
+    except ValueError:
+        raise RequestError(
+            422, "invalid_cursor", f"the cursor {cursor[:50]!r} is not one that this server returned"
+        ) from None
+
+
+def describe_responses(model: Any, *, statuses: Iterable[int] = (401, 403, 404, 413, 422, 429)) -> dict[int | str, Any]:
+    """Return the possible responses of a route for the OpenAPI description.
+
+    Args:
+        model: Shape of the JSON of a successful response.
+        statuses: Statuses of errors.
+    """
+    problem = {
+        "description": "The request was rejected.",
+        "content": {"application/problem+json": {"schema": ProblemBody.model_json_schema()}},
+    }
+    return {200: {"model": model}, **dict.fromkeys(statuses, problem)}

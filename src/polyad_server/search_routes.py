@@ -1,0 +1,48 @@
+"""Routes that search and answer: ``/api/v1/search`` and ``/api/v1/ask``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse, Response
+
+from polyad.schemas.evidence import AnswerSchema, EvidenceSchema, answer_json, evidence_json
+from polyad_server.access import AuthenticatedRoute, Reader
+from polyad_server.answers import WrittenAnswer, write_answer
+from polyad_server.models import AskBody, SearchBody
+from polyad_server.responses import Event, describe_responses, respond_json, stream_events
+from polyad_server.state import State
+
+router = APIRouter(prefix="/api/v1", tags=["search"], route_class=AuthenticatedRoute)
+
+
+@router.post("/search", responses=describe_responses(EvidenceSchema))
+def search(body: SearchBody, access: Reader, state: State) -> JSONResponse:
+    """Find the evidence for a question."""
+    evidence = state.search(access.workspace, body.question, **body.get_options())
+    return respond_json(evidence_json(evidence, body.explain))
+
+
+@router.post("/ask", responses=describe_responses(AnswerSchema, statuses=(401, 403, 404, 413, 422, 429, 502, 504)))
+def ask(request: Request, body: AskBody, access: Reader, state: State) -> Response:
+    """Answer a question with citations, as one object or as server-sent events.
+
+    The events are `text` with a piece of the answer, `citations` with the sources, `done` with the whole answer, and
+    `error`. Without a language model the answer is empty, and its evidence stands alone.
+    """
+    history = [turn.model_dump() for turn in body.history]
+    written = write_answer(state, access.workspace, body.question, history, **body.get_options())
+    if body.stream:
+        return stream_events(_list_events(written, explain=body.explain))
+    request.state.abandon = written.abandon
+    return respond_json(answer_json(written.finish(), body.explain))
+
+
+def _list_events(written: WrittenAnswer, *, explain: bool) -> Iterator[Event]:
+    for piece in written:
+        yield "text", {"text": piece}
+    shape: dict[str, Any] = dict(answer_json(written.finish(), explain))
+    yield "citations", {"citations": shape["citations"]}
+    yield "done", shape
