@@ -216,6 +216,6 @@ def test_a_package_cannot_take_the_name_of_a_row_of_polyads_own(site: Path) -> N
 def test_a_package_that_is_imported_slowly_is_named(site: Path) -> None:
     code = "import time; time.sleep(1); ROW = 7"
     install(site, "sloth", "3", code, "[polyad.retrievers]\nslow = sloth:ROW\n")
-    impatient = "from polyad.cli import main; from polyad.engine import tables; tables._SLOW_SECONDS = 0.1; main()"
+    impatient = "from polyad import cli, plugin_tables; plugin_tables._SLOW_SECONDS = 0.1; cli.main()"
     listed = polyad(site, "plugins", "--json", program=("-c", impatient))
     assert "'slow' of sloth takes more than 0.1 seconds" in listed.stderr

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from polyad.plugin_tables import Table
+
 
 class CommandRow(NamedTuple):
     """A command that is imported when it runs.
@@ -51,8 +53,6 @@ class CommandTable:
 
 def load_added_tables() -> list[CommandTable]:
     """Return the tables of installed packages; one that cannot be imported is skipped with a warning."""
-    from polyad.engine.tables import Table  # only for commands that are not polyad's own, and for the help
-
     tables: Table[tuple[CommandTable, ...]] = Table("commands", "table of commands", {}, _are_tables)
     return [table for _, added in tables.rows() for table in added]
 

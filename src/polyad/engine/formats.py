@@ -1,7 +1,7 @@
 """The table of file formats, and the reader of all of them.
 
 A new format gets a row in :mod:`polyad.readers.files`. A package of its own names such a row as an entry point (see
-:mod:`polyad.engine.tables`).
+:mod:`polyad.plugin_tables`).
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from polyad.config import ReadSettings
-from polyad.engine.tables import Table
+from polyad.plugin_tables import Table
 from polyad.readers.files import MANY_DOCUMENTS, ONE_DOCUMENT, FileReader
 
 readers: Table[Callable[..., object]] = Table(

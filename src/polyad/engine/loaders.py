@@ -1,7 +1,7 @@
 """The tables of replaceable components and the functions that load one by its name.
 
 A new embedder, mention extractor, reranker or store gets a row here. A package of its own names such a row
-as an entry point (see :mod:`polyad.engine.tables`).
+as an entry point (see :mod:`polyad.plugin_tables`).
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Protocol
 from urllib.parse import parse_qsl, urlsplit
 
 from polyad.config import EncoderSettings, LanguageModelSettings, ReadSettings, RerankerSettings
-from polyad.engine.tables import Table
 from polyad.errors import ConfigurationError
+from polyad.plugin_tables import Table
 from polyad.presets import get_preset
 from polyad.protocols.components import Embedder, LanguageModel, MentionExtractor, Reranker
 from polyad.protocols.store import StoreOpener

@@ -1,7 +1,7 @@
 """The tables of retrievers and construction methods, and the sections of settings.
 
 A new retriever or method gets a row here. A package of its own names such a row as an entry point (see
-:mod:`polyad.engine.tables`). Embedders and other components are in :mod:`polyad.engine.loaders`.
+:mod:`polyad.plugin_tables`). Embedders and other components are in :mod:`polyad.engine.loaders`.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from polyad.config import LONG_PASSAGES, SHORT_PASSAGES, ReadSettings
 from polyad.engine.components import Components
 from polyad.engine.loaders import embedders, mentions, rerankers, stores
 from polyad.engine.settings import SECTIONS, Settings
-from polyad.engine.tables import Table
 from polyad.errors import ConfigurationError
 from polyad.language_models.no_language_model import NoLanguageModel
 from polyad.model import Document, Failure, HyperedgeKind
+from polyad.plugin_tables import Table
 from polyad.protocols.components import HyperedgeBuilder, Reader, Retriever
 from polyad.retrieval.baselines import DenseRetriever, LexicalRetriever, NoRetriever
 from polyad.text.files import get_source_file
