@@ -40,6 +40,9 @@ MAX_ENDED_JOBS = 1000
 MAX_WAITING_JOBS = 100
 """Number of jobs that wait or run; further ones are rejected, because the store holds their files."""
 
+MAX_INTERRUPTIONS = 3
+"""Number of times in a row that a job may end the process without having processed a document more."""
+
 _POLL_SECONDS = 0.25
 _LOCK_SECONDS = 60.0
 """Time that a request waits for requests of other processes that add a job to the index."""
@@ -66,6 +69,8 @@ class Job:
         message: Current step of the job, or the reason of its failure.
         report: Output of ``polyad index --json``, once the job has ended.
         number: Number of this state of the job; grows by one with each change.
+        interruptions: Number of times in a row that the process ended while it ran the job, without having processed
+            more documents than before.
     """
 
     id: str
@@ -82,6 +87,7 @@ class Job:
     message: str = ""
     report: Mapping[str, Any] | None = None
     number: int = 1
+    interruptions: int = 0
 
     @property
     def is_over(self) -> bool:
@@ -260,7 +266,14 @@ class JobRunner:
         return self._values.lock(name) if isinstance(self._values, LockingStore) else nullcontext(lambda: True)
 
     def _run_job(self, job: Job) -> None:
-        job = replace(job, state="running", started=job.started or _now(), number=job.number + 1)
+        interruptions = job.interruptions + 1 if job.state == "running" else 0  # the process that ran it has ended
+        if interruptions > MAX_INTERRUPTIONS:
+            message = f"the server ended {interruptions} times while it ran this job, after {job.done} documents"
+            self._end(job, "failed", f"{message}; add the files after these one by one")
+            return
+        job = replace(
+            job, state="running", started=job.started or _now(), number=job.number + 1, interruptions=interruptions
+        )
         self._put(job)
         recorder = _ProgressRecorder(self, job)
         try:
@@ -329,9 +342,11 @@ class _ProgressRecorder:
         self._runner = runner
         self.job = job
         self._last_write = 0.0
+        self._done_before = job.done
 
     def __call__(self, done: int, total: int | None, message: str) -> None:
-        self.job = replace(self.job, done=done, total=total, message=message)
+        interruptions = 0 if done > self._done_before else self.job.interruptions
+        self.job = replace(self.job, done=done, total=total, message=message, interruptions=interruptions)
         self._runner.check_interruption(self.job)  # _read makes no more checks if all documents are read
         if time.monotonic() - self._last_write >= _POLL_SECONDS:
             self._last_write = time.monotonic()

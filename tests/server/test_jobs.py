@@ -16,7 +16,7 @@ import psycopg
 
 from polyad import Engine
 from polyad.embedders.hashing import HashingEmbedder
-from polyad_server.jobs import Job, JobRunner
+from polyad_server.jobs import MAX_INTERRUPTIONS, Job, JobRunner
 from polyad_server.problems import RequestError
 from polyad_server.uploads import UploadedFile
 from tests.postgres_server import get_server, get_url
@@ -94,6 +94,26 @@ def test_a_job_that_is_cancelled_while_its_documents_are_embedded_stores_no_more
         assert follow(runner, later.id)[-1].state == "succeeded"
         runner.stop()
         assert engine.catalogue.statistics().documents == 4
+
+
+def test_a_job_that_ends_its_process_again_and_again_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def end_process(*_: object) -> None:
+        raise KeyboardInterrupt  # leaves the job as a killed process does
+
+    with Engine.open(build_index(tmp_path / "kb")) as engine:
+        job = JobRunner(engine).submit(FILES[:2], now=datetime.now(UTC))
+        with monkeypatch.context() as patch:
+            patch.setattr("polyad_server.jobs.read_uploads", end_process)
+            for _ in range(1 + MAX_INTERRUPTIONS):
+                with pytest.raises(KeyboardInterrupt):
+                    JobRunner(engine)._run_next_job()
+        JobRunner(engine)._run_next_job()
+        ended = JobRunner(engine).get(job.id)
+        assert (ended.state, ended.message.split(";")[0]) == (
+            "failed",
+            "the server ended 4 times while it ran this job, after 0 documents",
+        )
+        assert not JobRunner(engine)._run_next_job()
 
 
 def test_two_servers_run_a_job_once(place: Path | str, monkeypatch: pytest.MonkeyPatch) -> None:
