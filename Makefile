@@ -36,7 +36,7 @@ docs:
 	$(PYTHON) -m sphinx -W --keep-going -b html docs docs/_build/html -d docs/_build/trees
 
 coverage:
-	$(PYTHON) -m pytest --numprocesses $(WORKERS) --dist loadfile --cov polyad --cov-report term:skip-covered
+	$(PYTHON) -m pytest --numprocesses $(WORKERS) --dist loadfile --cov src --cov-report term:skip-covered
 
 format:
 	$(PYTHON) -m ruff check --fix .

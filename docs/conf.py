@@ -13,6 +13,8 @@ import typer.main
 from typer.core import TyperGroup
 
 import polyad
+import polyad_bench
+import polyad_server
 from polyad.cli import app
 
 HERE = Path(__file__).parent
@@ -54,7 +56,7 @@ napoleon_use_ivar = True
 # Names of polyad in docstrings must exist; other packages, type variables and private names are not looked up.
 nitpicky = True
 nitpick_ignore_regex = [
-    (r"py:.*", r"(?!polyad\.).*"),
+    (r"py:.*", r"(?!polyad(_bench|_server)?\.).*"),
     (r"py:.*", r".*\.([A-Z]|\w+T|_\w+)"),
     (r"py:.*", r"polyad\.snapshot\.columns\.Run"),
 ]
@@ -105,12 +107,15 @@ def _commands(group: object, parent: str = "") -> Iterator[str]:
 
 
 def _write_reference() -> None:
-    """Write the pages of :mod:`polyad`'s modules, one a package, the table of its public names, and the commands."""
+    """Write the pages of the modules, one a package, the table of the public names, and the commands."""
     folder = HERE / "reference" / "modules"
     folder.mkdir(parents=True, exist_ok=True)
-    for package, modules in _modules("polyad", polyad.__path__):
-        _write(folder / f"{package}.rst", _page_of_modules(package, modules))
-    _write(HERE / "reference" / "commands.inc", "\n".join(_commands(typer.main.get_command(app))))
+    for root in (polyad, polyad_bench, polyad_server):
+        for package, modules in _modules(root.__name__, root.__path__):
+            _write(folder / f"{package}.rst", _page_of_modules(package, modules))
+    commands = typer.main.get_group(app)
+    commands.list_commands(typer.Context(commands))  # adds those of other packages
+    _write(HERE / "reference" / "commands.inc", "\n".join(_commands(commands)))
     rows = "\n".join(map(_row, polyad.__all__))
     _write(HERE / "reference" / "names.inc", f"| name | |\n|---|---|\n{rows}\n")
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-FOLDERS = ("src/polyad", "tests", "benchmarks")
+FOLDERS = ("src", "tests", "benchmarks")
 FORBIDDEN = frozenset(
     "found known own given asked wanted kept shown said told paid gone spared taken chosen".split()  # noqa: SIM905
 )

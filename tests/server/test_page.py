@@ -24,7 +24,7 @@ from polyad_server.app import create_app
 from polyad_server.workspaces import Workspaces
 from tests.server.serving import DOCUMENTS, RunningServer, build_index, open_index, run_app
 
-PAGE = Path(__file__).parents[2] / "src" / "polyad" / "server" / "page"
+PAGE = Path(__file__).parents[2] / "src" / "polyad_server" / "page"
 QUESTION = "Who cast the bell of Tarn?"
 ASK = f"#/ask?q={quote(QUESTION)}"
 VIEWS = (
