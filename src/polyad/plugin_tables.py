@@ -167,7 +167,7 @@ def _load_plugin(plugin: Plugin, is_valid: Callable[[object], bool]) -> object:
             return row
         reason = (
             f"{plugin.reference} is {row!r}, which is not a valid row of polyad.{plugin.table}; expected an object "
-            f"like those in polyad.engine.registry.{plugin.table} (see docs/how-to/plug-in.md)"
+            f"as docs/how-to/plug-in.md shows it for polyad.{plugin.table}"
         )
     except (Exception, SystemExit) as error:  # a broken plug-in must not stop polyad
         reason = f"{type(error).__name__}: {error}"

@@ -2,8 +2,15 @@
 
 from polyad.cli.command_tables import CommandTable
 
+_RUN_STORED = "the documents indexed so far are stored if you gave --store, and the results so far if you gave --out"
+_RUN_AGAIN = "the results so far are stored; run the same command again to continue"
+
 TABLES = (
-    CommandTable("eval measure:evaluate Measure retrievers on a benchmark.", package="polyad_bench.commands"),
+    CommandTable(
+        "eval measure:evaluate Measure retrievers on a benchmark.",
+        package="polyad_bench.commands",
+        after_interrupt={"eval": _RUN_STORED},
+    ),
     CommandTable(
         """
         run measure:evaluate Measure retrievers on a benchmark.
@@ -18,5 +25,9 @@ TABLES = (
         package="polyad_bench.commands",
         group="bench",
         help="Measure retrievers on questions, compare runs and train weights. `polyad eval` is short for `bench run`.",
+        after_interrupt={
+            **dict.fromkeys(("run", "train"), _RUN_STORED),
+            **dict.fromkeys(("questions", "compare", "report", "experiment", "sweep", "ablate"), _RUN_AGAIN),
+        },
     ),
 )

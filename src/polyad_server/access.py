@@ -255,4 +255,3 @@ def require(scope: Scope) -> Callable[..., Access]:
 
 Reader = Annotated[Access, Depends(require(Scope.READ))]
 Writer = Annotated[Access, Depends(require(Scope.WRITE))]
-Admin = Annotated[Access, Depends(require(Scope.ADMIN))]

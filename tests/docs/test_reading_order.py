@@ -11,6 +11,7 @@ from types import FrameType
 
 import polyad
 from polyad.engine import Engine
+from polyad.model import Document
 from polyad.protocols.components import Embedder
 from tests.docs.pages import DOCS
 
@@ -67,6 +68,17 @@ def test_a_document_passes_the_functions_of_the_page(tmp_path: Path, embedder: E
     assert len(steps) > 10
     with Engine.open(tmp_path / "kb", embedder=embedder) as engine:
         assert_in_order(steps, record_calls(lambda: engine.index([tmp_path / "bell.md"])))
+
+
+def test_a_change_passes_the_functions_of_the_page(tmp_path: Path, embedder: Embedder) -> None:
+    steps = list_steps("A change")
+    assert len(steps) > 5
+    with Engine.open(tmp_path / "kb", embedder=embedder) as engine:
+        for number in range(2):
+            text = f"The Bell {number} of Tarn was cast by Ines Moreau."
+            engine.index_documents([Document(f"bell {number}", f"Bell {number}", text)])
+            calls = record_calls(lambda: engine.search("Who cast the Bell of Tarn?", 1))
+    assert_in_order(steps, calls)
 
 
 def test_a_question_passes_the_functions_of_the_page(small_engine: Engine) -> None:

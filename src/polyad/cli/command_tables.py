@@ -6,8 +6,8 @@ A package names such a table, or several, by an entry point in the group ``polya
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from polyad.plugin_tables import Table
@@ -37,12 +37,14 @@ class CommandTable:
         package: Package of the modules.
         group: Name of the group, such as ``bench``; empty for commands of ``polyad`` itself.
         help: Help of the group.
+        after_interrupt: What each command leaves behind after Ctrl-C; "nothing was changed" if missing.
     """
 
     table: str
     package: str
     group: str = ""
     help: str = ""
+    after_interrupt: Mapping[str, str] = field(default_factory=dict)
 
     def rows(self) -> Iterator[CommandRow]:
         """Yield the rows of the table."""
@@ -51,11 +53,14 @@ class CommandTable:
             yield CommandRow(name, f"{self.package}.{reference}", summary)
 
 
-def load_added_tables() -> list[CommandTable]:
-    """Return the tables of installed packages; one that cannot be imported is skipped with a warning."""
-    tables: Table[tuple[CommandTable, ...]] = Table("commands", "table of commands", {}, _are_tables)
-    return [table for _, added in tables.rows() for table in added]
-
-
 def _are_tables(value: object) -> bool:
     return isinstance(value, tuple) and all(isinstance(item, CommandTable) for item in value)
+
+
+commands: Table[tuple[CommandTable, ...]] = Table("commands", "tuple of command tables", {}, _are_tables)
+"""The tables of commands that packages add, by the name of the entry point."""
+
+
+def load_added_tables() -> list[CommandTable]:
+    """Return the tables of installed packages; one that cannot be imported is skipped with a warning."""
+    return [table for _, added in commands.rows() for table in added]

@@ -36,26 +36,6 @@ _UsageError: Any = typer.BadParameter.__base__  # of an unknown option too; type
 _PRINTS_JSON = "polyad.json"  # key in the contexts of the parser
 _USAGE_ERRORS = (ConfigurationError, NotFoundError, StoreError)
 _HUNG_UP, _INTERRUPTED, _PIPE_CLOSED, _TERMINATED = 129, 130, 141, 143  # exit codes of shells for signals
-_AFTER_INTERRUPT = {
-    "backup": "the backup was not written; an earlier one is unchanged",
-    "worker": "other workers continue with the jobs of this one",
-    "remove": "either all of the documents were removed or none",
-    **dict.fromkeys(("search", "ask"), "no document was changed; complete replies of the language model are stored"),
-    **dict.fromkeys(
-        ("index", "import", "migrate"),
-        "the documents so far are stored; run the same command again to continue",
-    ),
-    **dict.fromkeys(
-        ("demo", "eval", "run", "train"),
-        "the documents indexed so far are stored if you gave --store, and the results so far if you gave --out",
-    ),
-    **dict.fromkeys(
-        ("questions", "compare", "report", "experiment", "sweep", "ablate"),
-        "the results so far are stored; run the same command again to continue",
-    ),
-}
-"""What an interrupted command leaves behind, by command; by default nothing was changed."""
-
 _TABLE = CommandTable(
     """
     index index:index Add documents to an index.
@@ -85,6 +65,19 @@ _TABLE = CommandTable(
     demo demo:demo Try polyad on a bundled sample, offline.
     """,
     package="polyad.cli",
+    after_interrupt={
+        "backup": "the backup was not written; an earlier one is unchanged",
+        "worker": "other workers continue with the jobs of this one",
+        "remove": "either all of the documents were removed or none",
+        **dict.fromkeys(
+            ("search", "ask"), "no document was changed; complete replies of the language model are stored"
+        ),
+        **dict.fromkeys(
+            ("index", "import", "migrate"),
+            "the documents so far are stored; run the same command again to continue",
+        ),
+        "demo": "the documents indexed so far are stored if you gave --store",
+    },
 )
 
 _LEVELS = ("ERROR", "WARNING", "INFO", "DEBUG")
@@ -128,11 +121,16 @@ class _LazyCommand(TyperCommand):
 class _Commands(TyperGroup):
     """A Typer group of commands that prints each error as one line, and with ``--json`` also as JSON."""
 
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self._after_interrupt: dict[str, str] = {}
+
     def add_table(self, table: CommandTable) -> None:
         """Add the commands of a table, except those whose names are taken."""
         for name, reference, summary in table.rows():
             if name not in self.commands:
                 self.add_command(_LazyCommand(name, reference, summary))
+                self._after_interrupt[name] = table.after_interrupt.get(name, "nothing was changed")
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Import the command that ``args`` name; return its name, the command itself and the other arguments."""
@@ -166,7 +164,7 @@ class _Commands(TyperGroup):
         except KeyboardInterrupt as error:
             is_terminated = isinstance(error, _TerminatedError)
             kind, code = ("terminated", 128 + error.args[0]) if is_terminated else ("interrupted", _INTERRUPTED)
-            consequence = _AFTER_INTERRUPT.get(ctx.invoked_subcommand, "nothing was changed")
+            consequence = self._after_interrupt.get(ctx.invoked_subcommand, "nothing was changed")
             raise _fail(ctx, code, kind, failed_json(kind, consequence)) from error
         except BrokenPipeError as error:
             raise _close_output() from error

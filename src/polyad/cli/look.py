@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from polyad.cli import output
+from polyad.cli.command_tables import commands
 from polyad.cli.options import AsOf, Filtered, Json, KnownAt, Model, Preset, Store, load_settings, open_engine
 from polyad.cli.streams import say, say_json, say_result, warn
 from polyad.engine.catalogue import Catalogue
@@ -31,12 +32,12 @@ _MAX_ALTERNATIVES = 10
 def plugins(json: Json = False) -> None:
     """List plug-ins: components that other installed packages add to polyad.
 
-    Each row is the name of a retriever, construction method, file format, embedder, mention extractor, reranker or
-    store, to be used like polyad's own. Plug-ins that cannot be loaded cause a warning.
+    Each row is the name of a retriever, construction method, file format, embedder, mention extractor, reranker,
+    store or table of commands, to be used like polyad's own. Plug-ins that cannot be loaded cause a warning.
 
     Example: polyad plugins
     """
-    tables = get_tables()
+    tables = (*get_tables(), commands)
     plugins = [
         fill_schema(schemas.PluginSchema, plugin, sound=table.is_usable(plugin))
         for table in tables

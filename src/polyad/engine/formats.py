@@ -1,7 +1,7 @@
 """The table of file formats, and the reader of all of them.
 
-A new format gets a row in :mod:`polyad.readers.files`. A package of its own names such a row as an entry point (see
-:mod:`polyad.plugin_tables`).
+A new format gets a row in a table of :mod:`polyad.readers.files`; this module joins the tables. A package of its own
+names such a row as an entry point (see :mod:`polyad.plugin_tables`).
 """
 
 from __future__ import annotations

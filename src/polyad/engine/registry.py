@@ -311,7 +311,7 @@ class MethodAssignment:
 
 
 def get_tables() -> tuple[Table[Any], ...]:
-    """Return all tables of components (such as retrievers and readers) that plug-ins can extend."""
+    """Return all tables of components (such as retrievers and readers); packages can also add commands."""
     from polyad.engine.formats import readers
 
     return retrievers, methods, readers, embedders, mentions, rerankers, stores

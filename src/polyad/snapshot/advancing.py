@@ -55,7 +55,8 @@ def apply_changes(
 ) -> tuple[MappedSnapshot, IntArray]:
     """Delete and append the rows of changed documents; return (later snapshot, rows of the affected entities).
 
-    Name variants, link counts and entities are those of the snapshot before: see :func:`resolve_links`.
+    Name variants and link counts are those of the snapshot before: see :func:`resolve_links`. The caller sets
+    ``records``.
     """
     deleted = _find_live_passages(snapshot, changes.removed)
     passages, hyperedges = snapshot.passages, snapshot.hyperedges

@@ -8,6 +8,7 @@ manifest then names in one atomic step.
 from __future__ import annotations
 
 import json
+import logging
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -38,6 +39,8 @@ from polyad.snapshot.tables import EntityColumns, HyperedgeColumns, PassageColum
 from polyad.snapshot.vectors import Vectors
 from polyad.text.files import read_file, write_atomically
 
+_LOG = logging.getLogger(__name__)
+
 T = TypeVar("T")
 
 FORMAT = 16
@@ -52,7 +55,10 @@ _FIELDS: Mapping[type, tuple[str, ...]] = {
     HyperedgeColumns: ("ids", "pks", "intervals"),
     EntityColumns: ("keys", "pks", "words", "outdated"),
 }
-"""Fields of a snapshot that are saved; vectors are written by clusters, with the scores of entities."""
+"""Fields of a snapshot that are saved, of values within only those without a default (:func:`iterate_arrays`).
+
+Vectors are written by clusters, with the scores of entities.
+"""
 
 
 def iterate_snapshot_arrays(snapshot: MappedSnapshot) -> Iterator[tuple[str, Array]]:
@@ -180,6 +186,7 @@ class SnapshotFiles:
         try:
             snapshot = self._read(self._folder / manifest["folder"], manifest["arrays"], store)
         except Exception:
+            _LOG.info("the saved snapshot cannot be read and is built again", exc_info=True)
             return None
         return snapshot if snapshot.version == manifest["version"] else None
 

@@ -164,7 +164,7 @@ class MappedSnapshot(SnapshotTables):
 
     @property
     def all_vectors(self) -> dict[Kind, Vectors]:
-        """All vectors by kind (passage, hyperedge, entity); entity vectors are computed on first use."""
+        """All vectors by kind (passage, hyperedge, entity); without entity vectors until they are computed."""
         vectors: dict[Kind, Vectors] = {"passage": self.passages.vectors, "hyperedge": self.hyperedges.vectors}
         return vectors if self.entities.vectors is None else vectors | {"entity": self.entities.vectors}
 

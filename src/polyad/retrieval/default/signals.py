@@ -226,6 +226,39 @@ class Candidates(NamedTuple):
     linkability: float
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Rankings:
+    """The passages of an index that a question leads to, each ranking with its own rows.
+
+    Attributes:
+        question: The question and the entities it names.
+        scale: Measures similarity to the question and to the rest of the question.
+        bm25_rows: Rows of the best passages by BM25, best first.
+        bm25: BM25 scores relative to the best passage.
+        subject: Passages that are certainly about an entity of the question.
+        weak_subject: Passages that are possibly about an entity of the question.
+        about: The higher of both.
+        mentions: Summed rarity of the question's entities in each passage, without hubs.
+        hubs: Rarities of the question's very frequent entities, by row of the entity.
+        hops: The first and the second hop.
+        anchor: Passages by their best hyperedge with an entity of the question.
+        hop_anchor: Passages by their best hyperedge with an entity of a search step.
+    """
+
+    question: LinkedQuestion
+    scale: CosineScaler
+    bm25_rows: IntArray
+    bm25: Scores
+    subject: Scores
+    weak_subject: Scores
+    about: Scores
+    mentions: Scores
+    hubs: Scores
+    hops: tuple[Hop, Hop]
+    anchor: Scores
+    hop_anchor: Scores
+
+
 @dataclass(frozen=True, slots=True)
 class SignalExtractor:
     """Selects the candidate passages of a question and computes their ranking signals.
@@ -253,11 +286,19 @@ class SignalExtractor:
         """Select the candidate passages of a question, and compute the scores and links behind the signals."""
         snapshot = self.snapshot
         linked_question = self.linker.link(question, snapshot)
-        linkability = snapshot.linkability * (UNNAMED_SHARE if linked_question.lacks_proper_names else 1)
         names = UnknownNames.from_question(linked_question, snapshot)
         texts = [question, linked_question.remainder, *([names.rest] if names.share else [])]
         vectors = self.embedder.encode(replace_aliases(texts, linked_question, snapshot), "query")
         scale = CosineScaler(vectors[:2], snapshot, self.trust.get_trust(question))
+        unknown_names = names.compute_weighted_share(
+            vectors[0], vectors[-1], get_embedder_calibration(self.embedder.name).name_cosines
+        )
+        rankings = self._rank_passages(linked_question, question, scale)
+        return self._score_candidates(rankings, self._select_candidates(rankings), unknown_names)
+
+    def _rank_passages(self, linked_question: LinkedQuestion, question: str, scale: CosineScaler) -> _Rankings:
+        """Score the passages of the whole index: by words, by the question's entities, and over two hops of links."""
+        snapshot = self.snapshot
         bm25_rows, bm25 = self._rank_by_bm25(question)
         entities = np.array(list(linked_question.entities), dtype=np.int64)
         degrees = snapshot.graph.mention_counts(entities)
@@ -276,28 +317,57 @@ class SignalExtractor:
         is_followed = degrees <= MAX_FOLLOWED_DEGREE
         question_entities = Scores.from_pairs(entities[is_followed], rarities[is_followed])
         anchor, hop_anchor = self._score_by_hyperedge(question_entities, hops, prior.top_k(1, self._sort_key), scale)
-        mention_rankings = [mentions, first_hop.shared_mention, second_hop.shared_mention, anchor, hop_anchor]
-        link_rankings = [about, first_hop.link, second_hop.link]
+        return _Rankings(
+            question=linked_question,
+            scale=scale,
+            bm25_rows=bm25_rows,
+            bm25=bm25,
+            subject=subject,
+            weak_subject=weak_subject,
+            about=about,
+            mentions=mentions,
+            hubs=Scores.from_pairs(entities[is_hub], rarities[is_hub]),
+            hops=hops,
+            anchor=anchor,
+            hop_anchor=hop_anchor,
+        )
+
+    def _select_candidates(self, rankings: _Rankings) -> IntArray:
+        """Return the row numbers of the best passages of each ranking, sorted."""
+        hops, scale = rankings.hops, rankings.scale
+        mention_rankings = [
+            rankings.mentions,
+            *(hop.shared_mention for hop in hops),
+            rankings.anchor,
+            rankings.hop_anchor,
+        ]
+        link_rankings = [rankings.about, *(hop.link for hop in hops)]
         candidates = union(
             [
                 *(similar_rows[:CANDIDATES_PER_RANKING] for similar_rows in scale.similar),
-                bm25_rows[:CANDIDATES_PER_RANKING],
+                rankings.bm25_rows[:CANDIDATES_PER_RANKING],
                 *(self._select_best(scores, CANDIDATES_PER_RANKING) for scores in mention_rankings),
                 *(self._select_best(scores, CANDIDATES_PER_LINK) for scores in link_rankings),
             ]
         )
         if not len(candidates):  # no ranking has a passage, as in an index of one passage
             candidates = np.sort(scale.nearest[0][:CANDIDATES_PER_RANKING])
+        return candidates
+
+    def _score_candidates(self, rankings: _Rankings, candidates: IntArray, unknown_names: float) -> SignalInputs:
+        """Return the scores of the candidates in each ranking, and what their texts add."""
+        question, scale, hops, bm25 = rankings.question, rankings.scale, rankings.hops, rankings.bm25
+        linkability = self.snapshot.linkability * (UNNAMED_SHARE if question.lacks_proper_names else 1)
         dense, rest = scale.similarities("passage", candidates).T
         context = self._find_context(candidates, linkability)
         coverage = TermCoverage.from_question(
-            linked_question, snapshot, union([candidates, *context.T, *(hop.mentions.sources for hop in hops)])
+            question, self.snapshot, union([candidates, *context.T, *(hop.mentions.sources for hop in hops)])
         )
         is_contained = coverage.find_contained_terms(candidates)
         is_added = coverage.find_contained_terms(context) & ~is_contained[:, np.newaxis]
-        hub_mentions = self._sum_hub_rarities(entities[is_hub], rarities[is_hub], candidates)
+        trust, similar_rows = scale.trust, scale.similar[0]
         return SignalInputs(
-            linked_question,
+            question,
             linkability,
             scale,
             candidates,
@@ -305,24 +375,22 @@ class SignalExtractor:
             np.maximum(*(hop.get_link_strengths(candidates) for hop in hops)),
             dense=dense,
             rest=rest,
-            dense_rank=scale.trust * _invert_ranks(scale.nearest[0], candidates),
-            bm25_rank=_invert_ranks(bm25_rows, candidates),
-            fused_rank=_fuse_rankings([(scale.similar[0], scale.trust), (bm25_rows, 2 - scale.trust)], candidates),
+            dense_rank=trust * _invert_ranks(scale.nearest[0], candidates),
+            bm25_rank=_invert_ranks(rankings.bm25_rows, candidates),
+            fused_rank=_fuse_rankings([(similar_rows, trust), (rankings.bm25_rows, 2 - trust)], candidates),
             bm25=bm25.get(candidates),
             terms=coverage,
             coverage=coverage.compute_coverage(is_contained),
             coverage_gain=np.maximum(*(coverage.compute_gain(candidates, is_contained, hop.mentions) for hop in hops)),
             context=coverage.compute_coverage(np.stack([is_added[:, 1:].any(axis=1), is_added[:, 0]], axis=1)),
-            subject=subject.get(candidates),
-            weak_subject=weak_subject.get(candidates),
-            mentions=mentions.get(candidates) + hub_mentions,
-            prior=_score_before_links(dense, bm25.get(candidates), about.get(candidates)),
-            anchor=anchor.get(candidates),
-            hop_anchor=hop_anchor.get(candidates),
+            subject=rankings.subject.get(candidates),
+            weak_subject=rankings.weak_subject.get(candidates),
+            mentions=rankings.mentions.get(candidates) + self._sum_hub_rarities(rankings.hubs, candidates),
+            prior=_score_before_links(dense, bm25.get(candidates), rankings.about.get(candidates)),
+            anchor=rankings.anchor.get(candidates),
+            hop_anchor=rankings.hop_anchor.get(candidates),
             hyperedges=self._compute_hyperedge_similarities(candidates, scale),
-            unknown_names=names.compute_weighted_share(
-                vectors[0], vectors[-1], get_embedder_calibration(self.embedder.name).name_cosines
-            ),
+            unknown_names=unknown_names,
         )
 
     def _sort_key(self, passages: IntArray) -> FloatArray:
@@ -369,21 +437,20 @@ class SignalExtractor:
             Scores.from_sum(passages, rarities[owners]),
         )
 
-    def _sum_hub_rarities(self, hubs: IntArray, rarities: FloatArray, passages: IntArray) -> FloatArray:
-        """Return for each passage the sum of the ``rarities`` of the ``hubs`` (very frequent entities) in it.
+    def _sum_hub_rarities(self, hubs: Scores, passages: IntArray) -> FloatArray:
+        """Return for each passage the sum of the rarities of the ``hubs`` (very frequent entities) in it.
 
         Only ``passages`` are read, since a hub has too many memberships to read them all.
         """
         graph = self.snapshot.graph
         sums = np.zeros(len(passages), dtype=np.float32)
         if len(hubs):
-            order = hubs.argsort()
             edges, owners = graph.hyperedges(passages)
             members, positions = graph.members(edges)
-            is_hub = is_in(members, hubs[order])
-            hub_positions = hubs[order].searchsorted(members[is_hub])
+            is_hub = is_in(members, hubs.rows)
+            hub_positions = hubs.rows.searchsorted(members[is_hub])
             pairs = sort_unique(owners[positions[is_hub]] * len(hubs) + hub_positions)
-            np.add.at(sums, pairs // len(hubs), rarities[order][pairs % len(hubs)])
+            np.add.at(sums, pairs // len(hubs), hubs.values[pairs % len(hubs)])
         return sums
 
     def _score_by_hyperedge(
