@@ -1,9 +1,9 @@
 """A scripted extractor: returns, over the real protocol, facts that a model extracted earlier from a corpus.
 
 ``python benchmarks/scripted_extractor.py corpus.jsonl openie.jsonl`` serves the extractor. Each line of the corpus is a
-record ``{"_id", "title", "text"}``, each line of the triples a record ``{"_id", "entities", "triples"}``; the triples
-of a passage are grouped by subject, each group one n-ary fact. Real passages are then indexed with real extractions,
-requests, retries and parsing, on a machine without any model.
+record ``{"_id", "title", "text"}``, each line of the triples a record ``{"_id", "entities", "triples"}``. The triples
+of a passage are grouped by subject, each group one n-ary fact; with ``--ungrouped`` each triple is a fact. Real
+passages are then indexed with real extractions, requests, retries and parsing, on a machine without any model.
 """
 
 from __future__ import annotations
@@ -45,8 +45,13 @@ class ScriptedExtractor:
         self._facts = facts
 
     @classmethod
-    def from_files(cls, corpus: Path, triples: Path) -> ScriptedExtractor:
+    def from_files(cls, corpus: Path, triples: Path, *, grouped: bool = True) -> ScriptedExtractor:
         """Build the extractor from a corpus and the triples of its passages.
+
+        Args:
+            corpus: File of the passages.
+            triples: File of their triples.
+            grouped: Whether the triples of a subject are one fact; otherwise each triple is one.
 
         Raises:
             ConfigurationError: a file cannot be read, or a line lacks an expected key.
@@ -54,7 +59,11 @@ class ScriptedExtractor:
         texts = {record["_id"]: record["text"].strip() for record in _read_records(corpus, _id=str, text=str)}
         return cls(
             {
-                texts[record["_id"]]: group_by_subject(record["triples"], frozenset(record["entities"]))
+                texts[record["_id"]]: [
+                    fact
+                    for triples_of_fact in ([record["triples"]] if grouped else [[one] for one in record["triples"]])
+                    for fact in group_by_subject(triples_of_fact, frozenset(record["entities"]))
+                ]
                 for record in _read_records(triples, _id=str, triples=list, entities=list)
                 if record["_id"] in texts
             }
@@ -170,11 +179,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         help='.jsonl file with the triples of each passage: {"_id", "entities": [name, ...], "triples": [[subject, '
         "relation, object], ...]}",
     )
+    parser.add_argument("--ungrouped", action="store_true", help="make each triple a fact, instead of each subject")
     add_server_options(parser)
     options = parser.parse_args(arguments)
 
     def build_server() -> ScriptedServer:
-        extractor = ScriptedExtractor.from_files(options.corpus, options.triples)
+        extractor = ScriptedExtractor.from_files(options.corpus, options.triples, grouped=not options.ungrouped)
         return ScriptedServer(extractor, port=options.port, delay=options.delay)
 
     serve(parser, build_server)

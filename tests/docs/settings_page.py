@@ -13,6 +13,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from polyad.cli.context import FILE_NAME
 from polyad.cli.settings import get_file_sections, get_variables, list_keys
 from polyad.text.words import collapse_whitespace
+from polyad_baselines.registration import ROWS
 
 _HEAD = f"""# Settings
 
@@ -54,10 +55,16 @@ _COLUMNS = "| key | default | variable | description |\n|---|---|---|---|"
 
 def page() -> str:
     """Return the settings page in Markdown."""
-    sections = get_file_sections()
+    sections = list_sections()
     rows = {key: row for name, kind in sections.items() for key, row in _rows(name, kind)}
     lines = [_HEAD, _COLUMNS, *(f"| `{key}` {rows[key]}" for key in MOST_USED), ""]
     return "\n".join([*lines, *(line for name, kind in sections.items() for line in _section(name, kind))])
+
+
+def list_sections() -> dict[str, type]:
+    """Return polyad's sections and those of the baselines, whatever plug-ins are installed."""
+    builtin = {name: kind for name, kind in get_file_sections().items() if kind.__module__.startswith("polyad.")}
+    return {**builtin, **{name: row.settings for name, row in ROWS.items() if row.settings}}
 
 
 def _section(name: str, kind: type) -> Iterator[str]:
@@ -77,6 +84,8 @@ def _rows(name: str, kind: type) -> Iterator[tuple[str, str]]:
         default = "" if field.default is MISSING else _format_value(field.default)
         places = get_variables().items()
         variables = ", ".join(f"`{variable}`" for variable, place in places if place == (name, field.name))
+        if name in ROWS:
+            variables = f"`POLYAD_{name.upper()}_{field.name.upper()}`"
         choices = get_args(types[field.name]) if get_origin(types[field.name]) is Literal else ()
         sentence = f"One of {', '.join(map(repr, choices))}." if choices else ""
         description = f"{attributes[field.name]} {sentence}".strip().replace("|", "\\|")

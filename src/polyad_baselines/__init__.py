@@ -1,0 +1,5 @@
+"""Retrievers of other papers, over polyad's index: the baselines that tables compare with.
+
+HippoRAG 2, LinearRAG, LightRAG, PathRAG, RAPTOR and GraphRAG. Each is own code from its paper; polyad knows them as
+plug-ins by the entry points of this distribution.
+"""

@@ -1,0 +1,71 @@
+"""Settings of the baselines: a section of ``polyad.toml`` each, with the name of the retriever."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from polyad.config import require
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HippoRAG2Settings:
+    """Settings of HippoRAG 2; defaults as in the public code.
+
+    Attributes:
+        top_k_facts: Facts linked to the question.
+        top_k_phrases: Entities of linked facts from which walks start; 0 for all.
+        synonym_threshold: Lowest cosine of the names of two entities that an edge joins; above 1 for no such edges.
+        damping: Probability of another step of the walk, in [0, 1).
+        passage_weight: Factor of the reset weights of passages.
+        edge_weight: Factor of the weights of edges between entities: 1 as the paper states them, 2 as the public code
+            stores them.
+        recognition_memory: Whether a configured language model filters the linked facts.
+    """
+
+    top_k_facts: int = 5
+    top_k_phrases: int = 5
+    synonym_threshold: float = 0.8
+    damping: float = 0.5
+    passage_weight: float = 0.05
+    edge_weight: float = 2.0
+    recognition_memory: bool = True
+
+    def __post_init__(self) -> None:
+        require(self.top_k_facts > 0, "top_k_facts", self.top_k_facts, "1 or more")
+        require(self.top_k_phrases >= 0, "top_k_phrases", self.top_k_phrases, "0 or more")
+        require(self.synonym_threshold > 0, "synonym_threshold", self.synonym_threshold, "above 0")
+        _require_walk(self.damping, self.passage_weight)
+        require(self.edge_weight > 0, "edge_weight", self.edge_weight, "above 0")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinearRAGSettings:
+    """Settings of LinearRAG; defaults as in the public code.
+
+    Attributes:
+        rounds: Rounds of activation, the first of which are the names in the question (public code: 3; 5 for musique).
+        threshold: Lowest activation, in [0, 1] (public code: 0.4; 0.1 for musique).
+        top_k_sentences: Sentences that an entity selects in a round (public code: 3; 4 for musique, 1 for others).
+        passage_ratio: Factor of a passage's similarity beside its entities (public code: 2; 0.05 for hotpotqa, 2wiki).
+        passage_weight: Factor of the reset weights of passages.
+        damping: Probability of another step of the walk, in [0, 1).
+    """
+
+    rounds: int = 3
+    threshold: float = 0.4
+    top_k_sentences: int = 3
+    passage_ratio: float = 2.0
+    passage_weight: float = 0.05
+    damping: float = 0.5
+
+    def __post_init__(self) -> None:
+        for name in ("rounds", "top_k_sentences"):
+            require(getattr(self, name) > 0, name, getattr(self, name), "1 or more")
+        require(0 <= self.threshold <= 1, "threshold", self.threshold, "0 to 1")
+        require(self.passage_ratio >= 0, "passage_ratio", self.passage_ratio, "0 or more")
+        _require_walk(self.damping, self.passage_weight)
+
+
+def _require_walk(damping: float, passage_weight: float) -> None:
+    require(0 <= damping < 1, "damping", damping, "0 or more, below 1")
+    require(passage_weight > 0, "passage_weight", passage_weight, "above 0")
