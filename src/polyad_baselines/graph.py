@@ -130,6 +130,12 @@ def pair_facts(hypergraph: Hypergraph) -> tuple[IntArray, IntArray, IntArray]:
     return members[::2], members[1::2], origins[edges]
 
 
+def build_pair_graph(hypergraph: Hypergraph) -> WeightedGraph:
+    """Return the graph of entities with an edge between the entities of a fact, weighted by the number of facts."""
+    first, second, _ = pair_facts(hypergraph)
+    return WeightedGraph.from_edges(first, second, np.ones(len(first)), hypergraph.node_count)
+
+
 def count_mentions(snapshot: Snapshot, hypergraph: Hypergraph) -> tuple[IntArray, IntArray, IntArray]:
     """Return the mentions of entities in passages, as arrays: entity, passage, number of hyperedges with the entity."""
     edges = np.flatnonzero(hypergraph.members.degrees())

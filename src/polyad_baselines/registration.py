@@ -5,10 +5,28 @@ Each function imports its retriever when it is used, since polyad reads the rows
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from polyad.engine.components import Components
 from polyad.engine.registry import RetrieverSpec
 from polyad.protocols.components import Retriever
-from polyad_baselines.settings import HippoRAG2Settings, LinearRAGSettings
+from polyad_baselines.settings import HippoRAG2Settings, LightRAGSettings, LinearRAGSettings, PathRAGSettings
+
+if TYPE_CHECKING:
+    from polyad.retrieval.question import QuestionLinker
+    from polyad_baselines.questions import KeywordExtractor
+
+
+def _make_linker(components: Components) -> QuestionLinker:
+    from polyad.retrieval.question import QuestionLinker
+
+    return QuestionLinker(components.extractor, components.settings.question.names)
+
+
+def _make_keyword_extractor(components: Components) -> KeywordExtractor:
+    from polyad_baselines.questions import KeywordExtractor
+
+    return KeywordExtractor(_make_linker(components), components.language_model)
 
 
 def _make_hipporag2(components: Components) -> Retriever:
@@ -19,16 +37,30 @@ def _make_hipporag2(components: Components) -> Retriever:
 
 
 def _make_linearrag(components: Components) -> Retriever:
-    from polyad.retrieval.question import QuestionLinker
     from polyad_baselines.linearrag import LinearRAGRetriever
 
     settings = components.get_settings("linearrag", LinearRAGSettings)
-    linker = QuestionLinker(components.extractor, components.settings.question.names)
-    return LinearRAGRetriever(components.embedder, linker, settings)
+    return LinearRAGRetriever(components.embedder, _make_linker(components), settings)
+
+
+def _make_lightrag(components: Components) -> Retriever:
+    from polyad_baselines.lightrag import LightRAGRetriever
+
+    settings = components.get_settings("lightrag", LightRAGSettings)
+    return LightRAGRetriever(components.embedder, _make_keyword_extractor(components), settings)
+
+
+def _make_pathrag(components: Components) -> Retriever:
+    from polyad_baselines.pathrag import PathRAGRetriever
+
+    settings = components.get_settings("pathrag", PathRAGSettings)
+    return PathRAGRetriever(components.embedder, _make_keyword_extractor(components), settings)
 
 
 HIPPORAG2 = RetrieverSpec(_make_hipporag2, settings=HippoRAG2Settings, reads_entity_vectors=True, reads_names=False)
 LINEARRAG = RetrieverSpec(_make_linearrag, settings=LinearRAGSettings, reads_entity_vectors=True)
+LIGHTRAG = RetrieverSpec(_make_lightrag, settings=LightRAGSettings, reads_entity_vectors=True)
+PATHRAG = RetrieverSpec(_make_pathrag, settings=PathRAGSettings, reads_entity_vectors=True)
 
-ROWS = {"hipporag2": HIPPORAG2, "linearrag": LINEARRAG}
+ROWS = {"hipporag2": HIPPORAG2, "linearrag": LINEARRAG, "lightrag": LIGHTRAG, "pathrag": PATHRAG}
 """The retrievers of this package by name."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from polyad.config import require
 
@@ -64,6 +65,53 @@ class LinearRAGSettings:
         require(0 <= self.threshold <= 1, "threshold", self.threshold, "0 to 1")
         require(self.passage_ratio >= 0, "passage_ratio", self.passage_ratio, "0 or more")
         _require_walk(self.damping, self.passage_weight)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LightRAGSettings:
+    """Settings of LightRAG; defaults as in the public code at publication.
+
+    Attributes:
+        mode: Retrieve by low-level keywords (local), high-level keywords (global) or both (hybrid).
+        top_k: Entities, and facts, that are retrieved.
+        threshold: Lowest cosine of an entity or fact with the keywords, in [-1, 1].
+    """
+
+    mode: Literal["local", "global", "hybrid"] = "hybrid"
+    top_k: int = 60
+    threshold: float = 0.2
+
+    def __post_init__(self) -> None:
+        require(self.mode in ("local", "global", "hybrid"), "mode", self.mode, "local, global or hybrid")
+        require(self.top_k > 0, "top_k", self.top_k, "1 or more")
+        require(-1 <= self.threshold <= 1, "threshold", self.threshold, "-1 to 1")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PathRAGSettings:
+    """Settings of PathRAG; defaults as in the public code, except the threshold.
+
+    Attributes:
+        top_k_entities: Entities retrieved by the keywords, between which paths are searched.
+        top_k_paths: Paths in the evidence.
+        max_hops: Edges of a path.
+        decay: Share of the resource that a node passes on, in (0, 1].
+        threshold: Lowest resource that a node passes to each neighbour, in (0, 1] (public code: 0.3).
+        fill: Whether the passages most similar to the question follow those of paths.
+    """
+
+    top_k_entities: int = 40
+    top_k_paths: int = 15
+    max_hops: int = 3
+    decay: float = 0.8
+    threshold: float = 0.05
+    fill: bool = True
+
+    def __post_init__(self) -> None:
+        for name in ("top_k_entities", "top_k_paths", "max_hops"):
+            require(getattr(self, name) > 0, name, getattr(self, name), "1 or more")
+        require(0 < self.decay <= 1, "decay", self.decay, "above 0, at most 1")
+        require(0 < self.threshold <= 1, "threshold", self.threshold, "above 0, at most 1")
 
 
 def _require_walk(damping: float, passage_weight: float) -> None:
