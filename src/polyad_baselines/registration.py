@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING
 from polyad.engine.components import Components
 from polyad.engine.registry import RetrieverSpec
 from polyad.protocols.components import Retriever
-from polyad_baselines.settings import HippoRAG2Settings, LightRAGSettings, LinearRAGSettings, PathRAGSettings
+from polyad_baselines.settings import (
+    GraphRAGSettings,
+    HippoRAG2Settings,
+    LightRAGSettings,
+    LinearRAGSettings,
+    PathRAGSettings,
+    RaptorSettings,
+)
 
 if TYPE_CHECKING:
     from polyad.retrieval.question import QuestionLinker
@@ -57,10 +64,33 @@ def _make_pathrag(components: Components) -> Retriever:
     return PathRAGRetriever(components.embedder, _make_keyword_extractor(components), settings)
 
 
+def _make_raptor(components: Components) -> Retriever:
+    from polyad_baselines.raptor import RaptorRetriever
+
+    language_model = components.require_language_model("the retriever 'raptor'")
+    return RaptorRetriever(components.embedder, language_model, components.get_settings("raptor", RaptorSettings))
+
+
+def _make_graphrag(components: Components) -> Retriever:
+    from polyad_baselines.graphrag import GraphRAGRetriever
+
+    language_model = components.require_language_model("the retriever 'graphrag'")
+    return GraphRAGRetriever(components.embedder, language_model, components.get_settings("graphrag", GraphRAGSettings))
+
+
 HIPPORAG2 = RetrieverSpec(_make_hipporag2, settings=HippoRAG2Settings, reads_entity_vectors=True, reads_names=False)
 LINEARRAG = RetrieverSpec(_make_linearrag, settings=LinearRAGSettings, reads_entity_vectors=True)
 LIGHTRAG = RetrieverSpec(_make_lightrag, settings=LightRAGSettings, reads_entity_vectors=True)
 PATHRAG = RetrieverSpec(_make_pathrag, settings=PathRAGSettings, reads_entity_vectors=True)
+RAPTOR = RetrieverSpec(_make_raptor, settings=RaptorSettings, needs_language_model=True, reads_names=False)
+GRAPHRAG = RetrieverSpec(_make_graphrag, settings=GraphRAGSettings, needs_language_model=True, reads_names=False)
 
-ROWS = {"hipporag2": HIPPORAG2, "linearrag": LINEARRAG, "lightrag": LIGHTRAG, "pathrag": PATHRAG}
+ROWS = {
+    "hipporag2": HIPPORAG2,
+    "linearrag": LINEARRAG,
+    "lightrag": LIGHTRAG,
+    "pathrag": PATHRAG,
+    "raptor": RAPTOR,
+    "graphrag": GRAPHRAG,
+}
 """The retrievers of this package by name."""

@@ -114,6 +114,54 @@ class PathRAGSettings:
         require(0 < self.threshold <= 1, "threshold", self.threshold, "above 0, at most 1")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RaptorSettings:
+    """Settings of RAPTOR; defaults as in the public code.
+
+    Attributes:
+        layers: Layers of summaries.
+        dimension: Components to which vectors are reduced before they are clustered.
+        max_clusters: Components of a mixture.
+        min_probability: Lowest probability, in (0, 1], at which a node belongs to a cluster.
+        max_cluster_tokens: About the tokens of a cluster that the language model reads.
+        top_k_nodes: Nodes that lead to passages; 0 for all (the paper: as many as 2,000 tokens hold, about 20).
+    """
+
+    layers: int = 5
+    dimension: int = 10
+    max_clusters: int = 50
+    min_probability: float = 0.1
+    max_cluster_tokens: int = 3500
+    top_k_nodes: int = 20
+
+    def __post_init__(self) -> None:
+        for name in ("layers", "dimension", "max_cluster_tokens"):
+            require(getattr(self, name) > 0, name, getattr(self, name), "1 or more")
+        require(self.max_clusters > 1, "max_clusters", self.max_clusters, "2 or more")
+        require(0 < self.min_probability <= 1, "min_probability", self.min_probability, "above 0, at most 1")
+        require(self.top_k_nodes >= 0, "top_k_nodes", self.top_k_nodes, "0 or more")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphRAGSettings:
+    """Settings of GraphRAG's global search.
+
+    Attributes:
+        level: Partition into communities, from 0 for the coarsest (the paper's C0).
+        max_community_tokens: About the tokens of a community's facts that the language model reads (paper: 8,000).
+        max_listed_facts: Facts in the evidence, best first.
+    """
+
+    level: int = 0
+    max_community_tokens: int = 8000
+    max_listed_facts: int = 200
+
+    def __post_init__(self) -> None:
+        require(self.level >= 0, "level", self.level, "0 or more")
+        for name in ("max_community_tokens", "max_listed_facts"):
+            require(getattr(self, name) > 0, name, getattr(self, name), "1 or more")
+
+
 def _require_walk(damping: float, passage_weight: float) -> None:
     require(0 <= damping < 1, "damping", damping, "0 or more, below 1")
     require(passage_weight > 0, "passage_weight", passage_weight, "above 0")

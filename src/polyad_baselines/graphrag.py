@@ -1,0 +1,148 @@
+"""GraphRAG's global search (Edge et al., 2024): reports on communities of entities, rated for each question.
+
+Entities that facts join are divided into communities. A language model writes a report on the facts of each; the
+replies are cached, so a community that has not changed costs nothing again. For a question the model rates the help of
+each report from 0 to 100 (the map step). The evidence are the facts and passages of the communities with the highest
+ratings, the most similar to the question first; the answer from them is the reduce step.
+
+Communities are those of the Louvain method, where the paper uses Leiden; ``level`` selects the partition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from polyad.errors import LanguageModelError, MissingExtraError, UnreadableReplyError
+from polyad.hypergraph.sparse import rank_by_id, sort_unique
+from polyad.model import Evidence, Hyperedge, IntArray, Query
+from polyad.protocols.components import Embedder, LanguageModel, Prompt, Reply
+from polyad.protocols.snapshot import Snapshot
+from polyad.replies.loose_json import find_first_json
+from polyad.replies.schema import NUMBER, build_object_schema
+from polyad.retrieval.evidence import RankedHyperedge, build_evidence
+from polyad.text.prompts import escape_tags
+from polyad.text.words import shorten_at_word
+from polyad_baselines.graph import SnapshotCache, WeightedGraph, build_hypergraph, build_pair_graph
+from polyad_baselines.prompts import read_prompt
+from polyad_baselines.settings import GraphRAGSettings
+from polyad_baselines.summaries import write_summaries
+
+_SCHEMA = build_object_schema(score=NUMBER)
+_SEED = 0
+_SHOWN_CHARACTERS = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Community:
+    """A community of entities: its report, and the facts between its entities, sorted."""
+
+    report: str
+    facts: IntArray
+
+
+class GraphRAGRetriever:
+    """Ranks passages by the rating of the community reports that their facts belong to.
+
+    Args:
+        embedder: The embedder of the index.
+        language_model: Writes the reports, at the first search after a change of the index, and rates them.
+        settings: The parameters of the paper.
+    """
+
+    name: ClassVar[str] = "graphrag"
+
+    def __init__(self, embedder: Embedder, language_model: LanguageModel, settings: GraphRAGSettings) -> None:
+        self._embedder, self._language_model, self._settings = embedder, language_model, settings
+        self._communities = SnapshotCache(self._build_communities)
+
+    def prepare(self, snapshot: Snapshot) -> list[Community]:
+        """Build the communities of a snapshot and cache them."""
+        return self._communities.get(snapshot)
+
+    def retrieve(self, query: Query, snapshot: Snapshot) -> Evidence:
+        """Return the passages of the communities with the highest ratings above 0 as evidence."""
+        vector = self._embedder.encode([query.text], "query")[0]
+        communities = self.prepare(snapshot)
+        ratings = self._rate(query.text, [community.report for community in communities])
+        facts: list[RankedHyperedge] = []
+        for place in sorted(ratings, key=lambda place: (-ratings[place], place)):
+            rows = communities[place].facts
+            cosines = snapshot.cosines("hyperedge", rows, vector)
+            order = np.lexsort((rank_by_id(snapshot, "hyperedge", rows), -cosines))
+            title = shorten_at_word(communities[place].report, _SHOWN_CHARACTERS)
+            facts += [RankedHyperedge(row, ratings[place], title, "community") for row in rows[order].tolist()]
+        passages: dict[int, RankedHyperedge] = {}
+        for fact, passage in zip(
+            facts, snapshot.graph.passages(np.array([fact.row for fact in facts], dtype=np.int64)).tolist(), strict=True
+        ):
+            passages.setdefault(passage, fact)
+        ranked = [(row, fact.score, f"in the community {fact.matched!r}") for row, fact in passages.items()]
+        return build_evidence(
+            snapshot, query.text, self.name, ranked[: query.k], facts[: self._settings.max_listed_facts]
+        )
+
+    def _rate(self, question: str, reports: list[str]) -> Mapping[int, float]:
+        """Return the ratings above 0 by position of the report; a report without a usable rating is left out."""
+        ratings: dict[int, float] = {}
+
+        def parse(position: int, outcome: Reply | LanguageModelError) -> None:
+            if isinstance(outcome, Reply):
+                value = find_first_json(outcome.text)
+                score = value.get("score") if isinstance(value, dict) else None
+                if isinstance(score, bool) or not isinstance(score, int | float):
+                    raise UnreadableReplyError(outcome.text, '{"score": number}')
+                if score > 0:
+                    ratings[position] = min(100.0, float(score))
+
+        instructions = read_prompt("report_rating")
+        texts = [f"{question}\n\n<text>\n{escape_tags(report, ['text'])}\n</text>" for report in reports]
+        prompts = [Prompt(system=instructions, user=text, json_schema=_SCHEMA) for text in texts]
+        outcomes = self._language_model.complete(prompts, parse)
+        errors = [outcome for outcome in outcomes if isinstance(outcome, LanguageModelError)]
+        if errors and len(errors) == len(outcomes):
+            raise errors[0]
+        return ratings
+
+    def _build_communities(self, snapshot: Snapshot) -> list[Community]:
+        hypergraph = build_hypergraph(snapshot)
+        graph = build_pair_graph(hypergraph)
+        keys = snapshot.ids("entity", np.arange(graph.node_count))
+        groups = find_communities(graph, keys, self._settings.level)
+        label = np.full(graph.node_count, -1)
+        for place, rows in enumerate(groups):
+            label[rows] = place
+        edges = np.flatnonzero(hypergraph.members.degrees() > 1)
+        members, owners = hypergraph.members.get_neighbours(edges)
+        # A fact belongs to each community of its entities, as in the paper an edge to those of its two ends.
+        pairs = sort_unique(label[members] * hypergraph.edge_count + edges[owners])
+        facts = [pairs[pairs // hypergraph.edge_count == place] % hypergraph.edge_count for place in range(len(groups))]
+        texts = ["\n".join(fact.text for fact in snapshot.get(Hyperedge, rows.tolist())) for rows in facts]
+        reports = write_summaries(self._language_model, "community_report", texts, self._settings.max_community_tokens)
+        return [Community(report, rows) for report, rows in zip(reports, facts, strict=True) if report]
+
+
+def find_communities(graph: WeightedGraph, keys: list[str], level: int) -> list[IntArray]:
+    """Return the communities of a graph as sorted rows, ordered by the keys of their entities.
+
+    Args:
+        graph: The graph of entities; entities without edges are in no community.
+        keys: Keys of entities, by row; they decide the order in which nodes are visited.
+        level: Partition, from 0 for the coarsest; the finest if there are fewer.
+    """
+    try:
+        import networkx
+    except ImportError as error:
+        raise MissingExtraError("networkx", "baselines") from error
+    row_by_key = {keys[row]: row for row in sort_unique(graph.sources).tolist()}
+    columns = zip(graph.sources.tolist(), graph.targets.tolist(), graph.weights.tolist(), strict=True)
+    edges = sorted((keys[one], keys[other], weight) for one, other, weight in columns if one < other)
+    named_graph = networkx.Graph()
+    named_graph.add_nodes_from(sorted(row_by_key))
+    named_graph.add_weighted_edges_from(edges)
+    partitions = list(networkx.community.louvain_partitions(named_graph, seed=_SEED)) if edges else [[]]
+    groups = sorted(sorted(group) for group in partitions[max(0, len(partitions) - 1 - level)])
+    return [np.array(sorted(row_by_key[key] for key in group), dtype=np.int64) for group in groups]
