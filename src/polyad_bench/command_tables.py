@@ -16,6 +16,7 @@ TABLES = (
         run measure:evaluate Measure retrievers on a benchmark.
         compare runs:compare Compare the retrievers of one or two runs of `polyad eval --out`.
         report runs:report Write tables, plots and a web page on runs of `polyad eval --out`.
+        import-run runs:import_run Import rankings of a system that polyad does not implement.
         sweep experiments:sweep Measure retrievers with each combination of several values of settings.
         ablate experiments:ablate Measure a retriever several times, each time without one part of its method.
         experiment experiments:experiment Measure several variants of the settings, which a TOML file lists.

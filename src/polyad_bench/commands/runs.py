@@ -1,15 +1,16 @@
-"""The commands that read stored runs: ``polyad bench compare`` and ``polyad bench report``."""
+"""The commands on stored runs: ``polyad bench compare``, ``report`` and ``import-run``."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, TypeVar
 
 import typer
 
 from polyad.cli import output
-from polyad.cli.options import Json, Model, Plots, load_settings, split_names
+from polyad.cli.options import Json, Limit, Model, Plots, load_settings, split_names
 from polyad.cli.progress import progress_bar
 from polyad.cli.streams import say, say_json, say_result, warn
 from polyad.engine.loaders import load_language_model
@@ -17,10 +18,12 @@ from polyad.errors import ConfigurationError, NoLanguageModelError
 from polyad.schemas.places import shorten
 from polyad.text.prompts import Prompts
 from polyad_bench.answers.pairwise import PairwiseResult, Subject, compare_answers
+from polyad_bench.datasets.selection import load_dataset
 from polyad_bench.files import require_no_links
 from polyad_bench.measures.ranking import parse_measure
 from polyad_bench.reports import report as reports
-from polyad_bench.runs import comparison, run_folder
+from polyad_bench.reports.tables import format_result_row
+from polyad_bench.runs import comparison, imported_runs, run_folder
 from polyad_bench.runs.comparison import Comparison, Difference, System
 from polyad_bench.runs.records import PassageText, QuestionRecord
 
@@ -111,6 +114,32 @@ def _compare_answers(
     with progress_bar(json) as progress:
         prompts = Prompts(settings.command.prompts)
         return compare_answers(pairs, load_language_model(settings.language_model), folder, progress, prompts, subject)
+
+
+def import_run(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Rankings in TREC's run format or as JSON.")],
+    folder: Annotated[Path, typer.Argument(metavar="BEIR_DIR", help="The data set that the rankings are of.")],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the run.")],
+    source: Annotated[str, typer.Option(metavar="TEXT", help="Origin of the rankings, printed in reports.")],
+    name: Annotated[str, typer.Option(metavar="NAME", help="Name of the system. [that in the file]")] = "",
+    k: Annotated[int, typer.Option("-k", metavar="N", min=1, help="Depth of the rankings, in documents.")] = 5,
+    limit: Limit = None,
+    json: Json = False,
+) -> None:
+    """Import rankings of a system that polyad does not implement, so that reports and comparisons show them.
+
+    A line of TREC's format is `query Q0 document rank score tag`; JSON is {question: {document: score}}, {question:
+    [document, ...]}, or one of these for each {system: ...}. Give -k and --limit as for the runs to compare with.
+
+    Example: polyad bench import-run kgp.trec musique/ --name KGP --source "its public code" --out runs/kgp
+    """
+    dataset = load_dataset(folder)
+    dataset = replace(dataset, queries=dataset.queries[:limit])
+    run = imported_runs.import_run(imported_runs.read_rankings(file, name), dataset, out, k, source)
+    if json:
+        say_json(run.to_json())
+    else:
+        output.show_table([format_result_row(result) for result in run.compute_results()])
 
 
 def report(

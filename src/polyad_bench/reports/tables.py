@@ -102,6 +102,7 @@ def build_tables(summary: GroupSummary, systems: Systems, seed: int) -> list[Tab
         build_protocol_table(systems),
         build_repetition_table(summary, systems),
         build_cost_table(summary),
+        build_source_table(systems),
         build_hypergraph_table(summary),
     )
     return [table for table in tables if table]
@@ -174,6 +175,12 @@ def _get_model(system: System) -> Mapping[str, Any]:
     return system.run.manifest.get("settings", {}).get("language_model") or {}
 
 
+def build_source_table(systems: Systems) -> Table:
+    """Return a table of the origins of imported runs; empty if polyad measured all runs."""
+    sources = {name: system.run.manifest.get("source") for name, system in systems.items()}
+    return [{"imported": name, "source": str(source)} for name, source in sources.items() if source]
+
+
 def build_cost_table(summary: GroupSummary) -> Table:
     """Return a table of search latency and tokens per question, and of indexing time and index size, by system.
 
@@ -191,9 +198,9 @@ def build_cost_table(summary: GroupSummary) -> Table:
         rows.append(
             {
                 "retriever": name,
-                "p50 ms": f"{system.p50:.1f}",
-                "p95 ms": f"{system.p95:.1f}",
-                "encoder ms": f"{system.encode_p50:.1f}",
+                "p50 ms": f"{system.p50:.1f}" if system.p50 else "-",
+                "p95 ms": f"{system.p95:.1f}" if system.p95 else "-",
+                "encoder ms": f"{system.encode_p50:.1f}" if system.p50 else "-",
                 "words to read": f"{system.words:.0f}" if system.words else "-",
                 "LLM tokens": f"{system.llm_tokens:.0f}",
                 "indexing s": format_count(index.get("seconds")),

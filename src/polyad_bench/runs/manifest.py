@@ -45,7 +45,10 @@ class RequiredManifest(TypedDict):
 
 
 class RunManifest(RequiredManifest, total=False):
-    """The contents of ``manifest.json``, which describes an evaluation run: data set, settings, code and machine."""
+    """The contents of ``manifest.json``, which describes an evaluation run: data set, settings, code and machine.
+
+    ``source`` is the origin of an imported run, which has no settings.
+    """
 
     seed: int
     settings: Mapping[str, Mapping[str, Any] | None]
@@ -54,6 +57,7 @@ class RunManifest(RequiredManifest, total=False):
     machine: Mapping[str, Any]
     method: str | None
     embedder: str | None
+    source: str
 
 
 class IndexCost(TypedDict, total=False):
