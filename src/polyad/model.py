@@ -412,12 +412,31 @@ class IndexedDocument:
 
 
 @dataclass(frozen=True, slots=True)
+class RetractedFact:
+    """A fact that a passage states but that a user retracted (withdrew as wrong).
+
+    Attributes:
+        text: The text of the fact.
+        entities: Names of the entities that were withdrawn from the fact; empty if the whole fact was.
+        reason: The reason that the user gave.
+    """
+
+    text: str
+    entities: tuple[str, ...]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class ScoredHyperedge:
-    """A hyperedge in a search result, with its member entities and its score; a higher score is better."""
+    """A hyperedge in a search result, with its member entities and its score; a higher score is better.
+
+    ``retracted`` lists the entities that users withdrew from the hyperedge, whose text may still name them.
+    """
 
     hyperedge: Hyperedge
     members: tuple[Entity, ...]
     score: float
+    retracted: tuple[RetractedFact, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -446,21 +465,6 @@ class Excerpt:
     sheet: str = ""
     slide: int | None = None
     cited: Span | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class RetractedFact:
-    """A fact that a passage states but that a user retracted (withdrew as wrong).
-
-    Attributes:
-        text: The text of the fact.
-        entities: Names of the entities that were withdrawn from the fact; empty if the whole fact was.
-        reason: The reason that the user gave.
-    """
-
-    text: str
-    entities: tuple[str, ...]
-    reason: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from polyad import Document, Engine
+from polyad.answering.prompt import build_context, build_instructions
+from polyad.config import AnswerSettings
 from polyad.curation.corrections import Statements, load_effects, normalize_fact
 from polyad.curation.curator import Curator, HistoryRecorder
 from polyad.embedders.hashing import HashingEmbedder
@@ -27,6 +29,7 @@ from polyad.protocols.store import ORIGINALS, Store
 from polyad.stores.memory import MemoryStore
 from polyad.stores.sqlite import SqliteStore
 from polyad.text.json_types import format_value
+from polyad.text.words import count_tokens
 from tests.postgres_server import open_workspace
 
 EMBEDDER = HashingEmbedder(32)
@@ -101,6 +104,25 @@ def test_a_retracted_fact_is_nowhere_and_comes_back(engine: Engine) -> None:
     restored = engine.corrections.restore(hyperedge=id)
     assert (restored.restored, restored.withdrawn) == (report.withdrawn, ())
     assert replace(engine.catalogue.statistics(), disk_bytes=0, files={}) == replace(before, disk_bytes=0, files={})
+
+
+def test_a_withdrawn_entity_is_marked_where_the_prompt_states_the_fact(engine: Engine) -> None:
+    id = find_id(engine, "Ines Moreau cast")
+    report = engine.corrections.retract(hyperedge=id, entity="Ines Moreau", reason="it was Ada", now=NOW)
+    assert [one.entities for one in report.withdrawn] == [("Ines Moreau",)]
+    evidence = engine.search("Who cast the bell of Tarn?", retriever="hypersu")
+    (scored,) = [scored for scored in evidence.hyperedges if scored.hyperedge.id == id]
+    assert [(fact.entities, fact.reason) for fact in scored.retracted] == [(("Ines Moreau",), "it was Ada")]
+    settings = AnswerSettings(hyperedge_share=0.7, entity_share=0.3)
+    context = build_context(evidence, settings, count_tokens)
+    (line,) = [line for line in context.text.splitlines() if "cast the bell" in line]
+    assert line.endswith("(retracted: Ines Moreau (it was Ada))")
+    assert "Ines Moreau" not in line.partition("(members: ")[2].partition("(retracted")[0]
+    assert "`retracted`" in build_instructions(settings, context)
+    engine.corrections.restore(hyperedge=id, entity="Ines Moreau")
+    context = build_context(engine.search("Who cast the bell of Tarn?", retriever="hypersu"), settings, count_tokens)
+    assert "retracted" not in context.text
+    assert "retracted" not in build_instructions(settings, context)
 
 
 def test_a_retraction_survives_indexing_the_document_again(engine: Engine) -> None:

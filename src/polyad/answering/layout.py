@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from polyad.answering.citations import CITATION_LABEL, Numbering
-from polyad.model import Entity, Hyperedge, HyperedgeKind, Passage, ScoredHyperedge, ScoredPassage
+from polyad.model import Entity, Hyperedge, HyperedgeKind, Passage, RetractedFact, ScoredHyperedge, ScoredPassage
 from polyad.text.fact_text import format_arguments, format_fact
 from polyad.text.prompts import INVISIBLE, escape_tags, join_lines
 from polyad.text.words import shorten_at_word
@@ -74,12 +74,18 @@ class NumberedHyperedge:
 
     @property
     def quoted(self) -> str:
-        """The hyperedge's text in the prompt, with its entities or, for a fact of the user's data, its roles."""
+        """The hyperedge's text in the prompt, with its entities or, for a fact of the user's data, its roles.
+
+        Entities that users withdrew follow, with the reasons: the text may still name them.
+        """
         edge = self.scored.hyperedge
         if edge.arguments:
-            return format_line(edge.text if _states_whole_fact(edge) else f"{edge.text} ({_format_statement(edge)})")
-        members = "; ".join(member.name for member in self.scored.members)
-        return format_line(self.scored.hyperedge.text + (f" (members: {members})" if members else ""))
+            statement = "" if _states_whole_fact(edge) else f" ({_format_statement(edge)})"
+        else:
+            members = "; ".join(member.name for member in self.scored.members)
+            statement = f" (members: {members})" if members else ""
+        withdrawn = "; ".join(f"{', '.join(fact.entities)} ({fact.reason})" for fact in self.scored.retracted)
+        return format_line(edge.text + statement + (f" (retracted: {withdrawn})" if withdrawn else ""))
 
 
 def lay_out_hyperedges(
@@ -174,13 +180,15 @@ def _format_entity(entity: Entity) -> str:
 class NumberedPassage:
     """A passage in a prompt, with its citation number and its text in the prompt.
 
-    ``quoted`` is the passage's text in the prompt, and only its beginning if ``cut``.
+    ``quoted`` is the passage's text in the prompt, and only its beginning if ``cut``. ``has_retracted`` states whether
+    the passage lists retracted facts.
     """
 
     number: int
     passage: Passage
     quoted: str
     cut: bool = False
+    has_retracted: bool = False
 
 
 def lay_out_passages(passages: Sequence[ScoredPassage], budget: TokenBudget) -> tuple[str, tuple[NumberedPassage, ...]]:
@@ -207,7 +215,7 @@ def lay_out_passages(passages: Sequence[ScoredPassage], budget: TokenBudget) -> 
                 quoted = _cut_passage(text, number, scored, quoted, budget)
         if quoted or not cut:
             text += _passage_block(number, scored, quoted)
-            numbered.append(NumberedPassage(number, scored.passage, quoted, cut))
+            numbered.append(NumberedPassage(number, scored.passage, quoted, cut, bool(scored.retracted)))
         if cut:
             break
     return text, tuple(numbered)
@@ -228,8 +236,14 @@ def _format_attributes(scored: ScoredPassage) -> dict[str, str]:
         "page": "" if location.page is None else str(location.page),
         "slide": "" if location.slide is None else str(location.slide),
         "sheet": _attribute(location.sheet),
-        "retracted": "; ".join(_attribute(f"{fact.text} ({fact.reason})") for fact in scored.retracted),
+        "retracted": "; ".join(_attribute(_format_retracted(fact)) for fact in scored.retracted),
     }
+
+
+def _format_retracted(fact: RetractedFact) -> str:
+    """Return a retracted fact with the reason; if only entities were withdrawn, their names in the fact."""
+    names = f"{', '.join(fact.entities)} in: " if fact.entities else ""
+    return f"{names}{fact.text} ({fact.reason})"
 
 
 def _attribute(text: str) -> str:

@@ -46,6 +46,13 @@ class Context:
             tuple((each.number, each.passage, each.quoted) for each in self.passages),
         )
 
+    @property
+    def has_retracted(self) -> bool:
+        """Whether the prompt lists facts or entities that users retracted."""
+        return any(listed.scored.retracted for listed in self.hyperedges) or any(
+            each.has_retracted for each in self.passages
+        )
+
     def sources(self) -> dict[int, CitableSource]:
         """Return the passages that an answer can cite, keyed by citation number."""
         texts: defaultdict[int, list[str]] = defaultdict(list)
@@ -141,6 +148,7 @@ def _choose_parts(settings: AnswerSettings, context: Context) -> Iterator[str]:
         (context.hyperedges, "shown_facts"),
         (context.entities, "shown_entities"),
         (context.passages, "shown_passages"),
+        (context.has_retracted, "shown_retracted"),
         (context.text, "quoted"),
     ):
         if content:

@@ -21,6 +21,7 @@ from polyad.model import (
     IndexedPassage,
     MetadataValue,
     RetractedFact,
+    ScoredHyperedge,
     ScoredPassage,
 )
 from polyad.protocols.store import ORIGINALS, WITHDRAWN, Values, ValueStore
@@ -448,12 +449,29 @@ def load_effects(store: ValueStore, document_ids: Sequence[str] | None = None) -
 
 
 def mark_retracted(evidence: Evidence, store: ValueStore) -> Evidence:
-    """Return a search result in which each passage lists the facts of its text that users retracted."""
-    ids = sorted({hit.passage.document_id for hit in evidence.passages})
+    """Return a search result in which passages and hyperedges list what users retracted from them."""
+    owners = [scored.hyperedge.passage_id.rpartition("#")[0] for scored in evidence.hyperedges]
+    ids = sorted({*owners, *(hit.passage.document_id for hit in evidence.passages)})
     effects = load_effects(store, ids) if ids else {}
     if not effects:
         return evidence
-    return replace(evidence, passages=tuple(_mark_passage(hit, effects) for hit in evidence.passages))
+    return replace(
+        evidence,
+        passages=tuple(_mark_passage(hit, effects) for hit in evidence.passages),
+        hyperedges=tuple(
+            _mark_hyperedge(scored, effects[id]) if id in effects else scored
+            for id, scored in zip(owners, evidence.hyperedges, strict=True)
+        ),
+    )
+
+
+def _mark_hyperedge(scored: ScoredHyperedge, effects: Effects) -> ScoredHyperedge:
+    facts = (
+        RetractedFact(one.text, one.entities, one.reason)
+        for one in effects.withdrawals
+        if one.hyperedge_id == scored.hyperedge.id
+    )
+    return replace(scored, retracted=tuple(dict.fromkeys(facts)))
 
 
 def _mark_passage(hit: ScoredPassage, effects: Mapping[str, Effects]) -> ScoredPassage:
