@@ -19,6 +19,7 @@ from polyad.engine.settings import Settings
 from polyad.errors import ConfigurationError
 from polyad.model import Document
 from polyad.presets import PRESETS
+from polyad.protocols.components import Embedder
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
 from polyad.retrieval.hypersu.settings import HyperSUSettings
 from polyad_bench.runs.plans import read_plan
@@ -70,6 +71,36 @@ def test_a_value_that_is_polyads_default_goes_before_a_preset_where_it_is_given(
     settings = build_preset_settings("hypersu", {"segmentation.semantics": "words"})
     assert settings.segmentation.semantics == "words"
     assert settings.segmentation.kappa == 75
+
+
+@pytest.mark.parametrize("kind", ["entities", "hyperedges", "passages"])
+def test_a_part_of_a_preset_is_left_out_by_one_setting(run: Run, kind: str) -> None:
+    change = f"hypergraphrag.top_k_{kind}=0"
+    rows = settings_of(run("--set", change, "config", "--preset", "hypergraphrag", "--json"))
+    assert rows[f"hypergraphrag.top_k_{kind}"] == (0, "--set")
+    threshold = {"entities": "entity", "hyperedges": "hyperedge", "passages": "passage"}[kind] + "_threshold"
+    assert rows[f"hypergraphrag.{threshold}"] == (None, "default"), "the preset's threshold would do nothing"
+    settings = build_preset_settings("hypergraphrag", {f"hypergraphrag.top_k_{kind}": 0})
+    assert getattr(settings.hypergraphrag, threshold) is None
+    refused = run("--set", change, "--set", f"hypergraphrag.{threshold}=0.4", "config", "--preset", "hypergraphrag")
+    assert refused.exit_code == 2, "a value that the user sets is not dropped"
+
+
+def test_presets_warn_of_what_their_paper_did_not_have(
+    tmp_path: Path, embedder: Embedder, caplog: pytest.LogCaptureFixture
+) -> None:
+    with Engine.open(tmp_path / "kb", embedder=embedder) as engine:
+        engine.index_documents([Document("bell", "Bell", "The Bell of Tarn was cast by Ines Moreau.")])
+    expected = {
+        "hypersu": "hypersu.activation_threshold = 0.5 of the preset is for BAAI/bge-large-en-v1.5",
+        "hyperretriever": "the weights that come with polyad were trained by polyad's defaults",
+    }
+    for preset, message in expected.items():
+        for settings in (Settings(), build_preset_settings(preset)):
+            caplog.clear()
+            with Engine.open(tmp_path / "kb", embedder=embedder, create=False, settings=settings) as engine:
+                engine.search("Who cast the bell?", retriever=preset)
+            assert (message in caplog.text) == bool(settings.preset)
 
 
 def test_an_unknown_preset_is_refused_by_naming_those_there_are(run: Run, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from polyad.embedders.hashing import HashingEmbedder
+from polyad.engine import build_preset_settings
 from polyad.errors import ConfigurationError
 from polyad.hypergraph.distance import Triples, build_triples, compute_directional_distances
 from polyad.hypergraph.incidence import Hypergraph
@@ -421,6 +422,26 @@ SCORES = np.array([0.9, 0.8, 0.55, 0.35, 0.15, 0.05], dtype=np.float32)
 def test_the_threshold_is_lowered_until_enough_hyperedges_reach_it(minimum: int, expected: float) -> None:
     settings = HyperRetrieverSettings(minimum_hyperedges=minimum)
     assert lower_threshold(EDGES, SCORES, settings) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("minimum", "expected"), [(3, 0.5), (4, 0.3), (5, 0.1), (6, 0.0), (50, 0.0)])
+def test_the_formula_counts_triples_in_place_of_hyperedges(minimum: int, expected: float) -> None:
+    settings = HyperRetrieverSettings(minimum_hyperedges=minimum, minimum_counts="triples")
+    assert lower_threshold(EDGES, SCORES, settings) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("counted", ["hyperedges", "triples"])
+def test_over_a_question_triples_suffice_where_hyperedges_do_not(
+    snapshot_of: SnapshotOf, counted: Literal["hyperedges", "triples"]
+) -> None:
+    assert build_preset_settings("hyperretriever").hyperretriever.minimum_counts == "triples"
+    snapshot = snapshot_of({"P0": [("what joins what", ["p0", "p1", "p2", "p3"]), ("otters eat", ["p0", "fish"])]})
+    settings = HyperRetrieverSettings(
+        depth=1, minimum_over="question", minimum_hyperedges=2, minimum_counts=counted, threshold=0.9, decay=0.2
+    )
+    evidence = retriever(snapshot, scorer(bias=-2), settings).retrieve("What joins what, P0?", 1)
+    other = {"P0#0000/001"} if counted == "hyperedges" else set()
+    assert set(reached(evidence)) == {"P0#0000/000"} | other
 
 
 def test_the_threshold_is_lowered_at_most_so_often() -> None:

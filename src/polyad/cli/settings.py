@@ -287,6 +287,10 @@ def require_one_of(name: str, value: str, allowed: Iterable[str]) -> None:
 # The sources of settings, each of which is validated when it is read
 
 
+_PRESET_ORIGIN = "preset "
+"""Beginning of the origin of a preset's value."""
+
+
 def _get_preset(values: _Layer) -> str:
     return str(values[("", "preset")].value) if ("", "preset") in values else ""
 
@@ -296,7 +300,7 @@ def _preset_layer(name: str) -> _Layer:
     if not name:
         return {}
     return {
-        setting.place: SourcedValue(setting.value, f"preset {name}: {setting.source}")
+        setting.place: SourcedValue(setting.value, f"{_PRESET_ORIGIN}{name}: {setting.source}")
         for setting in get_preset(name).settings
     }
 
@@ -482,6 +486,9 @@ def _build_section(kind: type[T], name: str, values: _Layer) -> T:
         return kind(**{key: value.value for key, value in section_values.items()})
     except SettingError as error:
         setting = error.setting
+        if error.is_idle and setting in section_values and section_values[setting].origin.startswith(_PRESET_ORIGIN):
+            del values[name, setting]  # another source makes this value of the preset useless
+            return _build_section(kind, name, values)
         origins = {
             value.origin for key, value in section_values.items() if key == setting or setting not in section_values
         }

@@ -107,7 +107,8 @@ def build_preset_settings(name: str, changes: Mapping[str, Value] | None = None)
         ConfigurationError: There is no such setting, or its value is invalid.
     """
     lines = {setting.name: setting.value for setting in get_preset(name).settings if setting.place[0]}
-    return change_settings(Settings(preset=name), lines | dict(changes or {}))
+    # One after the other, so that a value of the preset which a change makes useless gets its default.
+    return change_settings(change_settings(Settings(preset=name), lines), dict(changes or {}))
 
 
 def apply_preset(preset: str, settings: Settings) -> Settings:

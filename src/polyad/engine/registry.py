@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from polyad.calibration import MEASURED_VALUES
 from polyad.config import LONG_PASSAGES, SHORT_PASSAGES, ReadSettings
 from polyad.engine.components import Components
 from polyad.engine.loaders import embedders, mentions, rerankers, stores
@@ -67,6 +68,26 @@ def _create_linker(components: Components) -> QuestionLinker:
     return QuestionLinker(extractor, components.settings.question.names)
 
 
+def _warn_of_threshold(components: Components, section: str, key: str, paper_embedder: str) -> None:
+    """Log a warning if a preset's threshold is above the one measured for the embedder, so that it excludes most texts.
+
+    Args:
+        components: Embedder and settings.
+        section: Section of the threshold, which is also the name of the preset.
+        key: The threshold, in the section and in the calibration of embedders.
+        paper_embedder: Embedder of the paper.
+    """
+    settings = components.settings
+    value, measured = getattr(getattr(settings, section), key), MEASURED_VALUES.get(components.embedder.name)
+    if settings.preset == section and measured and value is not None and value > getattr(measured, key):
+        _LOG.warning(
+            "%s.%s = %g of the preset is for %s; %s has lower cosines, so that nearly nothing reaches it: use "
+            "--embedder %s, or --set %s.%s=%g, the value measured for %s",
+            *(section, key, value, paper_embedder, components.embedder.name),
+            *(paper_embedder, section, key, getattr(measured, key), components.embedder.name),
+        )
+
+
 def _make_hypersu(components: Components) -> Retriever:
     from polyad.retrieval.hypersu.retriever import HyperSURetriever, LanguageModelClues, QuestionClues
     from polyad.retrieval.question import QuestionLinker, SimilarNames
@@ -76,6 +97,7 @@ def _make_hypersu(components: Components) -> Retriever:
     agent = LanguageModelClues(language_model, settings.max_clues, components.prompts) if language_model else rules
     similar_names = SimilarNames(embedder, settings.link_threshold) if settings.link_threshold < 1 else None
     linker = QuestionLinker(components.extractor, components.settings.question.names, similar_names)
+    _warn_of_threshold(components, "hypersu", "activation_threshold", "BAAI/bge-large-en-v1.5")
     return HyperSURetriever(embedder, linker, agent, settings)
 
 
@@ -88,6 +110,11 @@ def _make_hypergraphrag(components: Components) -> Retriever:
 def _make_hyperretriever(components: Components) -> Retriever:
     from polyad.retrieval.hyperretriever.retriever import HyperRetriever
 
+    if components.settings.preset == "hyperretriever" and not components.settings.hyperretriever.weights:
+        _LOG.warning(
+            "the weights that come with polyad were trained by polyad's defaults, not as in the paper of the preset; "
+            "run: polyad bench train hyperretriever BEIR_DIR --preset hyperretriever, and set hyperretriever.weights"
+        )
     return HyperRetriever(components.embedder, _create_linker(components), components.settings.hyperretriever)
 
 

@@ -4,6 +4,9 @@ The paper requires M accepted hyperedges at each hop (section 3.1.5) and for eac
 ``minimum_over = "hop"`` the threshold is lowered at each hop. With ``question`` the search continues at tau_0 until no
 new triple is plausible. Only if it accepted fewer than M hyperedges is the threshold lowered for the rejected triples,
 and unless the hypergraph is sparse the search continues from the triples that are then accepted.
+
+The paper also adjusts tau_0 by the class of density (equation 12) but gives no values; tau_0 stays the same here, and
+the class decides only whether the search continues from late triples and how many triples of a hop are accepted.
 """
 
 from __future__ import annotations
@@ -118,9 +121,14 @@ class _Search:
                 self._follow(accepted)
             if is_continued or not reduction:
                 rejected += self._search_at_threshold(threshold)
-            edges = [self._space.to_snapshot_rows(hop.triples.edges) for hop in self._accepted]
-            if len(union(edges)) >= settings.minimum_hyperedges:
+            if self._count_accepted() >= settings.minimum_hyperedges:
                 break
+
+    def _count_accepted(self) -> int:
+        """Return the number of accepted triples, or of their hyperedges, by ``minimum_counts``."""
+        if self._settings.minimum_counts == "triples":
+            return sum(len(hop.triples) for hop in self._accepted)
+        return len(union(self._space.to_snapshot_rows(hop.triples.edges) for hop in self._accepted))
 
     def collect(self) -> AcceptedTriples:
         """Return all triples that the search accepted, in the order in which they were reached."""
@@ -203,12 +211,14 @@ def select_triples(
 def lower_threshold(triple_edges: IntArray, plausibilities: FloatArray, settings: HyperRetrieverSettings) -> float:
     """Return the plausibility threshold, lowered in steps until ``minimum_hyperedges`` hyperedges reach the threshold.
 
-    A hyperedge reaches the threshold if one of its triples does (equation 11). If too few hyperedges reach any
-    threshold, the lowest threshold is returned.
+    A hyperedge reaches the threshold if one of its triples does. The formula before equation 11 counts triples instead
+    (``minimum_counts``). If too few reach any threshold, the lowest threshold is returned.
     """
     for reduction in range(settings.reductions + 1):
         threshold = settings.threshold - settings.decay * reduction
-        if len(sort_unique(triple_edges[plausibilities >= threshold])) >= settings.minimum_hyperedges:
+        reaching = triple_edges[plausibilities >= threshold]
+        count = len(reaching) if settings.minimum_counts == "triples" else len(sort_unique(reaching))
+        if count >= settings.minimum_hyperedges:
             break
     return threshold
 

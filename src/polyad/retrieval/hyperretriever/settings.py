@@ -24,10 +24,12 @@ class HyperRetrieverSettings:
         threshold: tau_0, plausibility from which a triple is accepted and its tail followed, in (0, 1].
         decay: c, by which the threshold is lowered.
         reductions: N_max, how often the threshold is lowered at most; with 0 it stays at tau_0 (-2 points).
-        minimum_hyperedges: M, hyperedges to accept.
+        minimum_hyperedges: M, hyperedges (or triples, by ``minimum_counts``) to accept.
         minimum_over: M counts ``hop`` by hop, each with a threshold of its own (section 3.1.5), or over the whole
             ``question`` (appendix B.1): the search continues at tau_0 until no new triple is plausible, and only then
             is the threshold lowered for the rejected triples, as in the published code.
+        minimum_counts: M counts distinct ``hyperedges``, as the text of section 3.1.5 says, or ``triples``, as its
+            formula before equation 11 does.
         low_density: Delta_lo, hyperedges per entity, up to which triples below tau_0 are not followed.
         high_density: Delta_up, above which at most ``max_triples`` are accepted at each hop.
         max_triples: Triples accepted at each hop of a dense hypergraph. The paper gives no value.
@@ -54,6 +56,7 @@ class HyperRetrieverSettings:
     reductions: int = 5
     minimum_hyperedges: int = 50
     minimum_over: Literal["hop", "question"] = field(default="hop", metadata=NOT_IN_FILE)
+    minimum_counts: Literal["hyperedges", "triples"] = field(default="hyperedges", metadata=NOT_IN_FILE)
     low_density: float = 2.35
     high_density: float = 5.0
     max_triples: int = 1000
@@ -68,8 +71,10 @@ class HyperRetrieverSettings:
 
     def __post_init__(self) -> None:
         if not self.reductions:
-            require_idle(self, ["decay", "minimum_hyperedges", "minimum_over"], "reductions")
+            require_idle(self, ["decay", "minimum_hyperedges", "minimum_over", "minimum_counts"], "reductions")
         require(self.minimum_over in ("hop", "question"), "minimum_over", self.minimum_over, "hop or question")
+        counted = self.minimum_counts
+        require(counted in ("hyperedges", "triples"), "minimum_counts", counted, "hyperedges or triples")
         require(0 < self.threshold <= 1, "threshold", self.threshold, "above 0, at most 1")
         require(0 <= self.decay <= 1, "decay", self.decay, "0 to 1")
         require(0 <= self.dense_weight <= 1, "dense_weight", self.dense_weight, "0 to 1")
