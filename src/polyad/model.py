@@ -480,6 +480,8 @@ class ScoredPassage:
         excerpt: The sentences that fit the question best; None if none were selected.
         copies: Other documents that contain the same text, with locations.
         retracted: Facts that the passage states and a user retracted.
+        best_sentences: The one or two sentences that most likely answer the question, best first, in characters of the
+            passage's text; empty if no excerpt was selected.
     """
 
     passage: Passage
@@ -490,6 +492,7 @@ class ScoredPassage:
     excerpt: Excerpt | None = None
     copies: tuple[tuple[Origin, Location], ...] = ()
     retracted: tuple[RetractedFact, ...] = ()
+    best_sentences: tuple[Span, ...] = ()
 
     @property
     def location(self) -> Location:

@@ -283,6 +283,7 @@ def _add_excerpts(
             replace(
                 scored,
                 excerpt=hit.build_excerpt(scored.passage.text, sentences.spans, sentences.best, sentences.cited),
+                best_sentences=tuple(sentences.answers),
             )
             for hit, scored, sentences in zip(hits, evidence.passages, selected, strict=True)
         ),

@@ -12,6 +12,7 @@ import numpy as np
 
 from polyad.model import Evidence, Pagination, ScoredPassage, Span
 from polyad.protocols.snapshot import Snapshot
+from polyad.retrieval.answer_sentences import find_answer_sentences
 from polyad.retrieval.hits import PART_SEPARATOR, ScoredSpan
 from polyad.text.clause_numbers import begins_next_clause, find_clause_numbers, find_clause_references
 from polyad.text.sentences import find_code_blocks, find_labels
@@ -78,11 +79,13 @@ class SelectedSentences:
         spans: Spans of one or more adjacent sentences, in text order.
         best: Span of the sentence with the highest score.
         cited: Span from the first to the last sentence whose page is cited.
+        answers: Spans of the one or two sentences of the hit that most likely answer the question, best first.
     """
 
     spans: Sequence[Span]
     best: Span
     cited: Span
+    answers: Sequence[Span]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +129,8 @@ class ExcerptSelector:
             max_words: Number of words in all excerpts together, to be filled; None for :data:`WORDS_PER_HIT` on
                 average, without sentences that hardly fit the question.
         """
-        sentences = [sentence for number, hit in enumerate(hits) for sentence in self._score_sentences(number, hit)]
+        scored = [self._score_sentences(number, hit) for number, hit in enumerate(hits)]
+        sentences = [sentence for in_hit in scored for sentence in in_hit]
         sentences.sort(key=lambda sentence: (not sentence.fits, -sentence.score, sentence.hit, sentence.span.start))
         words = [0] * len(hits)
         selected: list[_Sentence] = []
@@ -143,8 +147,13 @@ class ExcerptSelector:
         for sentence in selected:
             by_hit[sentence.hit].append(sentence)
         return [
-            SelectedSentences(_join_adjacent(hit.text, _list_spans(best)), best[0].span, _find_cited_span(best))
-            for hit, best in zip(hits, by_hit, strict=True)
+            SelectedSentences(
+                _join_adjacent(hit.text, _list_spans(best)),
+                best[0].span,
+                _find_cited_span(best),
+                self._find_answers(hit.text, in_hit),
+            )
+            for hit, in_hit, best in zip(hits, scored, by_hit, strict=True)
         ]
 
     def rank_sentences(self, hit: ExcerptSource) -> list[ScoredSpan]:
@@ -152,6 +161,10 @@ class ExcerptSelector:
         spans, scores, _ = self._score_spans(hit)
         order = sorted(range(len(spans)), key=lambda place: (-scores[place], place))
         return [ScoredSpan(spans[place], scores[place]) for place in order]
+
+    def _find_answers(self, text: str, sentences: Sequence[_Sentence]) -> list[Span]:
+        spans, values = [sentence.span for sentence in sentences], [sentence.own_score for sentence in sentences]
+        return find_answer_sentences(self._question, text, spans, values)
 
     def _score_sentences(self, number: int, hit: ExcerptSource) -> list[_Sentence]:
         return [

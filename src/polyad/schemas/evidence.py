@@ -18,6 +18,7 @@ from polyad.model import (
     RetractedFact,
     ScoredHyperedge,
     ScoredPassage,
+    Span,
     Timings,
     TraceStep,
     Usage,
@@ -105,11 +106,17 @@ class RetractedFactSchema(TypedDict):
     """A fact that a passage states and a user has retracted; ``entities`` is empty if the whole fact was retracted."""
 
 
+@fields_of(Span)
+class SpanSchema(TypedDict):
+    """A range of characters in a text: ``text[start:end]``."""
+
+
 class HitSchema(PassageSchema):
     """One search result: a passage with score and relevance (in [0, 1]).
 
-    ``highlight`` is the range of the best sentence. The best sentences of the excerpt begin on ``page`` and end on
-    ``end_page``. Users retracted the facts in ``retracted``.
+    ``best_sentences`` are the one or two sentences of ``text`` that most likely answer the question, best first;
+    ``highlight`` is the range of the sentence that fits best together with its neighbours. The best sentences of the
+    excerpt begin on ``page`` and end on ``end_page``. Users retracted the facts in ``retracted``.
     """
 
     end_page: int | None
@@ -117,6 +124,7 @@ class HitSchema(PassageSchema):
     relevance: float | None
     reason: str
     highlight: list[int] | None
+    best_sentences: list[SpanSchema]
     excerpt: ExcerptSchema | None
     copies: list[CopySchema]
     hyperedges: list[ScoredHyperedgeSchema]
