@@ -471,23 +471,22 @@ def test_ask_without_a_model_gives_the_evidence_and_says_so(run: Run, small_inde
     assert "No language model is set" in text.splitlines()[-1]
 
 
-def test_a_language_model_that_fails_is_exit_code_1(run: Run, small_index_dir: Path) -> None:
+@pytest.mark.parametrize("as_json", [False, True])
+def test_a_language_model_that_fails_is_exit_code_1_and_the_evidence_is_printed(
+    run: Run, small_index_dir: Path, as_json: bool
+) -> None:
     with ScriptedServer([ServerErrorFault()]) as broken:
         environment = {"OPENAI_BASE_URL": broken.base_url, "OPENAI_API_KEY": "none"}
         environment["POLYAD_LANGUAGE_MODEL_MAX_RETRIES"] = "0"
-        result = run(
-            "ask",
-            "Who fails?",
-            "--store",
-            small_index_dir,
-            "--model",
-            "m",
-            "--min-relevance",
-            "0",
-            "--json",
-            **environment,
-        )
-    assert "500" in error_of(result, code=1)
+        arguments = ("ask", "Who fails?", "--store", small_index_dir, "--model", "m", "--min-relevance", "0")
+        result = run(*arguments, *(["--json"] if as_json else []), **environment)
+    if as_json:
+        assert "500" in error_of(result, code=1)
+    else:
+        assert result.exit_code == 1
+        assert "500" in result.stderr
+        assert result.stdout.startswith("1. ")
+        assert "no answer" in result.stdout
 
 
 # remove, stats, show

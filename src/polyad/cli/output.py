@@ -7,8 +7,11 @@ import re
 import shlex
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from enum import Enum
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +23,7 @@ from rich.text import Text
 
 from polyad.cli.streams import say, warn
 from polyad.config import mask_place
-from polyad.model import Answer, Evidence, ScoredPassage, Usage
+from polyad.model import Answer, Evidence, ScoredPassage, Span, Usage
 from polyad.schemas.evidence import select_hyperedges
 from polyad.schemas.places import (
     describe_citation,
@@ -30,11 +33,11 @@ from polyad.schemas.places import (
     get_file_name,
     shorten,
     split_lines,
+    summarize_hit,
 )
 from polyad.text.files import get_source_file
-from polyad.text.function_words import infer_language
 from polyad.text.validity import describe_validity, parse_bounds, parse_interval
-from polyad.text.words import extract_query_terms, extract_terms, format_count, sanitize
+from polyad.text.words import format_count, sanitize
 
 if TYPE_CHECKING:
     from polyad.curation.curator import CorrectionReport, HistoryEntry
@@ -48,7 +51,12 @@ _LISTED_KEYS = ("table", "id", "name", "text", "entity", "package", "version", "
 _LISTED_CHARACTERS = 300
 """Maximum length of a value in a printed list, which leaves most hyperedges whole and shortens passages."""
 
-_WORD = re.compile(r"\w+")
+_MARKS = re.compile(r"[^\w\s]*")
+"""Punctuation at the beginning of a text."""
+
+_SUMMARY_WORDS = 60
+"""Words of a hit that are printed around its best sentence; the median of excerpts is 100, too many to read."""
+
 _MAX_FACTS = 20
 """Maximum number of withdrawn or restored facts that are printed one by one."""
 
@@ -57,6 +65,14 @@ _MAX_DAMAGE = 20
 
 _MAX_LISTED = 5
 """Maximum number of ids that one line of output lists."""
+
+
+class Display(Enum):
+    """How much of each hit is printed: sentences around the best, the excerpt, or the whole hit."""
+
+    SUMMARY = "summary"
+    EXCERPT = "excerpt"
+    WHOLE = "whole"
 
 
 class _Console(Console):
@@ -75,26 +91,24 @@ def console() -> Console:
 # Evidence
 
 
-def show_evidence(evidence: Evidence, explain: bool, full: bool = False) -> None:
+def show_evidence(evidence: Evidence, explain: bool, display: Display = Display.SUMMARY) -> None:
     """Print the passages of a search result as numbered hits.
 
     Args:
         evidence: The hits.
         explain: Whether to print also the score and reason of each hit and the path that led to it.
-        full: Whether to print whole hits in place of excerpts.
+        display: How much of each hit to print.
     """
     out = console()
-    language = infer_language(evidence.question)
-    terms = set(extract_query_terms(evidence.question, language))
     if not evidence.passages:
         say(_describe_no_hits(evidence))
     for number, hit in enumerate(evidence.passages, 1):
         passage = hit.passage
         relevance = "" if hit.relevance is None else f"  relevance {hit.relevance:.2f}"
-        head = f"{number}. {describe_hit(hit, full)}"
+        head = f"{number}. {describe_hit(hit, display is Display.WHOLE)}"
         out.print(style_text(head, "bold") + style_text(relevance, "dim"), soft_wrap=True)
         out.print(style_text(f"   {passage.id}", "dim"), soft_wrap=True)
-        _show_lines(split_lines(hit, passage.text if full else get_excerpt(hit)), terms, language)
+        _show_lines(split_lines(hit, _select_text(hit, display)), hit)
         for validity in _describe_validities(evidence, hit):
             say_indented(validity)
         for fact in hit.retracted:
@@ -112,17 +126,42 @@ def show_evidence(evidence: Evidence, explain: bool, full: bool = False) -> None
         out.print(_build_trace_table(evidence))
 
 
-def _show_lines(lines: Iterable[str], terms: Set[str], language: str) -> None:
-    """Print indented lines, wrapped to the terminal's width; ``terms`` (of a question in ``language``) are bold."""
+def _select_text(hit: ScoredPassage, display: Display) -> str:
+    if display is Display.WHOLE:
+        return hit.passage.text
+    return get_excerpt(hit) if display is Display.EXCERPT else summarize_hit(hit, _SUMMARY_WORDS)
+
+
+def _show_lines(lines: Iterable[str], hit: ScoredPassage) -> None:
+    """Print indented lines, wrapped to the terminal's width; the best sentence of the hit is bold."""
     out = console()
     width = max(20, out.width - 1)
-    for long_line in lines:
-        indent = f"   {' ' * (len(long_line) - len(long_line.lstrip()))}"
-        for line in map(style_text, _wrap(sanitize(long_line), width, indent)):
-            for word in _WORD.finditer(line.plain) if out.is_terminal else ():
-                if terms & set(extract_terms(word[0], language)):
-                    line.stylize("bold", *word.span())
-            out.print(line, soft_wrap=True)
+    wrapped = [
+        line
+        for long_line in lines
+        for line in _wrap(sanitize(long_line), width, f"   {' ' * (len(long_line) - len(long_line.lstrip()))}")
+    ]
+    styled = list(map(style_text, wrapped))
+    if hit.best_sentences and out.is_terminal:
+        for number, span in _find_sentence(wrapped, hit.best_sentences[0].of(hit.passage.text)):
+            styled[number].stylize("bold", span.start, span.end)
+    for line in styled:
+        out.print(line, soft_wrap=True)
+
+
+def _find_sentence(lines: Sequence[str], sentence: str) -> Iterator[tuple[int, Span]]:
+    """Yield the part of each of the wrapped lines that a sentence fills, by its letters and digits."""
+    places = [
+        (number, column) for number, line in enumerate(lines) for column, sign in enumerate(line) if sign.isalnum()
+    ]
+    letters = "".join(filter(str.isalnum, sanitize(sentence)))
+    start = "".join(lines[number][column] for number, column in places).find(letters)
+    if letters and start >= 0:
+        for number, group in groupby(places[start : start + len(letters)], key=itemgetter(0)):
+            columns = [column for _, column in group]
+            before, after = lines[number][: columns[0]][::-1], lines[number][columns[-1] + 1 :]
+            start, end = (len(_MARKS.findall(part)[0]) for part in (before, after))
+            yield number, Span(columns[0] - start, columns[-1] + 1 + end)
 
 
 def _describe_validities(evidence: Evidence, hit: ScoredPassage) -> Iterator[str]:
@@ -184,7 +223,7 @@ def _build_trace_table(evidence: Evidence) -> Table:
 # Answers
 
 
-def show_answer(answer: Answer, explain: bool, full: bool, streamed: bool) -> None:
+def show_answer(answer: Answer, explain: bool, display: Display, streamed: bool) -> None:
     """Print an answer and its citations; without an answer, print the passages that were retrieved.
 
     The text of a ``streamed`` answer was already printed, so only the citations are printed.
@@ -192,7 +231,7 @@ def show_answer(answer: Answer, explain: bool, full: bool, streamed: bool) -> No
     if answer.text and not streamed:
         say(answer.text)
     elif not answer.text and answer.evidence.best_relevance is None:  # otherwise the note explains why
-        show_evidence(answer.evidence, explain, full)
+        show_evidence(answer.evidence, explain, display)
     cited = {citation.number: citation for citation in sorted(answer.citations, key=lambda citation: citation.number)}
     if answer.text and answer.evidence.passages and not cited and not answer.entities:
         warn("warning", "this answer cites none of the evidence; --explain prints the evidence")
@@ -206,7 +245,7 @@ def show_answer(answer: Answer, explain: bool, full: bool, streamed: bool) -> No
         say(f"  [{number}] {', '.join(filter(None, (place, get_file_name(citation.origin))))}  {citation.passage_id}")
     if answer.text and answer.evidence.passages and explain:
         say()
-        show_evidence(answer.evidence, explain, full)
+        show_evidence(answer.evidence, explain, display)
     if answer.dropped_citations:
         warn("warning", f"removed {format_count(answer.dropped_citations, 'citation')} that pointed at no passage")
     if answer.note:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Annotated
 
@@ -16,7 +17,8 @@ from polyad.cli.streams import say, say_piece, say_result, warn
 from polyad.engine.engine import Engine
 from polyad.engine.registry import retrievers
 from polyad.engine.search import OTHER_TIMES, SELECTED_PASSAGES
-from polyad.model import Evidence
+from polyad.errors import LanguageModelError
+from polyad.model import Answer, Evidence
 from polyad.protocols.components import Progress
 from polyad.retrieval.options import AUTO
 from polyad.retrieval.options import MinRelevance as RelevanceLimit
@@ -30,9 +32,10 @@ def search(
 ) -> None:
     """Find the evidence for a question.
 
-    Prints the sentences of the best passages that fit the question best; --full prints whole passages. Adjacent
-    passages are merged into one hit. With --max-words, all hits together have at most this number of words. Only the
-    retriever `hypermemory` needs a language model.
+    Prints some 60 words of each hit around the sentence that most likely answers the question, which is bold on a
+    terminal. With --max-words N, the hits are filled with the sentences that fit best, up to N words in all; --full
+    prints whole hits. Adjacent passages are merged into one hit. Only the retriever `hypermemory` needs a language
+    model.
 
     Each command loads the models of its retriever: none for `bm25`, the embedding model for the others. That takes most
     of a second, a search milliseconds. For many questions load it once in Python: polyad.Engine.open(DIR).
@@ -50,7 +53,12 @@ def search(
         is_empty = _is_empty(engine, evidence)
     _warn_if_empty(evidence, is_empty)
     say_result(
-        flags.json, evidence_json(evidence, flags.explain), output.show_evidence, evidence, flags.explain, flags.full
+        flags.json,
+        evidence_json(evidence, flags.explain),
+        output.show_evidence,
+        evidence,
+        flags.explain,
+        _choose_display(flags, settings),
     )
 
 
@@ -96,6 +104,23 @@ def _warn_if_empty(evidence: Evidence, is_empty: bool) -> None:
         warn("note", f"only {format_count(count, 'passage')} that --where and --known-at select were searched")
 
 
+def _answer(
+    engine: Engine, evidence: Evidence, on_text: Callable[[str], None] | None = None
+) -> tuple[Answer, LanguageModelError | None]:
+    """Return the answer; if the language model fails, an answer without text, and the error."""
+    try:
+        return engine.answer(evidence, on_text), None
+    except LanguageModelError as error:
+        return Answer("", evidence, note="the language model wrote no answer; this is the evidence"), error
+
+
+def _choose_display(flags: SearchFlags, settings: Configuration) -> output.Display:
+    """Return how much of each hit to print: a number of words is filled with excerpts."""
+    if flags.full:
+        return output.Display.WHOLE
+    return output.Display.EXCERPT if settings.command.max_words else output.Display.SUMMARY
+
+
 def ask(
     question: Annotated[str, typer.Argument(metavar="QUESTION")],
     flags: SearchFlags,
@@ -105,7 +130,7 @@ def ask(
 
     A language model writes the answer from the evidence of `polyad search`, with the source of each statement. Any
     OpenAI-compatible endpoint will do: set the model with --model and the endpoint with OPENAI_BASE_URL. Without a
-    model, the evidence is printed.
+    model, or if the model fails, the evidence is printed.
 
     Example: OPENAI_BASE_URL=http://localhost:11434/v1 polyad ask "Who funded the trial?" --store kb --model qwen3
     """
@@ -118,13 +143,19 @@ def ask(
             evidence = _search(engine, question, flags, settings, progress, AUTO)
             progress(0, None, "questions answered, writing")
             is_empty = _is_empty(engine, evidence)
-            answer = None if streams else engine.answer(evidence)
-        if answer is None:  # streamed after the progress bar has ended
+            result = None if streams else _answer(engine, evidence)
+        if result is None:  # streamed after the progress bar has ended
             try:
-                answer = engine.answer(evidence, say_piece)
+                result = _answer(engine, evidence, say_piece)
             finally:
                 say()
+    answer, failure = result
+    if failure and flags.json:
+        raise failure
     _warn_if_empty(evidence, is_empty)
+    display = _choose_display(flags, settings)
     say_result(
-        flags.json, answer_json(answer, flags.explain), output.show_answer, answer, flags.explain, flags.full, streams
+        flags.json, answer_json(answer, flags.explain), output.show_answer, answer, flags.explain, display, streams
     )
+    if failure:
+        raise failure

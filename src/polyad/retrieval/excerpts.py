@@ -148,7 +148,7 @@ class ExcerptSelector:
             by_hit[sentence.hit].append(sentence)
         return [
             SelectedSentences(
-                _join_adjacent(hit.text, _list_spans(best)),
+                join_adjacent(hit.text, _list_spans(best)),
                 best[0].span,
                 _find_cited_span(best),
                 self._find_answers(hit.text, in_hit),
@@ -190,7 +190,7 @@ class ExcerptSelector:
             for span in sentences
             if span.of(hit.text).strip(_HEADING_MARKS) not in hit.head or self._find_clauses(span.of(hit.text))
         ]
-        spans = _join_labels(hit.text, spans or sentences) or [Span(0, len(hit.text))]
+        spans = join_labels(hit.text, spans or sentences) or [Span(0, len(hit.text))]
         coverage, similarity = np.array([self._value_sentence(hit, span) for span in spans]).T
         values = coverage + similarity
         own_scores: list[float] = (values - similarity.min()).tolist()
@@ -266,7 +266,7 @@ def _join_code(text: str, sentences: Sequence[Span]) -> list[Span]:
     return sorted([*outside, *blocks], key=lambda span: span.start)
 
 
-def _join_labels(text: str, sentences: Sequence[Span]) -> list[Span]:
+def join_labels(text: str, sentences: Sequence[Span]) -> list[Span]:
     """Return the spans of sentences of a text, where each label, such as a term, forms one span with its definition."""
     joined: list[Span] = []
     start: int | None = None
@@ -294,7 +294,7 @@ def _trim_ellipsis(text: str, span: Span) -> Span:
     return trimmed if trimmed.start < trimmed.end else span
 
 
-def _join_adjacent(text: str, spans: Sequence[Span]) -> list[Span]:
+def join_adjacent(text: str, spans: Sequence[Span]) -> list[Span]:
     """Join two ``spans`` of a text if at most :data:`_MAX_GAP_WORDS` words lie between them; return all spans."""
     joined: list[Span] = []
     for span in spans:

@@ -7,8 +7,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 
 from polyad.model import Citation, Evidence, Excerpt, Location, Origin, ScoredPassage
+from polyad.retrieval.excerpts import join_adjacent, join_labels
+from polyad.retrieval.hits import join_spans
 from polyad.text.page_labels import find_page_label
-from polyad.text.sentences import find_code_blocks, find_lines, is_fence
+from polyad.text.sentences import find_code_blocks, find_lines, is_fence, is_heading, split_sentences
+from polyad.text.words import count_words
 
 _HEADING_MARKS = re.compile(r"^#{1,6}[ \t]+", re.MULTILINE)
 
@@ -106,6 +109,34 @@ def describe_copies(hit: ScoredPassage) -> Iterator[str]:
 def get_excerpt(hit: ScoredPassage) -> str:
     """Return the text of a hit's excerpt, or the text of its passage if it has no excerpt."""
     return hit.excerpt.text if hit.excerpt else hit.passage.text
+
+
+def summarize_hit(hit: ScoredPassage, max_words: int) -> str:
+    """Return the best sentences of a hit, and the sentences around the best, for people: about ``max_words`` words.
+
+    The best sentence is never cut. A hit without best sentences returns its excerpt.
+    """
+    text = hit.passage.text
+    if not hit.best_sentences:
+        return get_excerpt(hit)
+    best, *others = hit.best_sentences
+    neighbours = [
+        span
+        for span in join_labels(text, split_sentences(text, "en"))
+        if not (is_heading(span.of(text)) or (span.start < best.end and best.start < span.end))
+    ]
+    after = [span for span in neighbours if span.start >= best.end]
+    before = [span for span in neighbours if span.end <= best.start][::-1]
+    selected, rest = [best], max_words - count_words(best.of(text))
+    for direction in (others, after, before):
+        for span in direction:
+            if any(span.start < each.end and each.start < span.end for each in selected):
+                continue
+            if (words := count_words(span.of(text))) > rest:
+                break
+            selected.append(span)
+            rest -= words
+    return join_spans(text, join_adjacent(text, sorted(selected, key=lambda span: span.start)))
 
 
 def map_excerpts(evidence: Evidence) -> dict[str, Excerpt]:

@@ -137,6 +137,11 @@ def find_lines(text: str) -> list[int]:
     return _find_paragraphs(text, joins_clauses=False)
 
 
+def is_heading(sentence: str) -> bool:
+    """Return whether a sentence is a heading of Markdown."""
+    return _HEADING.match(sentence) is not None
+
+
 _FENCE = re.compile(r"^[^\S\n]*(`{3,}|~{3,})([^`\n]*)$", re.MULTILINE)
 """The line before and after a Markdown code block. Only the one before it may name the language."""
 
