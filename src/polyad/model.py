@@ -593,6 +593,58 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
+class TextMatch:
+    """A line of a document that matches a pattern, with its place.
+
+    Attributes:
+        document_id: Id of the document.
+        passage_id: Id of the passage in which the match begins.
+        title: The document's title and the headings above the passage.
+        page: The page on which the match begins, from 1; None where there are no pages.
+        heading: The headings above and in the passage.
+        line: Number of the line in the document's text, from 1.
+        text: The line, or the part of a long line around the match; several lines for a phrase across lines.
+        start: Offset of the first match of the line in the document's text, in characters.
+        end: Offset after this match.
+        before: Lines before the line, if context is requested.
+        after: Lines after the line.
+    """
+
+    document_id: str
+    passage_id: str
+    title: str
+    page: int | None
+    heading: str
+    line: int
+    text: str
+    start: int
+    end: int
+    before: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TextMatches:
+    """The result of an exact search: one page of the matching lines, and their numbers.
+
+    Attributes:
+        pattern: The pattern.
+        matches: Matching lines, ordered by document id and line.
+        total: Number of all matching lines.
+        counts: Number of matching lines of each document that matches, by document id, sorted.
+        next_cursor: Number of lines to skip for the next page; None at the end.
+        is_complete: Whether all documents were searched before the time limit.
+    """
+
+    pattern: str
+    matches: tuple[TextMatch, ...]
+    total: int
+    counts: Mapping[str, int]
+    next_cursor: int | None = None
+    is_complete: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Usage:
     """The number of calls and tokens of a language model, and their cost in US dollars.
 

@@ -1,14 +1,15 @@
-"""Routes that search and answer: ``/api/v1/search`` and ``/api/v1/ask``."""
+"""Routes that search and answer: ``/api/v1/search``, ``/api/v1/grep`` and ``/api/v1/ask``."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse, Response
 
 from polyad.schemas.evidence import AnswerSchema, EvidenceSchema, answer_json, evidence_json
+from polyad.schemas.text_matches import TextMatchesSchema, text_matches_json
 from polyad_server.access import AuthenticatedRoute, Reader
 from polyad_server.answers import WrittenAnswer, write_answer
 from polyad_server.models import AskBody, SearchBody
@@ -23,6 +24,34 @@ def search(body: SearchBody, access: Reader, state: State) -> JSONResponse:
     """Find the evidence for a question."""
     evidence = state.search(access.workspace, body.question, **body.get_options())
     return respond_json(evidence_json(evidence, body.explain))
+
+
+@router.get("/grep", responses=describe_responses(TextMatchesSchema))
+def grep(
+    access: Reader,
+    state: State,
+    pattern: Annotated[str, Query(max_length=1000, description="Regular expression of RE2, or literal text.")],
+    phrase: Annotated[bool, Query(description="Whether the pattern is literal text.")] = False,
+    ignore_case: Annotated[bool, Query(description="Whether upper and lower case are the same.")] = False,
+    context: Annotated[int, Query(ge=0, le=20, description="Lines to return around each line.")] = 0,
+    limit: Annotated[int, Query(ge=1, le=1000, description="Maximum number of lines.")] = 100,
+    cursor: Annotated[int, Query(ge=0, le=10**9, description="`next_cursor` of the result before.")] = 0,
+    where: Annotated[str, Query(max_length=4000, description="Filter of documents.")] = "",
+    as_of: Annotated[str, Query(max_length=40, description="What held at this date; empty for now.")] = "",
+) -> JSONResponse:
+    """Find the lines of documents that match a pattern exactly."""
+    with state.searches.hold_slot():
+        result = access.workspace.engine.find_text(
+            pattern,
+            limit,
+            phrase=phrase,
+            ignore_case=ignore_case,
+            context=context,
+            cursor=cursor,
+            where=where or None,
+            as_of=as_of or None,
+        )
+    return respond_json(text_matches_json(result))
 
 
 @router.post("/ask", responses=describe_responses(AnswerSchema, statuses=(401, 403, 404, 413, 422, 429, 502, 504)))

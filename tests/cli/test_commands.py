@@ -1099,3 +1099,20 @@ def test_a_search_prints_commands_of_a_code_block_line_by_line(tmp_path: Path, r
     run("index", str(tmp_path / "pump.md"), "--store", str(tmp_path / "kb"))
     printed = [line.strip() for line in run("search", "pump key", "--store", str(tmp_path / "kb")).stdout.splitlines()]
     assert [line for line in printed if line in commands] == commands
+
+
+def test_grep_prints_lines_as_grep_does(run: Run, tmp_path: Path) -> None:
+    with Engine.open(tmp_path / "kb", embedder="hashing:16") as engine:
+        engine.index_documents([Document("a", "", "The bell\nof Tarn.\nEnd"), Document("b", "", "A tower")])
+    assert run("grep", "Tarn|tower", "--store", "kb").stdout == "a:2:of Tarn.\nb:1:A tower\n"
+    assert run("grep", "of", "-C", "1", "--store", "kb").stdout == "a-1-The bell\na:2:of Tarn.\na-3-End\n"
+    assert run("grep", "bell of tarn", "-F", "-i", "--store", "kb").stdout == "a:1:The bell\na:2:of Tarn.\n"
+    assert run("grep", "[Tt]", "-c", "--store", "kb").stdout == "a:2\nb:1\n"
+    limited = run("grep", "[Tt]", "--limit", "2", "--store", "kb")
+    assert limited.stdout.count("\n") == 2
+    assert "2 of 3 lines in 2 documents; --cursor 2" in limited.stderr
+    shape = json.loads(run("grep", "[Tt]", "--limit", "2", "--json", "--store", "kb").stdout)
+    assert (shape["total"], shape["documents"], shape["counts"], shape["next_cursor"]) == (3, 2, {"a": 2}, 2)
+    failed = run("grep", "(a", "--store", "kb")
+    assert failed.exit_code == 2
+    assert "(a" in failed.stderr

@@ -54,6 +54,7 @@ from polyad.protocols.store import (
     PENDING_VECTORS,
     REPLIES,
     Changes,
+    DocumentText,
     HyperedgeFields,
     MaintainedStore,
     Manifest,
@@ -856,6 +857,17 @@ def test_a_hyperedge_has_the_roles_of_its_members_and_arguments(store: Store) ->
         by_number = transaction.get(HyperedgeFields, numbers)
     assert by_id == dict(zip(["b#0000/000", "a#0000/000"], reversed(expected), strict=True))
     assert by_number == dict(zip(numbers, expected, strict=True))
+
+
+def test_the_text_of_a_document_is_read_by_its_passages(store: Store) -> None:
+    store.put(indexed("a", "Anna.", "Bert."), indexed("b", "Clara."))
+    numbers = [number for rows in stored_rows(store) for number in rows.passage_numbers.tolist()]
+    texts = {id: DocumentText(id, get_all(store, Document, [id])[0].text) for id in ("a", "b")}
+    with store.read_transaction() as transaction:
+        by_number = transaction.get(DocumentText, numbers[1:])
+        by_id = transaction.get(DocumentText, ["a#0001", "x"])
+    assert by_number == {numbers[1]: texts["a"], numbers[2]: texts["b"]}
+    assert by_id == {"a#0001": texts["a"]}
 
 
 def test_a_moment_does_not_see_what_is_written_meanwhile(store: Store, open_store: Opener) -> None:

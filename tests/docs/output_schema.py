@@ -35,9 +35,11 @@ from polyad.schemas.reports import (
     IndexSchema,
     RemovalSchema,
 )
+from polyad.schemas.text_matches import TextMatchesSchema
 
 COMMANDS: dict[str, Any] = {
     "search": EvidenceSchema,
+    "grep": TextMatchesSchema,
     "ask": AnswerSchema,
     "index": IndexSchema,
     "index --dry-run": EstimateSchema,

@@ -38,6 +38,15 @@ def test_a_search_returns_what_the_command_prints(server: RunningServer) -> None
     assert "trace" in server.client.post("/api/v1/search", json={**QUESTION, "explain": True}).json()
 
 
+def test_exact_search(server: RunningServer) -> None:
+    shape = server.client.get("/api/v1/grep", params={"pattern": "19[0-9]{2}", "limit": 1}).json()
+    assert [match["document_id"] for match in shape["matches"]] == ["bell.md"]
+    assert (shape["total"], shape["next_cursor"]) == (2, 1)
+    parameters = {"pattern": "corven tower", "phrase": True, "ignore_case": True, "where": 'id = "tower.md"'}
+    assert server.client.get("/api/v1/grep", params=parameters).json()["total"] == 1
+    assert server.client.get("/api/v1/grep", params={"pattern": "(a"}).status_code == 422
+
+
 def test_a_filter_is_text_or_json(server: RunningServer) -> None:
     for where in ('id = "tower.md"', {"field": "id", "operator": "=", "values": ["tower.md"]}):
         hits = server.client.post("/api/v1/search", json={**QUESTION, "where": where}).json()["hits"]

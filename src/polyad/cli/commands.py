@@ -40,6 +40,7 @@ _TABLE = CommandTable(
     """
     index index:index Add documents to an index.
     search search:search Find the evidence for a question.
+    grep grep:grep Print the lines of the documents that match a pattern exactly.
     ask search:ask Answer a question, with citations.
     worker index:worker Run a worker that indexes documents queued by `polyad index --workers`, until Ctrl-C.
     remove index:remove Remove documents from an index.

@@ -139,6 +139,7 @@ class AsyncEngine:
     back_up = _run_in_thread(Engine.back_up)
     search = _run_in_thread(Engine.search)
     search_many = _run_in_thread(Engine.search_many)
+    find_text = _run_in_thread(Engine.find_text)
     ask = _run_in_thread(Engine.ask)
     answer = _run_in_thread(Engine.answer)
     prepare = _run_in_thread(Engine.prepare)

@@ -27,8 +27,9 @@ from polyad.engine.registry import DEFAULT_METHOD, SpendingLimits
 from polyad.engine.search import RetrieverLike, Searcher
 from polyad.engine.settings import Settings
 from polyad.engine.streaming import AnswerStream
+from polyad.engine.text_search import TextSearchOptions
 from polyad.errors import ConfigurationError, IndexMismatchError, StoreError, StoreNotFoundError
-from polyad.model import Answer, Document, Evidence, Failure, Usage
+from polyad.model import Answer, Document, Evidence, Failure, TextMatches, Usage
 from polyad.presets import PRESETS
 from polyad.protocols.components import Embedder, LanguageModel, MentionExtractor, Progress, Reranker, silent
 from polyad.protocols.lookups import get_version
@@ -37,6 +38,9 @@ from polyad.protocols.store import NotifyingStore, Store, StoreOpener, ValueStor
 from polyad.retrieval.options import AUTO, OptionArguments, SearchOptions
 from polyad.snapshot.files import SnapshotFiles
 from polyad.snapshot.provider import SnapshotProvider
+from polyad.text.filters import Where
+from polyad.text.patterns import TextPattern
+from polyad.text.validity import Time
 
 if TYPE_CHECKING:
     from polyad.engine.transfer import ExportReport, ImportReport
@@ -534,6 +538,45 @@ class Engine:
         options["as_of"] = options.get("as_of") or datetime.now(UTC)
         with self._searcher.prefetch(questions, options.get("retriever"), options.get("progress", silent)):
             return [self.search(each, k, **options) for each in questions]
+
+    def find_text(
+        self,
+        pattern: str,
+        limit: int = 20,
+        *,
+        phrase: bool = False,
+        ignore_case: bool = False,
+        context: int = 0,
+        cursor: int = 0,
+        seconds: float = 10.0,
+        where: Where = None,
+        as_of: Time = None,
+        known_at: Time = None,
+    ) -> TextMatches:
+        """Return the lines of documents that match a pattern exactly, ordered by document id and line.
+
+        A regular expression matches within a line, as in ``grep -E``, in the syntax of RE2: without look-around and
+        back references. Each pattern takes time in proportion to the texts that may match. Lines are those of the whole
+        document, so a match may cross passages.
+
+        Args:
+            pattern: The regular expression or phrase.
+            limit: Maximum number of lines to return.
+            phrase: Whether the pattern is literal text, in which each space stands for any white space and line ends.
+            ignore_case: Whether upper and lower case are the same.
+            context: Number of lines to return before and after each line.
+            cursor: Number of lines to skip: ``next_cursor`` of the result before.
+            seconds: Time limit; a search that reaches it returns the lines so far, with ``is_complete`` false.
+            where: Filter of the documents, as for :meth:`search`.
+            as_of: Time at which the documents are valid, as for :meth:`search`.
+            known_at: Time at which the index knew the documents, as for :meth:`search`.
+
+        Raises:
+            ConfigurationError: The pattern is no regular expression, a number is out of range, or the filter is wrong.
+        """
+        options = SearchOptions(where=where, as_of=as_of, known_at=known_at)
+        page = TextSearchOptions(limit=limit, cursor=cursor, context=context, seconds=seconds)
+        return self._searcher.find_text(TextPattern(pattern, phrase, ignore_case), options, page)
 
     def prepare(self, retriever: RetrieverLike | None = None, progress: Progress = silent) -> None:
         """Load a retriever's models and caches in advance, so that the first search is as fast as later ones.

@@ -13,12 +13,13 @@ from typing import Protocol, cast, runtime_checkable
 from polyad.curation.corrections import mark_retracted
 from polyad.engine.components import Components
 from polyad.engine.registry import RetrieverSpec, retrievers
+from polyad.engine.text_search import TextSearcher, TextSearchOptions
 from polyad.errors import ConfigurationError, RetrieverError, StaleSnapshotError
-from polyad.model import Evidence, Query, Timings
+from polyad.model import Evidence, Query, TextMatches, Timings
 from polyad.protocols.components import Progress, Retriever, report_failure, silent
 from polyad.protocols.lookups import get_version
 from polyad.protocols.snapshot import Snapshot
-from polyad.protocols.store import ENCODER_TRUST, RELEVANCE, Store
+from polyad.protocols.store import ENCODER_TRUST, RELEVANCE, ReadTransaction, Store
 from polyad.retrieval.assembly import MAX_DEPTH_FACTOR, assemble_hits
 from polyad.retrieval.default.encoder_trust import EncoderTrust
 from polyad.retrieval.default.relevance import Calibration
@@ -30,6 +31,7 @@ from polyad.snapshot.mapped_snapshot import MappedSnapshot
 from polyad.snapshot.part_cache import PartCache
 from polyad.snapshot.parts import build_passage_filter
 from polyad.snapshot.provider import SnapshotProvider
+from polyad.text.patterns import TextPattern
 from polyad.text.sentences import split_sentences
 
 RetrieverLike = str | Retriever | RetrieverSpec
@@ -196,6 +198,24 @@ class Searcher:
         seconds += time.perf_counter() - start
         _LOG.debug("%s found %d hits in %.3f s", evidence.retriever, len(evidence.passages), seconds)
         return replace(evidence, timings=Timings(encode=1000 * encode, retrieve=1000 * (seconds - encode)))
+
+    def find_text(self, pattern: TextPattern, options: SearchOptions, page: TextSearchOptions) -> TextMatches:
+        """Return the lines that match a pattern, in the documents that the filter and the date of ``options`` select.
+
+        Raises:
+            ConfigurationError: The filter compares a field that no document has.
+        """
+
+        def search(snapshot: MappedSnapshot, transaction: ReadTransaction) -> TextMatches:
+            part = self._parts.restrict(snapshot, options.get_filter(), options.get_time())
+            return TextSearcher(part.selected, transaction, pattern).search(page)
+
+        snapshot = self._snapshots.get_current(min_version=self.min_version)
+        with suppress(StaleSnapshotError), self._store.read_transaction() as transaction:
+            if transaction.version == snapshot.version:
+                return search(snapshot, transaction)
+        with self._snapshots.hold() as snapshot, self._store.read_transaction() as transaction:
+            return search(snapshot, transaction)
 
     @contextmanager
     def prefetch(

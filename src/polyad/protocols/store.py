@@ -137,6 +137,14 @@ class HyperedgeFields:
 
 
 @dataclass(frozen=True, slots=True)
+class DocumentText:
+    """The id and the text of the document that contains a passage; not compared with the checksum, to be fast."""
+
+    id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Changes:
     """The documents that were written and removed between two versions of an index, as primary keys.
 
@@ -264,8 +272,8 @@ class ReadTransaction(Protocol):
 
         Args:
             record_type: ``Document``, ``IndexedDocument`` (without sections), ``StoredDocument``, ``Origin`` or
-                ``Pagination`` by document id; ``Passage``,
-                ``IndexedPassage``, ``Hyperedge``, ``IndexedHyperedge`` or ``HyperedgeFields`` by id; ``Entity`` by
+                ``Pagination`` by document id; ``Passage``, ``IndexedPassage`` or ``DocumentText`` (of its document) by
+                passage id; ``Hyperedge``, ``IndexedHyperedge`` or ``HyperedgeFields`` by hyperedge id; ``Entity`` by
                 key; or ``HyperedgeKind`` (the kinds that occur in the index).
             ids: Ids, or integer primary keys of passages and hyperedges. None for all records, sorted by id.
         """

@@ -151,6 +151,11 @@ class PassageTerms:
                 is_contained[:, column] |= rows.take(rows.searchsorted(needles), mode="clip") == needles
         return is_contained
 
+    def find_passages(self, terms: Sequence[str]) -> IntArray:
+        """Return the sorted rows of the live passages that contain any of ``terms``."""
+        rows = union([_NO_ROWS, *(rows.astype(np.int64) for lists in self._get_lists(terms) for rows, _ in lists)])
+        return rows[self.live.are_live(rows)]
+
     def search(self, question: str, k: int, ids: StringColumn) -> tuple[IntArray, FloatArray]:
         """Return (rows, BM25 scores) of the ``k`` best passages with a score above 0, ties ordered by ``ids``."""
         terms = extract_search_terms(question, self.infer_language(question))

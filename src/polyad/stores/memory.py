@@ -224,6 +224,12 @@ class MemoryReadTransaction:
         records: dict[type, dict[Any, Any]] = {
             model.Passage: {id: passage.passage for id, passage in passages.items()},
             IndexedPassage: {**passages},
+            protocol.DocumentText: {
+                id: protocol.DocumentText(
+                    passage.passage.document_id, documents[passage.passage.document_id].document.text
+                )
+                for id, passage in passages.items()
+            },
             model.Hyperedge: {id: edge.hyperedge for id, edge in edges.items()},
             IndexedHyperedge: {**edges},
             protocol.HyperedgeFields: {id: _get_fields(edge) for id, edge in edges.items()},

@@ -334,6 +334,15 @@ def extract_terms(text: str, language: str | None = None) -> list[str]:
     return _stem_words(text, _fold(text), language)
 
 
+def list_possible_terms(word: str) -> list[str]:
+    """Return the terms under which an index may have an ASCII word, whatever the language of the text around it.
+
+    >>> list_possible_terms("Watching")[:2]
+    ['watch', 'watching']
+    """
+    return list(dict.fromkeys(term for code in ("en", *_STEMMERS) for term in extract_terms(word, code)))
+
+
 def extract_codes(text: str) -> list[str]:
     """Return the codes in a text, such as "P-17" or "3.2", each as one search term such as "p 17".
 

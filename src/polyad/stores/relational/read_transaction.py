@@ -32,6 +32,7 @@ from polyad.protocols.store import (
     IN_COMMON_WORDS,
     Changes,
     Count,
+    DocumentText,
     EntityIncidence,
     HyperedgeFields,
     IdT,
@@ -587,6 +588,12 @@ _QUERIES: Mapping[type, _RecordQuery[Any]] = {
         f"SELECT {{key}}, passage.digest, passage.vector, {PASSAGE_COLUMNS} {_PASSAGE_CONDITION}",
         "passage.id",
         RelationalReadTransaction._parse_indexed_passages,
+    ),
+    DocumentText: _RecordQuery(
+        "SELECT {key}, document.id, document.text FROM passage JOIN document ON document.number = passage.document "
+        "WHERE {condition}",
+        "passage.id",
+        lambda _, rows: {key: DocumentText(id, text) for key, id, text in check_types(rows, (int, str), str, str)},
     ),
     Hyperedge: _RecordQuery(_HYPEREDGES, "hyperedge.id", RelationalReadTransaction._parse_hyperedges),
     IndexedHyperedge: _RecordQuery(

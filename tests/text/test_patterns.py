@@ -1,0 +1,57 @@
+"""Patterns of exact search: what they match, and the words that every match contains."""
+
+from __future__ import annotations
+
+import pytest
+
+from polyad.errors import ConfigurationError
+from polyad.text.patterns import TextPattern
+
+
+def find(pattern: TextPattern, text: str) -> list[str]:
+    data = text.encode()
+    return [data[line.start : line.end].decode() for line in pattern.find_lines(data)]
+
+
+def test_a_regular_expression_matches_within_a_line() -> None:
+    text = "Bell of\nTarn\n\nrings é 1850"
+    assert find(TextPattern("of[^x]Tarn|of.Tarn"), text) == []
+    assert find(TextPattern("^$"), text) == [""]
+    assert find(TextPattern("é [0-9]{4}$"), text) == ["rings é 1850"]
+    assert find(TextPattern("BELL", ignore_case=True), text) == ["Bell of"]
+
+
+def test_a_phrase_is_literal_and_crosses_lines() -> None:
+    text = "Costs (in $)\nBell of\n Tarn\u00a0rings"
+    assert find(TextPattern("(in $)", is_phrase=True), text) == ["Costs (in $)"]
+    assert find(TextPattern("of Tarn rings", is_phrase=True), text) == ["Bell of\n Tarn\u00a0rings"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "words"),
+    [
+        ("was (born|raised) in [A-Z]+ on the [0-9]+", ["in", "on", "the"]),
+        ("the bell|the tower of Tarn", []),
+        ("the bells? of (the )?Tarn rings", ["of"]),
+        (r"a \p{Greek} b \Q|\E c", []),
+        (r"a \p{Greek} b c \x41 d", ["b", "c"]),
+        (r"[a b c] \[ x \] y", ["x"]),
+        ("(?i)the Bell of", ["Bell"]),
+        ("été bell naïve bell", ["bell"]),
+        ("né bellé tower", []),
+        ("x bell{2} y", []),
+    ],
+)
+def test_words_of_every_match(pattern: str, words: list[str]) -> None:
+    assert TextPattern(pattern).list_words() == words
+
+
+@pytest.mark.parametrize("pattern", ["", " ", "(a", "(?=a)", r"(a)\1", "a{5000}", "x" * 1001])
+def test_a_wrong_pattern_is_an_error(pattern: str) -> None:
+    with pytest.raises(ConfigurationError):
+        TextPattern(pattern)
+
+
+def test_a_search_ends_at_its_deadline() -> None:
+    with pytest.raises(TimeoutError):
+        list(TextPattern("a").find_lines(b"a\n" * 10, deadline=0.0))
