@@ -121,8 +121,8 @@ def mcp(
     """Offer an index to an agent on this machine over MCP, on the standard streams.
 
     Agents start this command themselves: enter it in their configuration as the command of an MCP server. The tools
-    search, fetch, find_evidence, ask, describe_entity and list_documents read the index. Agents on other machines use
-    `polyad serve`, whose MCP server is at /mcp.
+    search, fetch, find_evidence, find_text, outline, ask, describe_entity and list_documents read the index. Agents on
+    other machines use `polyad serve`, whose MCP server is at /mcp.
 
     Example: polyad mcp --store kb
     """
@@ -140,7 +140,8 @@ def mcp(
         def answer(question: str) -> Answer:
             return engine.answer(search(question, min_relevance="auto"))
 
-        target = ToolTarget(engine, get_place_name(parse_place(settings.command.require_store())), search, answer, "")
+        name = get_place_name(parse_place(settings.command.require_store()))
+        target = ToolTarget(engine, name, search, engine.find_text, answer, "")
         build_mcp_server(lambda *_: target, allow_writes=flags.allow_writes).run("stdio")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Annotated, Any, Concatenate, ParamSpec, TypeVar
 
@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from polyad import __version__
 from polyad.errors import PolyadError
-from polyad.model import Answer, Document
+from polyad.model import Answer, Document, TextMatches
 from polyad_server import mcp_tools
 from polyad_server.access import Access, Gatekeeper
 from polyad_server.answers import write_answer
@@ -38,7 +38,8 @@ GetTarget = Callable[[Request | None, KeyScope], ToolTarget]
 INSTRUCTIONS = """Searches the user's own documents. Every statement of an answer should name its source: the place or
 url that a tool returned. Write queries as complete questions about one fact each, with names in place of pronouns:
 "Who funded the Tarn trial?" rather than "who funded it". A question with several parts needs several calls. If the
-results do not answer, try other words for the same thing before you say that the documents do not say it."""
+results do not answer, try other words for the same thing before you say that the documents do not say it. find_text
+finds exact words: a number, a code, a quotation, or every passage with a name."""
 
 _READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 _WRITES = ToolAnnotations(read_only_hint=False, destructive_hint=True, open_world_hint=False)
@@ -53,6 +54,8 @@ Where = Annotated[
     str,
     Field(max_length=4000, description="Filter of documents: year >= 2020 and path like 'manuals/*'; empty for all."),
 ]
+MaxTokens = Annotated[int, Field(ge=0, le=100_000, description="About the most tokens to return; 0 for the most.")]
+AsOf = Annotated[str, Field(max_length=40, description="What held at this date; empty for now.")]
 Cursor = Annotated[str, Field(max_length=20, description="next_cursor of the result before; empty for the first.")]
 
 
@@ -132,12 +135,14 @@ def _add_reading_tools(server: MCPServer[Any], get_target: GetTarget) -> None:
     def fetch(
         id: Annotated[str, Field(max_length=1100, description="Id of a passage or document from another tool.")],
         context: Context[Any, Any],
+        around: Annotated[int, Field(ge=0, le=20, description="Passages to add before and after.")] = 0,
+        max_tokens: MaxTokens = 0,
     ) -> mcp_tools.FetchedPassage:
         """Return the whole text of a passage with its place in the document, or the whole text of a document.
 
-        A long text continues under the id in metadata.next_id, which is empty at the end.
+        A long text continues under the id in metadata.next_id (with the same around), which is empty at the end.
         """
-        return _call(get_target, context, KeyScope.READ, mcp_tools.fetch, id)
+        return _call(get_target, context, KeyScope.READ, mcp_tools.fetch, id, around, max_tokens)
 
     @server.tool(annotations=_READS)
     def find_evidence(
@@ -145,15 +150,57 @@ def _add_reading_tools(server: MCPServer[Any], get_target: GetTarget) -> None:
         context: Context[Any, Any],
         k: Annotated[int, Field(ge=1, le=50, description="Maximum number of passages.")] = 5,
         where: Where = "",
-        as_of: Annotated[str, Field(max_length=40, description="What held at this date; empty for now.")] = "",
+        as_of: AsOf = "",
         cursor: Cursor = "",
+        seen: Annotated[
+            Sequence[str], Field(max_length=100, description="Ids of passages that you have; only others are returned.")
+        ] = (),
+        max_tokens: MaxTokens = 0,
     ) -> mcp_tools.EvidenceResults:
         """Return the sentences of the documents that answer a question, with document, page, relevance and facts.
 
         Prefer this tool to search where an answer is wanted: one call returns what search and fetch return in several.
-        A relevance near 0 means that the documents may not contain the answer. Facts under "retracted" are wrong.
+        A relevance near 0 means that the documents may not contain the answer. Facts under "retracted" are wrong. The
+        trace names what links passages: ask about such a name next, with the ids that you have in seen.
         """
-        return _call(get_target, context, KeyScope.READ, mcp_tools.find_evidence, question, k, where, as_of, cursor)
+        arguments = (question, k, where, as_of, cursor, seen, max_tokens)
+        return _call(get_target, context, KeyScope.READ, mcp_tools.find_evidence, *arguments)
+
+    @server.tool(annotations=_READS)
+    def find_text(
+        pattern: Annotated[str, Field(min_length=1, max_length=1000, description="Literal text.")],
+        context: Context[Any, Any],
+        regex: Annotated[bool, Field(description="Take the pattern as a regular expression of RE2.")] = False,
+        ignore_case: Annotated[bool, Field(description="Take upper and lower case as the same.")] = False,
+        lines_around: Annotated[int, Field(ge=0, le=5, description="Lines to add before and after.")] = 0,
+        where: Where = "",
+        as_of: AsOf = "",
+        cursor: Cursor = "",
+        max_tokens: MaxTokens = 2000,
+    ) -> mcp_tools.TextResults:
+        """Return the lines of the documents that contain a text exactly, with passage, place and counts by document.
+
+        Use it for names, numbers, codes and quotations, and to check that a text occurs nowhere. A regular expression
+        matches within a line. Read more of a result with fetch.
+        """
+        options = {
+            "phrase": not regex,
+            "ignore_case": ignore_case,
+            "context": lines_around,
+            "limit": 50,
+            "where": where or None,
+            "as_of": as_of or None,
+        }
+        return _call(get_target, context, KeyScope.READ, mcp_tools.find_text, pattern, cursor, max_tokens, options)
+
+    @server.tool(annotations=_READS)
+    def outline(
+        id: Annotated[str, Field(max_length=1000, description="Id of a document.")],
+        context: Context[Any, Any],
+        cursor: Cursor = "",
+    ) -> mcp_tools.OutlineResult:
+        """Return the headings of a document, each with the id of its first passage, to be read with fetch."""
+        return _call(get_target, context, KeyScope.READ, mcp_tools.outline, id, cursor)
 
     @server.tool(annotations=_READS)
     def ask(question: Question, context: Context[Any, Any]) -> mcp_tools.AnswerResult:
@@ -222,10 +269,16 @@ def get_http_target(request: Request | None, scope: KeyScope) -> ToolTarget:
 
     search = partial(state.search, access.workspace)
 
+    def find_text(pattern: str, **options: Any) -> TextMatches:
+        with state.searches.hold_slot():
+            return access.workspace.engine.find_text(pattern, **options)
+
     def answer(question: str) -> Answer:
         return write_answer(state, access.workspace, question).finish()
 
-    return ToolTarget(access.workspace.engine, access.workspace.name, search, answer, get_base_url(request, state))
+    return ToolTarget(
+        access.workspace.engine, access.workspace.name, search, find_text, answer, get_base_url(request, state)
+    )
 
 
 class AuthorizedMcp:

@@ -4,18 +4,33 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby, islice
 from typing import Any, TypeVar
 
 from typing_extensions import TypedDict
 
 from polyad.engine import Engine
 from polyad.errors import NotFoundError
-from polyad.model import Answer, Document, Evidence, Excerpt, MetadataValue, Origin, ScoredPassage
+from polyad.model import (
+    Answer,
+    Document,
+    Evidence,
+    Excerpt,
+    Location,
+    MetadataValue,
+    Origin,
+    Passage,
+    ScoredPassage,
+    TextMatch,
+    TextMatches,
+)
 from polyad.schemas.catalogue import ListKind, list_items
 from polyad.schemas.filling import fill_schema
-from polyad.schemas.places import describe_citation, describe_hit, describe_location, get_excerpt, map_excerpts
+from polyad.schemas.places import describe_citation, describe_hit, describe_location, get_excerpt, map_excerpts, shorten
+from polyad.text.words import TOKEN, count_tokens
 from polyad_server.links import build_passage_url
 
 MAX_CHARACTERS = 24_000
@@ -24,6 +39,8 @@ MAX_CHARACTERS = 24_000
 _MAX_FACTS = 60
 _MAX_HIT_FACTS = 5
 _MAX_DOCUMENTS = 200
+_MAX_COUNTS = 10
+_MAX_TRACE = 8
 _MAX_KEYS = 20
 _MAX_DIGITS = 12
 _MAX_TEXT = 300
@@ -35,6 +52,9 @@ _CURSOR_MESSAGE = "the cursor is {!r}; expected next_cursor of the result before
 Item = TypeVar("Item")
 Search = Callable[..., Evidence]
 """Searches: takes the question, and ``k``, ``where`` and ``as_of``."""
+
+FindText = Callable[..., TextMatches]
+"""Searches exactly: takes the arguments of :meth:`polyad.Engine.find_text`."""
 
 
 class ToolInputError(ValueError):
@@ -76,12 +96,60 @@ class EvidencePassage(TypedDict):
     relevance: float | None
     facts: list[str]
     retracted: list[str]
+    link: str
 
 
 class EvidenceResults(TypedDict):
-    """The result of the MCP tool ``find_evidence``; ``next_cursor`` is empty at the end."""
+    """The result of the MCP tool ``find_evidence``; ``next_cursor`` is empty at the end.
+
+    ``trace`` has one line for each name that leads from one passage to another.
+    """
 
     evidence: list[EvidencePassage]
+    trace: list[str]
+    next_cursor: str
+
+
+class MatchingLine(TypedDict):
+    """A line in the result of the tool ``find_text``, with the id of its passage, and the lines around it."""
+
+    id: str
+    document_id: str
+    place: str
+    line: int
+    text: str
+    before: list[str]
+    after: list[str]
+
+
+class TextResults(TypedDict):
+    """The result of the MCP tool ``find_text``; ``next_cursor`` is empty at the end.
+
+    ``documents`` has the number of matching lines by document, of the documents with most; ``total`` counts all lines.
+    """
+
+    matches: list[MatchingLine]
+    total: int
+    documents: dict[str, int]
+    note: str
+    next_cursor: str
+
+
+class OutlineSection(TypedDict):
+    """A heading of a document, with the id of its first passage and the number of its passages."""
+
+    heading: str
+    id: str
+    page: int | None
+    passages: int
+    beginning: str
+
+
+class OutlineResult(TypedDict):
+    """The result of the MCP tool ``outline``; ``next_cursor`` is empty at the end."""
+
+    title: str
+    sections: list[OutlineSection]
     next_cursor: str
 
 
@@ -159,6 +227,7 @@ class ToolTarget:
         engine: The index.
         workspace: Name of the workspace.
         search: Searches the index, within the limits of the server.
+        find_text: Searches the index exactly, within the limits of the server.
         answer: Answers a question from the index, within the limits of the server.
         base_url: Address of the web page, for links; empty without a page.
     """
@@ -166,6 +235,7 @@ class ToolTarget:
     engine: Engine
     workspace: str
     search: Search
+    find_text: FindText
     answer: Callable[[str], Answer]
     base_url: str
 
@@ -196,10 +266,11 @@ def search(target: ToolTarget, query: str) -> SearchResults:
     return {"results": _take_page(results, "")[0]}
 
 
-def fetch(target: ToolTarget, id: str) -> FetchedPassage:
+def fetch(target: ToolTarget, id: str, around: int = 0, max_tokens: int = 0) -> FetchedPassage:
     """Return a whole passage or document in the form that chat programs expect of an MCP tool ``fetch``.
 
-    A longer text continues under the id in ``metadata["next_id"]``.
+    A longer text continues under the id in ``metadata["next_id"]``. With ``around``, the text includes this number of
+    passages before and after the passage.
 
     Raises:
         NotFoundError: There is no such passage or document.
@@ -217,6 +288,11 @@ def fetch(target: ToolTarget, id: str) -> FetchedPassage:
         text, document_id, location = passage.text, passage.document_id, passage.location
         origin = catalogue.origin(document_id)
         title = describe_location(origin.title or passage.title or document_id, location, origin)
+        if around:
+            passages = catalogue.passages_of_document(document_id)
+            place = passages.index(passage)
+            window = passages[max(0, place - around) : place + around + 1]
+            text = catalogue.document(document_id).text[window[0].start : window[-1].end]
     if offset and offset >= len(text):
         raise ToolInputError(f"the id ends in {_OFFSET}{offset}; expected at most {len(text) - 1}")
     fetched: FetchedPassage = {
@@ -233,29 +309,142 @@ def fetch(target: ToolTarget, id: str) -> FetchedPassage:
             "next_id": "",
         },
     }
-    end = offset + len(
-        _truncate(text[offset : offset + MAX_CHARACTERS], MAX_CHARACTERS - _count_characters(fetched) - len(id))
-    )
-    fetched["text"] = text[offset:end]
+    part = _truncate(text[offset : offset + MAX_CHARACTERS], MAX_CHARACTERS - _count_characters(fetched) - len(id))
+    fetched["text"] = part = _cut_to_tokens(part, max_tokens)
+    end = offset + len(part)
     fetched["metadata"]["next_id"] = f"{item_id}{_OFFSET}{end}" if end < len(text) else ""
     return fetched
 
 
-def find_evidence(target: ToolTarget, question: str, k: int, where: str, as_of: str, cursor: str) -> EvidenceResults:
+def _cut_to_tokens(text: str, max_tokens: int) -> str:
+    """Return the beginning of a text with at most ``max_tokens`` tokens; 0 for no limit."""
+    following = next(islice(TOKEN.finditer(text), max_tokens, None), None) if max_tokens else None
+    return text[: following.start()] if following else text
+
+
+def outline(target: ToolTarget, id: str, cursor: str) -> OutlineResult:
+    """Return the headings of a document with the ids of their first passages, one page of results at a time.
+
+    Raises:
+        NotFoundError: There is no such document.
+        ToolInputError: The cursor is invalid.
+    """
+    origin = target.engine.catalogue.origin(id)
+    passages = target.engine.catalogue.passages_of_document(id)
+    groups = [list(group) for _, group in groupby(passages, key=lambda passage: passage.heading)]
+    sections = [_describe_section(group) for group in groups]
+    part, next_cursor = _take_page(sections, cursor)
+    return {"title": _truncate(origin.title), "sections": part, "next_cursor": next_cursor}
+
+
+def _describe_section(passages: Sequence[Passage]) -> OutlineSection:
+    first = passages[0]
+    return {
+        "heading": _truncate(first.heading),
+        "id": first.id,
+        "page": first.page,
+        "passages": len(passages),
+        "beginning": _truncate(shorten(first.text, 80), 200),
+    }
+
+
+def find_text(
+    target: ToolTarget, pattern: str, cursor: str, max_tokens: int, options: Mapping[str, Any]
+) -> TextResults:
+    """Return the lines that match a pattern exactly, one page of results at a time.
+
+    Raises:
+        ConfigurationError: The pattern is no regular expression.
+        ToolInputError: No document matches the filter, or the cursor is invalid.
+    """
+    start = _read_cursor(cursor)
+    result = target.find_text(pattern, cursor=start, **options)
+    if not result.total:
+        _require_documents(target, options.get("where") or "")
+    lines = [_describe_line(target, match) for match in result.matches]
+    part, _ = _take_page(lines, "", MAX_CHARACTERS - 4000, max_tokens=max_tokens)
+    end = start + len(part)
+    frequent = sorted(result.counts.items(), key=lambda count: (-count[1], count[0]))[:_MAX_COUNTS]
+    return {
+        "matches": part,
+        "total": result.total,
+        "documents": {_truncate(id, 150): count for id, count in frequent},
+        "note": "" if result.is_complete else "the time limit ended the search; use where to select fewer documents",
+        "next_cursor": str(end) if end < result.total else "",
+    }
+
+
+def _describe_line(target: ToolTarget, match: TextMatch) -> MatchingLine:
+    origin = target.engine.catalogue.origin(match.document_id)
+    location = Location(match.start, match.end, match.page, match.heading)
+    return {
+        "id": match.passage_id,
+        "document_id": match.document_id,
+        "place": _truncate(describe_location(origin.title or match.title or match.document_id, location, origin)),
+        "line": match.line,
+        "text": _truncate(match.text, 2 * _MAX_TEXT),
+        "before": [_truncate(line) for line in match.before],
+        "after": [_truncate(line) for line in match.after],
+    }
+
+
+def find_evidence(
+    target: ToolTarget,
+    question: str,
+    k: int,
+    where: str,
+    as_of: str,
+    cursor: str,
+    seen: Sequence[str] = (),
+    max_tokens: int = 0,
+) -> EvidenceResults:
     """Return the best sentences for a question with their sources and facts, one page at a time.
+
+    Passages in ``seen`` are left out; the others state which name links them with a passage that was seen, or with one
+    of the result.
 
     Raises:
         ToolInputError: No document matches the filter, or the cursor is invalid.
     """
-    evidence = target.search(question, k=k, where=where or None, as_of=as_of or None)
+    evidence = target.search(question, k=k + len(seen), where=where or None, as_of=as_of or None)
     if not evidence.passages:
         _require_documents(target, where)
-    items = [_describe_hit(target, evidence, hit) for hit in evidence.passages]
-    part, next_cursor = _take_page(items, cursor)
-    return {"evidence": part, "next_cursor": next_cursor}
+    hits = [hit for hit in evidence.passages if hit.passage.id not in seen][:k]
+    links = _find_links(target, evidence, hits, seen)
+    items = [_describe_hit(target, evidence, hit, "; ".join(links[hit.passage.id][:3])) for hit in hits]
+    part, next_cursor = _take_page(items, cursor, MAX_CHARACTERS - 3000, max_tokens=max_tokens)
+    trace = [f"{each['id']}: {link}" for each in part for link in links[each["id"]]]
+    return {
+        "evidence": part,
+        "trace": [_truncate(line, 250) for line in trace[:_MAX_TRACE]],
+        "next_cursor": next_cursor,
+    }
 
 
-def _describe_hit(target: ToolTarget, evidence: Evidence, hit: ScoredPassage) -> EvidencePassage:
+def _find_links(
+    target: ToolTarget, evidence: Evidence, hits: Sequence[ScoredPassage], seen: Sequence[str]
+) -> Mapping[str, Sequence[str]]:
+    """Return for each hit the names that link it with passages that were seen, or with better hits, as texts."""
+    names: dict[str, set[str]] = {}
+    for id in dict.fromkeys(seen):
+        facts = target.engine.catalogue.hyperedges_of_passage(id)
+        names[id] = {name for _, members in facts for name in members}
+    links: defaultdict[str, list[str]] = defaultdict(list)
+    for hit in hits:
+        own = {
+            m.name for edge in evidence.hyperedges if edge.hyperedge.passage_id == hit.passage.id for m in edge.members
+        }
+        via = [name for step in evidence.trace if step.passage_id == hit.passage.id for name in step.via]
+        candidates = [*dict.fromkeys(via), *sorted(own.difference(via))]
+        for name in candidates:
+            sources = [id for id, others in names.items() if name in others]
+            if sources and (name in via or sources[0] in seen):
+                links[hit.passage.id].append(f"{name!r} is also in {sources[0]}")
+        names[hit.passage.id] = own
+    return links
+
+
+def _describe_hit(target: ToolTarget, evidence: Evidence, hit: ScoredPassage, link: str) -> EvidencePassage:
     facts = [edge.hyperedge.text for edge in evidence.hyperedges if edge.hyperedge.passage_id == hit.passage.id]
     retracted = [f"{fact.text} (retracted: {fact.reason})" for fact in hit.retracted]
     return {
@@ -267,6 +456,7 @@ def _describe_hit(target: ToolTarget, evidence: Evidence, hit: ScoredPassage) ->
         "relevance": None if hit.relevance is None else round(hit.relevance, 2),
         "facts": [_truncate(fact) for fact in facts[:_MAX_HIT_FACTS]],
         "retracted": [_truncate(fact) for fact in retracted[:_MAX_HIT_FACTS]],
+        "link": _truncate(link),
     }
 
 
@@ -378,11 +568,16 @@ def _require_documents(target: ToolTarget, where: str) -> None:
 
 
 def _take_page(
-    items: Sequence[Item], cursor: str, max_characters: int = MAX_CHARACTERS - 1000, max_items: int = 1000
+    items: Sequence[Item],
+    cursor: str,
+    max_characters: int = MAX_CHARACTERS - 1000,
+    max_items: int = 1000,
+    max_tokens: int = 0,
 ) -> tuple[list[Item], str]:
     """Return the items from ``cursor`` on that fit into one result of an MCP tool, and the next cursor ("" at the end).
 
-    At most ``max_items`` items are returned, with ``max_characters`` characters of JSON.
+    At most ``max_items`` items are returned, with ``max_characters`` characters and ``max_tokens`` tokens of JSON (0
+    for any number), but at least one item.
 
     Raises:
         ToolInputError: The cursor is not from an earlier result.
@@ -391,10 +586,11 @@ def _take_page(
     if start and start >= len(items):
         raise ToolInputError(_CURSOR_MESSAGE.format(cursor))
     part: list[Item] = []
-    size = 0
+    size = tokens = 0
     for item in items[start:]:
         size += _count_characters(item)
-        if part and (size > max_characters or len(part) == max_items):
+        tokens += count_tokens(json.dumps(item, ensure_ascii=False)) if max_tokens else 0
+        if part and (size > max_characters or tokens > max_tokens or len(part) == max_items):
             return part, str(start + len(part))
         part.append(item)
     return part, ""

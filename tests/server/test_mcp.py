@@ -25,6 +25,8 @@ from mcp.client.streamable_http import streamable_http_client
 from polyad import Document, Engine
 from polyad.config import ServerSettings
 from polyad.language_models.scripted import ScriptedLanguageModel
+from polyad.model import Section
+from polyad.text.words import count_tokens
 from polyad_server.app import create_app
 from polyad_server.keys import add_key
 from polyad_server.mcp import build_mcp_server
@@ -32,7 +34,7 @@ from polyad_server.mcp_tools import ToolTarget
 from polyad_server.workspaces import Workspaces
 from tests.server.serving import DOCUMENTS, RunningServer, build_index, open_index, run_app
 
-READING = {"search", "fetch", "find_evidence", "ask", "describe_entity", "list_documents"}
+READING = {"search", "fetch", "find_evidence", "find_text", "outline", "ask", "describe_entity", "list_documents"}
 
 
 def run(test: Callable[[], Awaitable[None]]) -> None:
@@ -59,7 +61,7 @@ async def fail(client: Client, name: str, /, **arguments: object) -> str:
 @asynccontextmanager
 async def connect(index: Path, *, allow_writes: bool = False) -> AsyncIterator[Client]:
     with Engine.open(index, create=False) as engine:
-        target = ToolTarget(engine, "kb", engine.search, engine.ask, "")
+        target = ToolTarget(engine, "kb", engine.search, engine.find_text, engine.ask, "")
         async with Client(build_mcp_server(lambda *_: target, allow_writes=allow_writes)) as client:
             yield client
 
@@ -104,7 +106,7 @@ def test_search_and_fetch_keep_the_contract(tmp_path: Path) -> None:
             tools = {tool.name: tool for tool in (await client.list_tools()).tools}
             assert set(tools) == READING
             for name, argument in (("search", "query"), ("fetch", "id")):
-                assert list(tools[name].input_schema["properties"]) == [argument]
+                assert tools[name].input_schema["required"] == [argument]
                 assert tools[name].input_schema["properties"][argument]["type"] == "string"
             assert all(tool.description and len(tool.description) > 50 for tool in tools.values())
             results = await call(client, "search", query="Who cast the bell of Tarn?")
@@ -139,6 +141,82 @@ def test_evidence_entities_and_documents(tmp_path: Path) -> None:
                 {"id": "tower.md", "title": "Corven Tower", "metadata": {"language": "en"}},
             ]
             assert listed == {"documents": documents, "total": 2, "next_cursor": ""}
+
+    run(test)
+
+
+def test_what_was_seen_is_left_out_and_a_name_leads_on(tmp_path: Path) -> None:
+    index = build_index(tmp_path / "kb")
+
+    async def test() -> None:
+        async with connect(index) as client:
+            question = "Who was the architect of the tower in which the bell of Tarn hangs?"
+            [first] = (await call(client, "find_evidence", question=question, k=1))["evidence"]
+            assert (first["id"], first["link"]) == ("bell.md#0000", "")
+            actual = await call(client, "find_evidence", question=question, k=1, seen=[first["id"]])
+            [second] = actual["evidence"]
+            assert second["id"] == "tower.md#0000"
+            assert second["link"] == "'Corven Tower' is also in bell.md#0000"
+            assert actual["trace"] == ["tower.md#0000: 'Corven Tower' is also in bell.md#0000"]
+            seen = [first["id"], second["id"], "moreau.md#0000"]
+            assert (await call(client, "find_evidence", question=question, seen=seen))["evidence"] == []
+            assert "nowhere" in await fail(client, "find_evidence", question=question, seen=["nowhere#0"])
+
+    run(test)
+
+
+def test_exact_text_is_found(tmp_path: Path) -> None:
+    lines = "\n".join(f"Person {number} rang the bell." for number in range(500))
+    index = build_index(tmp_path / "kb", (*DOCUMENTS, Document("log.md", "Log", lines)))
+
+    async def test() -> None:
+        async with connect(index) as client:
+            actual = await call(client, "find_text", pattern="Corven Tower")
+            assert [match["id"] for match in actual["matches"]] == ["bell.md#0000", "tower.md#0000"]
+            assert actual["documents"] == {"bell.md": 1, "tower.md": 1}
+            assert actual["matches"][1]["place"] == "Corven Tower"
+            actual = await call(client, "find_text", pattern="in 19[0-9]+", regex=True, where='id = "moreau.md"')
+            assert [match["document_id"] for match in actual["matches"]] == ["moreau.md"]
+            assert "(a" in await fail(client, "find_text", pattern="(a", regex=True)
+            assert (await call(client, "find_text", pattern="no such text"))["total"] == 0
+            read, cursor = [], ""
+            while True:
+                part = await call(client, "find_text", pattern="rang", lines_around=1, cursor=cursor, max_tokens=400)
+                assert count_tokens(json.dumps(part)) < 600
+                read += [match["line"] for match in part["matches"]]
+                cursor = part["next_cursor"]
+                if not cursor:
+                    break
+            assert read == list(range(1, 501))
+
+    run(test)
+
+
+def test_a_document_is_read_by_its_headings(tmp_path: Path) -> None:
+    text = "\n\n".join(f"{'Pump ' * 150}ends with {number}." for number in range(6))
+    sections = tuple(
+        Section(name, text.index(f"{start}."), len(text)) for name, start in (("Repair", "1"), ("Seals", "4"))
+    )
+    index = build_index(tmp_path / "kb", (Document("pumps.md", "Pumps", text, sections=sections),))
+
+    async def test() -> None:
+        async with connect(index) as client:
+            actual = await call(client, "outline", id="pumps.md")
+            assert actual["title"] == "Pumps"
+            assert [section["heading"].split(" / ")[-1] for section in actual["sections"]][-1] == "Seals"
+            with Engine.open(index) as engine:
+                passages = engine.catalogue.passages_of_document("pumps.md")
+            assert sum(section["passages"] for section in actual["sections"]) == len(passages)
+            middle = passages[2]
+            whole = await call(client, "fetch", id=middle.id, around=1)
+            assert whole["text"] == text[passages[1].start : passages[3].end]
+            read, id = "", middle.id
+            while id:
+                part = await call(client, "fetch", id=id, around=1, max_tokens=50)
+                assert count_tokens(part["text"]) <= 50
+                read, id = read + part["text"], part["metadata"]["next_id"]
+            assert read == whole["text"]
+            assert "nothing" in await fail(client, "outline", id="nothing")
 
     run(test)
 
@@ -297,7 +375,7 @@ def test_null_is_the_default_of_an_optional_argument_and_an_error_names_the_argu
     async def test() -> None:
         async with connect(index) as client:
             question = "Who built the Corven Tower?"
-            optional = dict.fromkeys(("k", "where", "as_of", "cursor"))
+            optional = dict.fromkeys(("k", "where", "as_of", "cursor", "seen", "max_tokens"))
             same = await call(client, "find_evidence", question=question)
             assert await call(client, "find_evidence", question=question, **optional) == same
             assert await fail(client, "find_evidence", question=None) == "question: Field required"

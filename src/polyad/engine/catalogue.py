@@ -137,6 +137,12 @@ class Catalogue:
         selected = self._select_documents({passage.document_id for passage in passages}, where, as_of)
         return [passage for passage in passages if passage.document_id in selected]
 
+    def passages_of_document(self, document_id: str) -> list[Passage]:
+        """Return the passages of a document in the order of its text; empty for an unknown document."""
+        with self._store.read_transaction() as transaction:
+            ids = transaction.find("passages by document", [document_id]).get(document_id, [])
+            return sorted(transaction.get(Passage, ids).values(), key=lambda passage: passage.start)
+
     def entities(self, where: Where = None, as_of: Time = None) -> list[Entity]:
         """Return all entities, sorted by key; with a filter or date, only entities of hyperedges that match both.
 
