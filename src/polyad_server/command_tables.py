@@ -20,4 +20,12 @@ TABLES = (
         group="key",
         help="Manage the API keys of `polyad serve`.",
     ),
+    CommandTable(
+        """
+        install agents:install Connect an agent program with an index: write its MCP entry and a skill.
+        """,
+        package="polyad_server",
+        group="agent",
+        help="Connect agent programs with an index.",
+    ),
 )

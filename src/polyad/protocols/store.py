@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, Protocol, TypeVar, overload, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar, overload, runtime_checkable
 
 import numpy as np
 
@@ -136,8 +136,7 @@ class HyperedgeFields:
     roles: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentText:
+class DocumentText(NamedTuple):
     """The id and the text of the document that contains a passage; not compared with the checksum, to be fast."""
 
     id: str

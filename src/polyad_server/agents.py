@@ -1,0 +1,157 @@
+"""The command ``polyad agent install``: the MCP entry and the skill of an agent program."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from polyad.cli import options
+from polyad.cli.streams import say, say_result
+from polyad.engine.loaders import parse_place
+from polyad.errors import ConfigurationError
+from polyad_server.entries import (
+    EMPTY_JSON,
+    Entry,
+    put_json_entry,
+    put_toml_entry,
+    remove_json_entry,
+    remove_toml_entry,
+)
+
+_MARK = "generator: polyad"
+"""Line of a skill that this command wrote, and may change."""
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """An agent program, with the files of its MCP servers and its folders of skills.
+
+    Attributes:
+        user_file, project_file: Settings of MCP servers, relative to the home folder and to a project.
+        section: Name of the object or table of MCP servers.
+        user_skills, project_skills: Folders of skills, relative likewise.
+        names_type: Whether an entry states its type, ``stdio``.
+    """
+
+    user_file: str
+    project_file: str
+    section: str
+    user_skills: str
+    project_skills: str
+    names_type: bool = False
+
+
+_CODE_FOLDER = {"darwin": "Library/Application Support/Code", "win32": "AppData/Roaming/Code"}
+CLIENTS = {
+    "claude-code": Client(".claude.json", ".mcp.json", "mcpServers", ".claude/skills", ".claude/skills", True),
+    "codex": Client(".codex/config.toml", ".codex/config.toml", "mcp_servers", ".agents/skills", ".agents/skills"),
+    "cursor": Client(".cursor/mcp.json", ".cursor/mcp.json", "mcpServers", ".cursor/skills", ".cursor/skills"),
+    "vscode": Client(
+        f"{_CODE_FOLDER.get(sys.platform, '.config/Code')}/User/mcp.json",
+        *(".vscode/mcp.json", "servers", ".copilot/skills", ".github/skills", True),
+    ),
+    "gemini": Client(
+        ".gemini/settings.json", ".gemini/settings.json", "mcpServers", ".gemini/skills", ".gemini/skills"
+    ),
+}
+"""Agent programs by name, with the places that their documentation states."""
+
+ClientName = Literal["claude-code", "codex", "cursor", "vscode", "gemini"]
+
+
+def install(
+    client: Annotated[ClientName, typer.Argument(metavar="CLIENT", help=f"One of {', '.join(CLIENTS)}.")],
+    store: options.Store = None,
+    name: Annotated[str, typer.Option("--name", metavar="NAME", help="Name of the server and the skill.")] = "polyad",
+    project: Annotated[
+        bool, typer.Option("--project", help="Write to the working directory, for one project, not for the user.")
+    ] = False,
+    print_: Annotated[bool, typer.Option("--print", help="Print the entry and the skill, and write nothing.")] = False,
+    remove: Annotated[bool, typer.Option("--remove", help="Remove the entry and the skill.")] = False,
+    json: options.Json = False,
+) -> None:
+    """Connect an agent program with an index: write its MCP entry and a skill that says how to search.
+
+    Only the entry is changed in an existing file of settings; the rest stays as it is, byte by byte. Agents start the
+    MCP server `polyad mcp` themselves.
+
+    Example: polyad agent install claude-code --store kb
+    """
+    if not name or name.strip("-") != name or "--" in name or name.lower() != name or not name.isascii():
+        raise ConfigurationError(f"the name is {name!r}; expected lower-case letters, digits and single hyphens")
+    place = parse_place(options.load_settings(store=store).command.require_store()) if not remove else ""
+    store_name = str(place.resolve()) if isinstance(place, Path) else place
+    spec, root = CLIENTS[client], Path.cwd() if project else Path.home()
+    settings_file = root / (spec.project_file if project else spec.user_file)
+    skill_file = root / (spec.project_skills if project else spec.user_skills) / name / "SKILL.md"
+    command = [path] if (path := shutil.which("polyad")) else [sys.executable, "-m", "polyad"]
+    entry: Entry = {"command": command[0], "args": [*command[1:], "mcp", "--store", store_name]}
+    entry = {"type": "stdio", **entry} if spec.names_type else entry
+    skill = build_skill(name, store_name, shlex.join(command))
+    if print_:
+        is_toml = settings_file.suffix == ".toml"
+        text = (put_toml_entry if is_toml else put_json_entry)("", spec.section, name, entry)
+        say_result(
+            json, {"file": str(settings_file), "entry": entry, "skill": skill}, _show, settings_file, text, skill
+        )
+        return
+    if skill_file.exists() and _MARK not in skill_file.read_text(encoding="utf-8"):
+        raise ConfigurationError(f"{str(skill_file)!r} is a skill of your own; choose another name with --name")
+    changed = [
+        _edit(settings_file, lambda text: _edit_settings(settings_file, text, spec.section, name, entry, remove)),
+        _edit(skill_file, lambda _: "" if remove else skill),
+    ]
+    paths = [str(path) for path in changed if path]
+    say_result(json, {"changed": paths}, say, "\n".join(paths) or "nothing to change")
+
+
+def build_skill(name: str, store: str, command: str) -> str:
+    """Return a skill in the format of Agent Skills for an index; ``command`` starts polyad in a shell."""
+    template = files("polyad_server").joinpath("skill.md").read_text(encoding="utf-8")
+    return template.format(name=name, quoted=shlex.quote(store), command=command)
+
+
+def _edit_settings(file: Path, text: str, section: str, name: str, entry: Entry, remove: bool) -> str:
+    """Return the text of a settings file with the entry, or without; empty if nothing else is left in it."""
+    try:
+        if file.suffix == ".toml":
+            return remove_toml_entry(text, section, name) if remove else put_toml_entry(text, section, name, entry)
+        if not remove:
+            return put_json_entry(text, section, name, entry)
+        remaining = remove_json_entry(text, section, name) if text else ""
+        return "" if remaining == EMPTY_JSON else remaining
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{str(file)!r}: {error}") from error
+
+
+def _edit(file: Path, edit: Callable[[str], str]) -> Path | None:
+    """Edit a file; delete it, with folders that are empty then, if nothing is left. Return its path if it changed."""
+    file = file.resolve()  # the target of a symbolic link, which may lie among other settings
+    before = file.read_bytes().decode() if file.exists() else ""
+    after = edit(before)
+    if after == before:
+        return None
+    if after:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(after.encode())
+        return file
+    file.unlink()
+    for folder in file.parents:
+        if folder == Path.home() or any(os.scandir(folder)):
+            break
+        folder.rmdir()
+    return file
+
+
+def _show(file: Path, entry: str, skill: str) -> None:
+    say(f"{file}:\n\n{entry}\nSKILL.md:\n")
+    say(skill)

@@ -1,0 +1,173 @@
+"""Entries in the settings files of other programs, in JSON and TOML: one entry is changed, and no other byte.
+
+Such files are written by people and by several programs. They have comments, an order and a layout of their own, which
+a parser and a writer of JSON would lose, so that an entry is inserted into the text and cut out of it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+
+from polyad.errors import ConfigurationError
+
+EMPTY_JSON = "{\n}\n"
+"""The text of a JSON file without entries; a file that is left with this text is deleted."""
+
+Entry = Mapping[str, str | Sequence[str]]
+
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/|[{}\[\],:]|[^\s{}\[\],:"/]+|\S', re.DOTALL)
+"""A string, a comment, a bracket, comma or colon, or a number or word of JSON."""
+
+_OWN_SECTION = '{ "'
+"""Beginning of a section that was written together with its entry, and is removed with it."""
+
+
+def put_json_entry(text: str, section: str, name: str, entry: Entry) -> str:
+    """Return a JSON text in which the object ``section`` has ``entry`` under the key ``name``.
+
+    Raises:
+        ConfigurationError: The text is no JSON object, or the section is no object.
+    """
+    text = text or EMPTY_JSON
+    member = f"{json.dumps(name)}: {json.dumps(entry, ensure_ascii=False)}"
+    start = _find_object(text)
+    if _find_member(text, start, section) is None:
+        return _insert(text, start, "  ", f"{json.dumps(section)}: {{ {member} }}")
+    start = _find_object(text, section)
+    if (span := _find_member(text, start, name)) is not None:
+        return text[: span[0]] + member + text[span[2] :]
+    return _insert(text, start, "    ", member)
+
+
+def remove_json_entry(text: str, section: str, name: str) -> str:
+    """Return a JSON text without the entry ``name`` of the object ``section``; without the entry, the text as it is.
+
+    Raises:
+        ConfigurationError: The text is no JSON object, or the section is no object.
+    """
+    outer = _find_object(text)
+    section_span = _find_member(text, outer, section)
+    if section_span is None:
+        return text
+    inner = _find_object(text, section)
+    if _find_member(text, inner, name) is None:
+        return text
+    remaining = _cut(text, inner, name)
+    was_written_whole = text.startswith(_OWN_SECTION, section_span[1]) and remaining.startswith(" }", inner)
+    return _cut(text, outer, section) if was_written_whole else remaining
+
+
+def _list_tokens(text: str) -> list[tuple[str, int, int]]:
+    """Return the tokens of a JSON text with their offsets, without comments."""
+    tokens = ((match[0], *match.span()) for match in _TOKEN.finditer(text))
+    return [token for token in tokens if not token[0].startswith(("//", "/*"))]
+
+
+def _find_object(text: str, section: str = "") -> int:
+    """Return the offset after the opening brace of a JSON text, or of an object in it.
+
+    Raises:
+        ConfigurationError: The text is no JSON object, or the section is none.
+    """
+    words = [token for token, *_ in _list_tokens(text)]
+    following = [*words[1:], ""]
+    last_comma_free = [word for word, after in zip(words, following, strict=True) if word != "," or after not in "}]"]
+    try:
+        value = json.loads("".join(last_comma_free))
+    except ValueError as error:
+        raise ConfigurationError(
+            f"the file is no JSON: {error}; correct it, or print the entry with --print"
+        ) from error
+    start = _list_tokens(text)[0][2]
+    if section and isinstance(value, dict) and (member := _find_member(text, start, section)):
+        value, start = value[section], member[1] + 1
+    if not isinstance(value, dict):
+        raise ConfigurationError(f"{section or 'the file'} is {str(value)[:40]!r}; expected a JSON object")
+    return start
+
+
+def _find_member(text: str, start: int, key: str) -> tuple[int, int, int] | None:
+    """Return the offsets of the key, of the value and of the end of a member of an object, or None.
+
+    The content of the object begins at ``start``.
+    """
+    depth, tokens = 0, [token for token in _list_tokens(text) if token[1] >= start]
+    for place, (word, begin, _) in enumerate(tokens):
+        if not depth and word == "}":
+            break
+        if not depth and word.startswith('"') and tokens[place + 1][0] == ":" and json.loads(word) == key:
+            for other, _, end in tokens[place + 2 :]:
+                depth += (other in "{[") - (other in "}]")
+                if not depth:
+                    return begin, tokens[place + 2][1], end
+        depth += (word in "{[") - (word in "}]")
+    return None
+
+
+def _insert(text: str, start: int, indent: str, member: str) -> str:
+    """Return the text with a first member of the object whose content begins at ``start``; see :func:`_cut`."""
+    rest = text[start:]
+    is_empty = _list_tokens(text[start:])[0][0] == "}"
+    line = f"\n{indent}" if rest.lstrip(" \t\r").startswith("\n") else ""
+    return f"{text[:start]}{line}{member}{'' if is_empty else ','}{rest}"
+
+
+def _cut(text: str, start: int, key: str) -> str:
+    """Return the text without a member of the object whose content begins at ``start``: undo :func:`_insert`."""
+    member = _find_member(text, start, key)
+    assert member is not None, "the caller has found the member"
+    begin, _, end = member
+    before = [token for token in _list_tokens(text) if start <= token[1] < begin]
+    if before:  # the member is not the first: cut the comma before it
+        return text[: before[-1][1]] + text[end:]
+    return text[:start] + text[end:].removeprefix(",")
+
+
+def put_toml_entry(text: str, section: str, name: str, entry: Entry) -> str:
+    """Return a TOML text in which the table ``section.name`` has the values of ``entry``.
+
+    Raises:
+        ConfigurationError: The text is no TOML, or has the table in another form.
+    """
+    _parse_toml(text)
+    lines = "".join(f"{key} = {json.dumps(value, ensure_ascii=False)}\n" for key, value in entry.items())
+    table = f"[{section}.{name}]\n{lines}"
+    if span := _find_table(text, section, name):
+        return text[: span[0]] + table + text[span[1] :]
+    changed = f"{text}\n{table}" if text else table
+    _parse_toml(changed)  # fails if the table exists in another form
+    return changed
+
+
+def remove_toml_entry(text: str, section: str, name: str) -> str:
+    """Return a TOML text without the table ``section.name``.
+
+    Raises:
+        ConfigurationError: The text is no TOML.
+    """
+    _parse_toml(text)
+    span = _find_table(text, section, name)
+    if span is None:
+        return text
+    before = text[: span[0]].removesuffix("\n")
+    return before + text[span[1] :]
+
+
+def _find_table(text: str, section: str, name: str) -> tuple[int, int] | None:
+    """Return the start and the end of a table: of its header, and of its last line that is not blank."""
+    table = re.search(
+        rf"^\[{re.escape(section)}\.{re.escape(name)}\][^\n]*\n(?:(?![ \t]*\[)[^\n]*\S[^\n]*\n?)*", text, re.MULTILINE
+    )
+    return table.span() if table else None
+
+
+def _parse_toml(text: str) -> None:
+    try:
+        tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigurationError(
+            f"the file is no TOML with room for the entry: {error}; correct it, or print the entry with --print"
+        ) from error
