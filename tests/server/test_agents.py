@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
+import yaml  # type: ignore[import-untyped, unused-ignore]  # typed only when its stubs are installed
 from typer.testing import CliRunner, Result
 
 from polyad.cli import app
