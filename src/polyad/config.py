@@ -457,6 +457,8 @@ class ServerSettings:
         log_questions: Whether logs and traces contain questions.
         mcp_sessions: Whether the MCP server keeps sessions. Without them, a client continues after a restart.
         drain_seconds: Time that answers and jobs get to end when the server is stopped.
+        allow_urls: Whether the web page and the API may add web pages by their address. The server then fetches public
+            addresses that a client names; addresses of private networks are refused.
     """
 
     base_url: str = ""
@@ -475,6 +477,7 @@ class ServerSettings:
     log_questions: bool = False
     mcp_sessions: bool = False
     drain_seconds: float = 30.0
+    allow_urls: bool = False
 
     def __post_init__(self) -> None:
         for name in ("max_body_mb", "max_question_characters", "max_k", "searches", "answers", "requests_per_minute"):

@@ -172,6 +172,21 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
+class DocumentSummary:
+    """The properties of a stored document that a list of documents shows, without its text.
+
+    Attributes:
+        origin: Title, source, URL and metadata.
+        tokens: Length of the text in tokens.
+        passages: Number of passages; 0 for a disabled document.
+    """
+
+    origin: Origin
+    tokens: int
+    passages: int
+
+
+@dataclass(frozen=True, slots=True)
 class Document:
     """A text with an id, a title, metadata and sections, from a file or created by the user.
 

@@ -3,27 +3,35 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Annotated, Any
 
 from anyio.to_thread import run_sync
-from fastapi import APIRouter, File, Form, Header, Query, Request, UploadFile
+from fastapi import APIRouter, Depends, File, Form, Header, Query, Request, UploadFile
 from fastapi.responses import JSONResponse, Response
 from fastapi.sse import format_sse_event
 from starlette.responses import StreamingResponse
 
+from polyad.engine.document_table import FACETS, DocumentQuery, Facet, SortKey
+from polyad.engine.formats import build_file_reader
 from polyad.engine.registry import methods
 from polyad.errors import ConfigurationError
 from polyad.model import MetadataValue
-from polyad.schemas.catalogue import ListKind, list_items, statistics_json
+from polyad.schemas.catalogue import ListKind, PassageItemSchema, list_items, statistics_json
+from polyad.schemas.filling import fill_schema
 from polyad.schemas.reports import CorrectionSchema, RemovalSchema, correction_json
+from polyad.text.files import get_source_file
+from polyad.text.removals import NOTES
 from polyad_server.access import AuthenticatedRoute, Gatekeeper, Reader, Writer
-from polyad_server.jobs import Job
+from polyad_server.jobs import Job, Kind
 from polyad_server.keys import Scope
 from polyad_server.models import (
+    AddressesBody,
     AliasBody,
+    DocumentIdsBody,
     DocumentsBody,
     IdsBody,
     JobBody,
@@ -32,7 +40,8 @@ from polyad_server.models import (
     WorkspaceBody,
 )
 from polyad_server.problems import RequestError
-from polyad_server.responses import build_page, describe_responses, respond_json
+from polyad_server.responses import build_page, describe_responses, parse_cursor, respond_json
+from polyad_server.state import State
 from polyad_server.uploads import UploadedFile
 
 router = APIRouter(prefix="/api/v1", route_class=AuthenticatedRoute)
@@ -46,12 +55,14 @@ Id = Annotated[str, Query(min_length=1, max_length=1000, description="Id of the 
 
 
 @router.get("/workspaces", tags=["workspaces"], responses=describe_responses(dict[str, Any]))
-def list_workspaces(request: Request) -> JSONResponse:
-    """List the workspaces that the key may use."""
+def list_workspaces(request: Request, state: State) -> JSONResponse:
+    """List the workspaces that the key may use, with the scope of the key and the limits for adding documents."""
     gatekeeper: Gatekeeper = request.app.state.gatekeeper
     principal = gatekeeper.authenticate(request)
     scope = principal.scope.name.lower()
-    return respond_json({"workspaces": [{"name": name} for name in gatekeeper.list_names(principal)], "scope": scope})
+    limits = {"allow_urls": state.settings.allow_urls, "max_body_mb": state.settings.max_body_mb}
+    names = [{"name": name} for name in gatekeeper.list_names(principal)]
+    return respond_json({"workspaces": names, "scope": scope, **limits})
 
 
 @router.post("/workspaces", tags=["workspaces"], status_code=201, responses=describe_responses(dict[str, Any]))
@@ -89,17 +100,38 @@ def read_statistics(access: Reader) -> JSONResponse:
 # Documents
 
 
+def _select_facets(
+    type: Annotated[str | None, Query(max_length=100, description="Type of the file, such as `pdf`.")] = None,
+    language: Annotated[str | None, Query(max_length=10, description="ISO 639-1 code, or `none`.")] = None,
+    year: Annotated[str | None, Query(max_length=4, description="Year of the document's date, or `none`.")] = None,
+    folder: Annotated[str | None, Query(max_length=1000, description="Folder of the file, or `none`.")] = None,
+    state: Annotated[str | None, Query(max_length=20, description="`searchable`, `disabled` or `empty`.")] = None,
+) -> dict[Facet, str]:
+    """Return the value that each facet must have; the value ``none`` stands for documents without one."""
+    values = {"type": type, "language": language, "year": year, "folder": folder, "state": state}
+    return {facet: "" if values[facet] == "none" else value for facet in FACETS if (value := values[facet])}
+
+
 @router.get("/documents", tags=["documents"], responses=describe_responses(dict[str, Any]))
 def list_documents(
     access: Reader,
+    facets: Annotated[dict[Facet, str], Depends(_select_facets)],
     where: Annotated[str, Query(max_length=4000, description="Filter of documents.")] = "",
     like: Annotated[str, Query(max_length=500, description="Text in the id.")] = "",
+    text: Annotated[str, Query(max_length=500, description="Text in the id or the title.")] = "",
+    sort: Annotated[SortKey, Query(description="Column to sort by.")] = "id",
+    descending: Annotated[bool, Query(description="Whether the highest value comes first.")] = False,
     limit: Limit = 100,
     cursor: Cursor = "",
 ) -> JSONResponse:
-    """List the documents of the index, sorted by id."""
-    items = list_items(access.workspace.engine.catalogue, ListKind.DOCUMENTS, like, where or None)
-    return respond_json(build_page("documents", items, limit, cursor))
+    """List documents with title, type, language, size and dates; count them by the values of each facet."""
+    catalogue = access.workspace.engine.catalogue
+    selected = set(catalogue.sources(where)) if where else None
+    rows, counts = catalogue.documents.select(DocumentQuery(text, facets, sort, descending), selected)
+    rows = [row for row in rows if like.casefold() in row.id.casefold()]
+    start = parse_cursor(cursor)
+    page = [asdict(row) for row in rows[start : start + limit]]
+    return respond_json({**build_page("documents", page, limit, cursor, len(rows)), "facets": counts})
 
 
 @router.post("/documents/files", tags=["documents"], status_code=202, responses=describe_responses(dict[str, Any]))
@@ -128,13 +160,49 @@ def add_documents(
     return _submit(access, [upload], body.method, {}, idempotency_key)
 
 
+@router.post("/documents/urls", tags=["documents"], status_code=202, responses=describe_responses(dict[str, Any]))
+def add_web_pages(
+    body: AddressesBody, access: Writer, state: State, idempotency_key: Annotated[str, Header(max_length=255)] = ""
+) -> JSONResponse:
+    """Fetch and index web pages in the background; needs the setting `server.allow_urls`.
+
+    Each address is one page, and the id of its document. Addresses of private networks are refused.
+    """
+    if not state.settings.allow_urls:
+        raise RequestError(
+            403, "urls_not_allowed", "the server fetches no web pages; set server.allow_urls to allow it"
+        )
+    return _submit(access, [UploadedFile(url, b"") for url in body.urls], "", {}, idempotency_key, kind="addresses")
+
+
+@router.post("/documents/reindex", tags=["documents"], status_code=202, responses=describe_responses(dict[str, Any]))
+def reindex_documents(body: DocumentIdsBody, access: Writer) -> JSONResponse:
+    """Read the files of documents and index them again in the background, also unchanged ones.
+
+    A document that was uploaded has no file on the server, and is refused: upload it again.
+    """
+    catalogue = access.workspace.engine.catalogue
+    for id in body.ids:
+        source = get_source_file(catalogue.origin(id).source)
+        if not source or not Path(source).exists():
+            where = f"is not at {source!r} any more" if source else "was uploaded"
+            raise RequestError(422, "no_file", f"the file of {id!r} {where}; upload the file again")
+    return _submit(access, [UploadedFile(id, b"") for id in body.ids], "", {}, "", kind="documents")
+
+
 def _submit(
-    access: Writer, files: list[UploadedFile], method: str, metadata: dict[str, MetadataValue], idempotency_key: str
+    access: Writer,
+    files: list[UploadedFile],
+    method: str,
+    metadata: dict[str, MetadataValue],
+    idempotency_key: str,
+    *,
+    kind: Kind = "files",
 ) -> JSONResponse:
     if method and method not in methods:
         raise ConfigurationError(f"the method is {method!r}; expected one of {', '.join(methods)}")
     job = access.workspace.jobs.submit(
-        files, method=method, metadata=metadata, idempotency_key=idempotency_key, now=datetime.now(UTC)
+        files, method=method, metadata=metadata, idempotency_key=idempotency_key, kind=kind, now=datetime.now(UTC)
     )
     return respond_json({"job": format_job(job)}, 202)
 
@@ -161,8 +229,9 @@ def _parse_metadata(text: str) -> dict[str, MetadataValue]:
 
 @router.get("/document", tags=["documents"], responses=describe_responses(dict[str, Any]))
 def read_document(access: Reader, id: Id) -> JSONResponse:
-    """Return a document with its whole text."""
-    return respond_json(asdict(access.workspace.engine.catalogue.document(id)))
+    """Return a document with its whole text, and its row in the list of documents."""
+    catalogue = access.workspace.engine.catalogue
+    return respond_json({**asdict(catalogue.document(id)), "row": asdict(catalogue.documents.get(id))})
 
 
 @router.delete("/document", tags=["documents"], responses=describe_responses(RemovalSchema))
@@ -171,6 +240,39 @@ def delete_document(access: Writer, id: Id) -> JSONResponse:
     engine = access.workspace.engine
     engine.remove(id)
     return respond_json({"removed": [id], "documents": engine.catalogue.statistics().documents})
+
+
+@router.get("/document/passages", tags=["documents"], responses=describe_responses(dict[str, Any]))
+def list_passages(access: Reader, id: Id, limit: Limit = 100, cursor: Cursor = "") -> JSONResponse:
+    """List the passages of a document in the order of its text; a disabled document has none."""
+    passages = access.workspace.engine.catalogue.document_passages(id)
+    rows = [fill_schema(PassageItemSchema, passage) for passage in passages]
+    return respond_json(build_page("passages", rows, limit, cursor))
+
+
+@router.get("/document/removals", tags=["documents"], responses=describe_responses(dict[str, Any]))
+def list_removals(access: Reader, id: Id) -> JSONResponse:
+    """List what reading left out of a document's text, by kind.
+
+    `counts` were recorded when the document was indexed. `texts` are read again from its file; they are empty if the
+    server does not have the file.
+    """
+    engine = access.workspace.engine
+    origin = engine.catalogue.origin(id)
+    source = get_source_file(origin.source)
+    texts: Mapping[str, Sequence[str]] = {}
+    if source and Path(source).is_file():
+        texts = build_file_reader(engine.components.settings.read).list_removals(Path(source))
+    counts = {note: origin.metadata[kind] for kind, note in NOTES.items() if kind in origin.metadata}
+    return respond_json({"counts": counts, "texts": {NOTES.get(kind, kind): list(texts[kind]) for kind in texts}})
+
+
+@router.post("/documents/remove", tags=["documents"], responses=describe_responses(RemovalSchema))
+def remove_documents(body: DocumentIdsBody, access: Writer) -> JSONResponse:
+    """Remove documents with their passages, hyperedges and vectors; if one id is unknown, none is removed."""
+    engine = access.workspace.engine
+    engine.remove(body.ids)
+    return respond_json({"removed": body.ids, "documents": engine.catalogue.statistics().documents})
 
 
 @router.post("/documents/disable", tags=["documents"], responses=describe_responses(CorrectionSchema))

@@ -8,7 +8,7 @@ import logging
 import secrets
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -18,12 +18,16 @@ import anyio
 import anyio.to_thread
 
 from polyad.engine import Engine
+from polyad.engine.catalogue import Catalogue
 from polyad.errors import NotFoundError, PolyadError, StoreUnavailableError
+from polyad.indexing.run import IndexReport
 from polyad.model import Document, Failure, MetadataValue
 from polyad.protocols.store import LockingStore
 from polyad.schemas.reports import index_json
+from polyad_server.file_results import OUTCOMES, FileResult, FileResults
 from polyad_server.problems import RequestError, describe_error
 from polyad_server.uploads import UploadedFile, read_uploads
+from polyad_server.web_pages import FetchError, fetch_page
 
 JOBS = "server-jobs"
 """Namespace of jobs, by id."""
@@ -51,6 +55,9 @@ _LOG = logging.getLogger("polyad.server.jobs")
 
 State = Literal["queued", "running", "succeeded", "failed", "cancelled"]
 
+Kind = Literal["files", "addresses", "documents"]
+"""The inputs of a job: uploaded files, addresses of web pages, or ids of stored documents to index again."""
+
 
 @dataclass(frozen=True, slots=True)
 class Job:
@@ -58,7 +65,7 @@ class Job:
 
     Attributes:
         id: Id of the job.
-        files: Names of the uploaded files.
+        files: Names of the uploaded files, addresses of web pages or ids of documents, as ``kind`` says.
         method: Construction method; empty for the method of the index.
         metadata: Metadata of all documents of the job.
         digest: SHA-256 of the request, by which a repeated request is recognised.
@@ -71,6 +78,8 @@ class Job:
         number: Number of this state of the job; grows by one with each change.
         interruptions: Number of times in a row that the process ended while it ran the job, without having processed
             more documents than before.
+        kind: ``files``, ``addresses`` or ``documents``.
+        results: The state and the outcome of each file; see :mod:`polyad_server.file_results`.
     """
 
     id: str
@@ -88,6 +97,8 @@ class Job:
     report: Mapping[str, Any] | None = None
     number: int = 1
     interruptions: int = 0
+    kind: Kind = "files"
+    results: Sequence[Mapping[str, Any]] = ()
 
     @property
     def is_over(self) -> bool:
@@ -133,17 +144,19 @@ class JobRunner:
         method: str = "",
         metadata: Mapping[str, MetadataValue] | None = None,
         idempotency_key: str = "",
+        kind: Kind = "files",
         now: datetime,
     ) -> Job:
         """Store uploaded files together with a job that indexes the files, and return the job.
 
-        A repeated request with the same idempotency key returns the first job.
+        A repeated request with the same idempotency key returns the first job. Of web pages and stored documents, the
+        names of ``files`` are the addresses and the ids.
 
         Raises:
             RequestError: Another request has the same idempotency key, or too many jobs are waiting.
             StoreUnavailableError: Other servers add jobs all the time.
         """
-        digest = _digest_request(files, method, metadata or {})
+        digest = _digest_request(files, method if kind == "files" else f"{method} {kind}", metadata or {})
         id = hashlib.sha256(idempotency_key.encode()).hexdigest()[:24] if idempotency_key else secrets.token_hex(12)
         with self._lock, self._open_lock("submission") as take_lock:
             _wait_for_lock(take_lock)
@@ -157,7 +170,7 @@ class JobRunner:
             uploads = {_upload_key(id, number): file.content for number, file in enumerate(files)}
             self._values.put_values(UPLOADS, dict(uploads))
             names = [file.name for file in files]
-            job = Job(id, names, method, digest, self._choose_time(now), metadata or {})
+            job = Job(id, names, method, digest, self._choose_time(now), metadata or {}, kind=kind)
             self._put(job)
             self._delete_old_jobs()
         self._wake.set()
@@ -269,37 +282,62 @@ class JobRunner:
         interruptions = job.interruptions + 1 if job.state == "running" else 0  # the process that ran it has ended
         if interruptions > MAX_INTERRUPTIONS:
             message = f"the server ended {interruptions} times while it ran this job, after {job.done} documents"
-            self._end(job, "failed", f"{message}; add the files after these one by one")
+            results = [each if each["state"] in OUTCOMES else {**each, "state": "failed"} for each in job.results]
+            self._end(replace(job, results=results), "failed", f"{message}; add the files after these one by one")
             return
         job = replace(
             job, state="running", started=job.started or _now(), number=job.number + 1, interruptions=interruptions
         )
         self._put(job)
-        recorder = _ProgressRecorder(self, job)
+        recorder = _ProgressRecorder(self, job, self._engine.catalogue)
         try:
-            report = self._engine.index_documents(self._read(job), method=job.method, progress=recorder)
+            report = self._run_kind(job, recorder)
         except PolyadError as error:
-            self._end(recorder.job, "failed", describe_error(error))
+            message = describe_error(error)
+            self._end(recorder.end((), message), "failed", message)
         except _StoppedError:
             if self._has_lock():
                 self._put(replace(recorder.job, state="queued", number=recorder.job.number + 1))
         except _CancelledError:
-            self._end(recorder.job, "cancelled", "cancelled; what was stored before stays in the index")
+            message = "cancelled; what was stored before stays in the index"
+            self._end(recorder.end((), "cancelled"), "cancelled", message)
         except Exception:  # a job that always fails must not stop the jobs after it, nor run again at each start
             _LOG.exception("the job %s failed", job.id)
-            self._end(recorder.job, "failed", "the server failed; its log contains the cause")
+            message = "the server failed; its log contains the cause"
+            self._end(recorder.end((), message), "failed", message)
         else:
             is_failed = not report.is_complete and not report.counts.added + report.counts.updated
             message = "; ".join(f"{failure.id}: {failure.reason}" for failure in report.failures[:3])
-            self._end(recorder.job, "failed" if is_failed else "succeeded", message, dict(index_json(report)))
+            ended = recorder.end(report.failures, report.counts.stop_reason)
+            self._end(ended, "failed" if is_failed else "succeeded", message, dict(index_json(report)))
 
-    def _read(self, job: Job) -> Iterator[Document | Failure]:
-        keys = [_upload_key(job.id, number) for number in range(len(job.files))]
-        contents = self._values.get_values(UPLOADS, keys)
-        files = [UploadedFile(name, contents[key]) for name, key in zip(job.files, keys, strict=True)]
-        for document in read_uploads(files, job.metadata, job.method, self._engine.components.settings.read):
+    def _run_kind(self, job: Job, recorder: _ProgressRecorder) -> IndexReport:
+        if job.kind != "documents":
+            documents = self._read(job, recorder.results)
+            return self._engine.index_documents(documents, method=job.method, progress=recorder)
+        return self._engine.index(job.files, method=job.method, force=True, progress=recorder)
+
+    def _read(self, job: Job, results: FileResults) -> Iterator[Document | Failure]:
+        """Yield the documents of a job's files or web pages, and record which file each document comes from."""
+        settings = self._engine.components.settings.read
+        for number, name in enumerate(job.files):
             self.check_interruption(job)
-            yield document
+            results.begin(number)
+            try:
+                file = fetch_page(name) if job.kind == "addresses" else self._get_upload(job, number)
+            except FetchError as error:
+                items: Iterable[Document | Failure] = [Failure(name, str(error))]
+            else:
+                items = read_uploads([file], job.metadata, job.method, settings)
+            for item in items:
+                self.check_interruption(job)
+                results.add(number, item)
+                yield item
+            results.end(number)
+
+    def _get_upload(self, job: Job, number: int) -> UploadedFile:
+        key = _upload_key(job.id, number)
+        return UploadedFile(job.files[number], self._values.get_values(UPLOADS, [key])[key])
 
     def check_interruption(self, job: Job) -> None:
         """Raise an internal error that ends the job if the server stops, a client cancelled it or the lock was lost."""
@@ -336,13 +374,26 @@ class _ProgressRecorder:
     Args:
         runner: Stores the job.
         job: The job.
+        catalogue: Looks up which documents are stored.
+
+    Attributes:
+        job: The job with its latest progress.
+        results: The outcome of each file; of documents that are indexed again, only failures are listed.
     """
 
-    def __init__(self, runner: JobRunner, job: Job) -> None:
+    def __init__(self, runner: JobRunner, job: Job, catalogue: Catalogue) -> None:
         self._runner = runner
         self.job = job
+        self.results = FileResults(catalogue, [FileResult(name) for name in job.files if job.kind != "documents"])
         self._last_write = 0.0
         self._done_before = job.done
+
+    def end(self, failures: Sequence[Failure], reason: str) -> Job:
+        """Return the job with the outcome of each file; ``reason`` says why it ended early, and is empty otherwise."""
+        if self.job.kind == "documents":
+            failed = [FileResult(one.id, "failed", failed=1, reason=one.reason) for one in failures]
+            return replace(self.job, results=[asdict(one) for one in failed])
+        return replace(self.job, results=self.results.close(failures, reason))
 
     def __call__(self, done: int, total: int | None, message: str) -> None:
         interruptions = 0 if done > self._done_before else self.job.interruptions
@@ -350,7 +401,7 @@ class _ProgressRecorder:
         self._runner.check_interruption(self.job)  # _read makes no more checks if all documents are read
         if time.monotonic() - self._last_write >= _POLL_SECONDS:
             self._last_write = time.monotonic()
-            self.job = replace(self.job, number=self.job.number + 1)
+            self.job = replace(self.job, number=self.job.number + 1, results=self.results.settle())
             self._runner._put(self.job, is_optional=True)
 
 

@@ -105,10 +105,21 @@ class DocumentsBody(_Body):
     method: Annotated[str, Field(max_length=100)] = ""
 
 
-class IdsBody(_Body):
-    """The request body that disables or enables documents: their ids, with a reason."""
+class DocumentIdsBody(_Body):
+    """The request body that removes documents or indexes them again: their ids."""
 
     ids: Annotated[list[Name], Field(min_length=1, max_length=10_000)]
+
+
+class AddressesBody(_Body):
+    """The request body that adds web pages: their addresses."""
+
+    urls: Annotated[list[Annotated[str, Field(min_length=1, max_length=2000)]], Field(min_length=1, max_length=20)]
+
+
+class IdsBody(DocumentIdsBody):
+    """The request body that disables or enables documents: their ids, with a reason."""
+
     reason: Name = ""
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from polyad.curation.corrections import Statements
 from polyad.curation.curator import HistoryEntry, load_history
+from polyad.engine.document_table import DocumentTable
 from polyad.engine.selection import DocumentSelection
 from polyad.errors import ConfigurationError
 from polyad.model import (
@@ -28,6 +29,7 @@ from polyad.protocols.components import LanguageModel
 from polyad.protocols.lookups import (
     find_entity_ids,
     get_all,
+    get_digests,
     get_hyperedge_ids,
     get_incidences,
     get_sources,
@@ -66,6 +68,9 @@ class Neighbourhood:
 class Catalogue:
     """Looks up documents, passages, entities, hyperedges and facts of an index.
 
+    Attributes:
+        documents: The table of documents with title, type, language and date.
+
     Args:
         store: The index.
         language_model: Summarizes descriptions of entities; None if no model is set.
@@ -84,6 +89,7 @@ class Catalogue:
         self._store = store
         self._language_model = language_model
         self._recall = recall
+        self.documents = DocumentTable(store)
 
     def statistics(self) -> Statistics:
         """Return the numbers of records by type, the names of the components, and the recall of vector search."""
@@ -130,6 +136,10 @@ class Catalogue:
         sources = get_sources(self._store)
         selected = self._select_documents(sources, where, as_of)
         return {id: source for id, source in sources.items() if id in selected}
+
+    def digests(self, ids: Sequence[str]) -> dict[str, str]:
+        """Return the content hash of documents in a dictionary keyed by id; documents that are missing are left out."""
+        return get_digests(self._store, ids)
 
     def passages(self, where: Where = None, as_of: Time = None) -> list[Passage]:
         """Return all passages, sorted by id; with a filter or date, only the passages of documents that match."""
@@ -202,6 +212,17 @@ class Catalogue:
             NotFoundError: The index has no document with this id.
         """
         return get_all(self._store, Document, [id])[0]
+
+    def document_passages(self, id: str) -> list[Passage]:
+        """Return the passages of a document in the order of its text.
+
+        Raises:
+            NotFoundError: The index has no document with this id.
+        """
+        self.origin(id)
+        with self._store.read_transaction() as transaction:
+            ids = transaction.find("passages by document", [id]).get(id, [])
+            return sorted(transaction.get(Passage, ids).values(), key=lambda passage: passage.start)
 
     def passage(self, id: str) -> Passage:
         """Return the passage with this id.

@@ -8,6 +8,7 @@ from typing import TypeVar
 from polyad.errors import IndexMismatchError, NotFoundError
 from polyad.model import (
     Document,
+    DocumentSummary,
     Entity,
     Hyperedge,
     HyperedgeKind,
@@ -32,7 +33,7 @@ _HINTS = {
     "entity": "`polyad list entities --like NAME` prints similar names",
 }
 _RECORD_NAMES: dict[type, str] = {
-    **dict.fromkeys((Document, IndexedDocument, Origin, Pagination, StoredDocument), "document"),
+    **dict.fromkeys((Document, DocumentSummary, IndexedDocument, Origin, Pagination, StoredDocument), "document"),
     **dict.fromkeys((Passage, IndexedPassage), "passage"),
     **dict.fromkeys((Hyperedge, IndexedHyperedge), "hyperedge"),
     Entity: "entity",

@@ -270,10 +270,10 @@ class ReadTransaction(Protocol):
         Missing ids are left out.
 
         Args:
-            record_type: ``Document``, ``IndexedDocument`` (without sections), ``StoredDocument``, ``Origin`` or
-                ``Pagination`` by document id; ``Passage``, ``IndexedPassage`` or ``DocumentText`` (of its document) by
-                passage id; ``Hyperedge``, ``IndexedHyperedge`` or ``HyperedgeFields`` by hyperedge id; ``Entity`` by
-                key; or ``HyperedgeKind`` (the kinds that occur in the index).
+            record_type: ``Document``, ``DocumentSummary``, ``IndexedDocument`` (without sections), ``StoredDocument``,
+                ``Origin`` or ``Pagination`` by document id; ``Passage``, ``IndexedPassage`` or ``DocumentText`` (of its
+                document) by passage id; ``Hyperedge``, ``IndexedHyperedge`` or ``HyperedgeFields`` by hyperedge id;
+                ``Entity`` by key; or ``HyperedgeKind`` (the kinds that occur in the index).
             ids: Ids, or integer primary keys of passages and hyperedges. None for all records, sorted by id.
         """
 

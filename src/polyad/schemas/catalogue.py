@@ -138,6 +138,19 @@ class DocumentSchema(TypedDict):
     removed: NotRequired[dict[str, list[str]]]
 
 
+class PassageItemSchema(TypedDict):
+    """A passage in the list of a document's passages; ``page`` and ``slide`` are null where there are none."""
+
+    id: str
+    text: str
+    start: int
+    end: int
+    page: int | None
+    heading: str
+    sheet: str
+    slide: int | None
+
+
 @fields_of(Incidence)
 class IncidenceSchema(TypedDict):
     """The membership of an entity in a hyperedge as JSON."""
@@ -210,7 +223,12 @@ def list_items(
     if kind in _STATEMENTS:
         items = _STATEMENTS[kind](catalogue.statements())
     elif kind is ListKind.DOCUMENTS:
-        items = [{"id": id, "source": source} for id, source in catalogue.sources(where, as_of).items()]
+        selected = catalogue.sources(where, as_of)
+        items = [
+            {"id": row.id, "source": row.source, "title": row.title, "type": row.type}
+            for row in catalogue.documents.get_rows()
+            if row.id in selected
+        ]
     elif kind is ListKind.PASSAGES:
         items = [
             {"id": passage.id, "title": passage.title, "text": passage.text}

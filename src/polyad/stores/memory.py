@@ -244,6 +244,10 @@ class MemoryReadTransaction:
             },
             model.Pagination: {id: model.Pagination(one.document.places) for id, one in documents.items()},
             model.Origin: {id: _build_origin(one) for id, one in documents.items()},
+            model.DocumentSummary: {
+                id: model.DocumentSummary(_build_origin(one), one.tokens, len(one.passages))
+                for id, one in documents.items()
+            },
         }
         return records[record_type]
 

@@ -5,6 +5,7 @@ import { el, fill, questionWords } from "./dom.js";
 import { answerNodes, hitCard, passageAddress } from "./evidence.js";
 import { evidenceGraph } from "./graph.js";
 import { address, go } from "./main.js";
+import { describeScope } from "./scope.js";
 
 const RETRIEVERS = ["default", "hypersu", "hypergraphrag", "hyperretriever", "hypermemory", "dense", "bm25"];
 
@@ -142,7 +143,7 @@ function filterChips(parameters, submit) {
       }),
     );
   return [
-    chip("where", parameters.get("where")),
+    chip("where", describeScope(parameters.get("where") ?? "")),
     chip("as_of", `as of ${parameters.get("as_of")}`),
     add("where", "+ filter", 'year >= 2020 and path like "manuals/*"'),
     add("as_of", "+ date", "2024-05-17"),

@@ -4,7 +4,8 @@ import { call, forgetKey, hasKey, setWorkspace } from "./api.js";
 import { announce, el, fill } from "./dom.js";
 import { showAsk, showCompare } from "./ask.js";
 import { showDocument, showEntity, showPassage } from "./objects.js";
-import { showApi, showDocuments, showLog } from "./manage.js";
+import { showDocuments } from "./documents.js";
+import { showApi, showLog } from "./manage.js";
 
 const VIEWS = {
   __proto__: null, // so that "constructor" in an address is no view

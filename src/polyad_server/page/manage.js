@@ -1,76 +1,7 @@
-// The lists: documents with their upload, the log of changes, and the description of the API.
+// The log of changes, and the description of the API.
 
-import { call, stream } from "./api.js";
+import { call } from "./api.js";
 import { el, fill } from "./dom.js";
-import { address, go } from "./main.js";
-
-export async function showDocuments(main, parameters, signal) {
-  const like = parameters.get("like") ?? "";
-  const list = el("div");
-  const search = el("input", { type: "search", dir: "auto", value: like, placeholder: "Part of the id", "aria-label": "Find a document" });
-  const form = el("form.question-line", { role: "search", onsubmit: (event) => (event.preventDefault(), go("documents", { like: search.value.trim() })) }, search, el("button", { type: "submit" }, "Find"));
-  fill(main, el("section.page", {}, el("h1", {}, "Documents"), uploadArea(() => loadDocuments(list, like)), form, list));
-  await loadDocuments(list, like, signal);
-}
-
-async function loadDocuments(list, like, signal) {
-  fill(list);
-  await addDocuments(list, like, "", signal);
-}
-
-async function addDocuments(list, like, cursor, signal) {
-  const page = await call("documents", { query: { like, cursor, limit: 50 }, signal });
-  if (!cursor) list.append(el("p.faint", {}, `${page.total.toLocaleString("en")} documents`), el("ul.plain"));
-  const rows = list.querySelector("ul");
-  for (const { id } of page.documents) rows.append(el("li", { dir: "auto" }, el("a", { href: address("document", { id }) }, id)));
-  if (page.next_cursor) {
-    const more = el("button", { type: "button", onclick: () => (more.remove(), addDocuments(list, like, page.next_cursor)) }, "More");
-    list.append(more);
-  }
-}
-
-/** Return the area that takes files, by a click or by dropping them, and shows the progress of their indexing. */
-function uploadArea(onEnd) {
-  const input = el("input", { type: "file", multiple: true, id: "files", class: "visually-hidden" });
-  const jobs = el("div", { "aria-live": "polite" });
-  const area = el("label.drop", { for: "files" }, el("strong", {}, "Add files"), " or drop them here", input);
-  input.addEventListener("change", () => upload(input.files, jobs, onEnd));
-  for (const name of ["dragover", "dragleave", "drop"]) {
-    area.addEventListener(name, (event) => {
-      event.preventDefault();
-      area.classList.toggle("over", name === "dragover");
-      if (name === "drop") upload(event.dataTransfer.files, jobs, onEnd);
-    });
-  }
-  return el("div", {}, area, jobs);
-}
-
-async function upload(files, jobs, onEnd) {
-  if (!files.length) return;
-  const names = files.length === 1 ? files[0].name : `${files.length} files`;
-  const state = el("p.job", {}, el("progress"), ` ${names}: sending`);
-  jobs.prepend(state);
-  const body = new FormData();
-  for (const file of files) body.append("files", file);
-  try {
-    const { job } = await call("documents/files", { method: "POST", body });
-    const cancel = el("button.quiet", { type: "button", onclick: () => call("job/cancel", { method: "POST", json: { id: job.id } }) }, "Cancel");
-    for await (const { data } of stream("job/events", { query: { id: job.id } })) {
-      fill(state, data.ended ? null : el("progress"), ` ${names}: ${describeJob(data)} `, data.ended ? null : cancel);
-    }
-  } catch (error) {
-    fill(state, el("span.error", {}, `${names}: ${error.message}`));
-  }
-  await onEnd();
-}
-
-function describeJob(job) {
-  if (!job.ended) return job.done ? `${job.done} indexed` : job.message || job.state;
-  const { added = 0, updated = 0, unchanged = 0, failures = [] } = job.report ?? {};
-  const counts = [`${added} added`, updated && `${updated} updated`, unchanged && `${unchanged} unchanged`].filter(Boolean);
-  const reasons = failures.map((failure) => `${failure.id}: ${failure.reason}`);
-  return [job.state === "succeeded" ? counts.join(", ") : `${job.state}. ${job.message}`, ...reasons].join("; ");
-}
 
 export async function showLog(main, _parameters, signal) {
   const { changes } = await call("log", { query: { limit: 200 }, signal });

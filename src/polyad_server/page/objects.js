@@ -1,10 +1,13 @@
 // The pages of one passage, one entity and one document.
 
 import { call } from "./api.js";
-import { announce, el, fill, openDialog, readableText } from "./dom.js";
+import { announce, el, fill, readableText } from "./dom.js";
+import { askToConfirm, count, openForm, readableDate } from "./controls.js";
+import { hideDocuments, indexAgain, removeDocuments, showInSearches } from "./documents.js";
 import { describePlace } from "./evidence.js";
 import { entityLink, neighbourhoodGraph } from "./graph.js";
 import { address, go } from "./main.js";
+import { askInDocuments } from "./scope.js";
 
 const crumbs = (...parts) => el("p.crumbs", {}, parts.flatMap((part, index) => (index ? [" / ", part] : [part])));
 
@@ -47,39 +50,59 @@ function metadataList(metadata) {
 }
 
 function factCard(edge) {
-  return el(
+  const card = el(
     "article.fact",
     {},
     el("p", { dir: "auto" }, readableText(edge.text)),
     el("p.members", {}, edge.entities.map((name) => el("span.chip", { dir: "auto" }, entityLink(name)))),
-    el("footer", {}, el("button.quiet", { type: "button", onclick: () => askToRetract({ hyperedge: edge.id }, edge.text) }, "Retract …")),
+    el("footer", {}, el("button.quiet", { type: "button", onclick: () => askToRetract({ hyperedge: edge.id }, edge.text, card) }, "Retract …")),
   );
+  return card;
 }
 
-/** Show what a retraction would withdraw, and withdraw it when its reason is confirmed. */
-async function askToRetract(selector, title) {
+/**
+ * Show what a retraction would withdraw, and withdraw it when its reason is confirmed.
+ * @param {Object} selector the facts to withdraw
+ * @param {string} title text of the fact, or name of the entity
+ * @param {Element} place the element that an Undo button replaces while the retraction can be taken back
+ */
+async function askToRetract(selector, title, place) {
   const preview = await call("retractions", { method: "POST", json: { ...selector, reason: "preview", dry_run: true } });
   const reason = el("input", { dir: "auto", required: true, maxlength: 2000, placeholder: "superseded in 2025" });
   const facts = preview.withdrawn.slice(0, 20).map((one) => el("li", { dir: "auto" }, one.text, one.entities.length ? ` (${one.entities.join(", ")})` : ""));
   const more = preview.withdrawn.length - facts.length;
-  const form = el(
-    "form.stack",
-    {
-      onsubmit: async (event) => {
-        event.preventDefault();
-        await call("retractions", { method: "POST", json: { ...selector, reason: reason.value.trim() } });
-        close();
-        announce(`${preview.withdrawn.length} withdrawn. “polyad restore” undoes it.`);
-        go("log");
-      },
-    },
-    el("p", {}, `This withdraws ${preview.withdrawn.length === 1 ? "one fact" : `${preview.withdrawn.length} facts`}; no search returns them any more:`),
-    el("ul", {}, facts, more > 0 && el("li.faint", {}, `and ${more} more`)),
-    el("label", {}, "Reason", reason),
-    el("button.primary", { type: "submit" }, "Retract"),
-  );
-  const close = openDialog(`Retract: ${title.slice(0, 80)}`, form);
+  const withdrawn = preview.withdrawn.length === 1 ? "one fact" : count(preview.withdrawn.length, "fact");
+  const onSubmit = async () => {
+    await call("retractions", { method: "POST", json: { ...selector, reason: reason.value.trim() } });
+    announce(`${withdrawn} withdrawn`);
+    offerUndo(place, selector, withdrawn);
+  };
+  openForm({
+    title: "Retract",
+    fields: [
+      el("p", { dir: "auto" }, el("strong", {}, title)),
+      el("p", {}, `This withdraws ${withdrawn}; no search returns ${preview.withdrawn.length === 1 ? "it" : "them"} any more:`),
+      el("ul", {}, facts, more > 0 && el("li.faint", {}, `and ${more} more`)),
+      el("label", {}, "Reason", reason),
+    ],
+    verb: "Retract",
+    onSubmit,
+  });
   reason.focus();
+}
+
+/** Replace an element by a note with a button that takes a retraction back. */
+function offerUndo(place, selector, withdrawn) {
+  const undo = async () => {
+    await call("retractions/restore", { method: "POST", json: selector });
+    note.replaceWith(place);
+    place.querySelector("button")?.focus();
+    announce(`${withdrawn} restored`);
+  };
+  const button = el("button", { type: "button", onclick: undo }, "Undo");
+  const note = el("p.undo", {}, `Retracted: ${withdrawn}.`, button, el("a", { href: address("log") }, "Log"));
+  place.replaceWith(note);
+  button.focus();
 }
 
 export async function showEntity(main, parameters, signal) {
@@ -99,6 +122,12 @@ export async function showEntity(main, parameters, signal) {
       el("footer", {}, el("a", { href: address("passage", { id: edge.passage_id }) }, "Passage")),
     ),
   );
+  const actions = el(
+    "p.actions",
+    {},
+    el("button.quiet", { type: "button", onclick: () => askForAlias(entity.name) }, "Add another name …"),
+    el("button.quiet", { type: "button", onclick: () => askToRetract({ entity: entity.name }, entity.name, actions) }, "Retract from all facts …"),
+  );
   const page = el(
     "div.reading",
     {},
@@ -106,12 +135,7 @@ export async function showEntity(main, parameters, signal) {
     el("h1", { dir: "auto" }, entity.name),
     entity.type && entity.type !== "name" && el("p.place", {}, entity.type),
     entity.description && el("p", { dir: "auto" }, entity.description),
-    el(
-      "p.actions",
-      {},
-      el("button.quiet", { type: "button", onclick: () => askForAlias(entity.name) }, "Add another name …"),
-      el("button.quiet", { type: "button", onclick: () => askToRetract({ entity: entity.name }, entity.name) }, "Retract from all facts …"),
-    ),
+    actions,
     el("h2", {}, `${around.hyperedges.length} of ${around.total} facts`),
     facts,
   );
@@ -122,29 +146,29 @@ export async function showEntity(main, parameters, signal) {
 
 function askForAlias(entity) {
   const name = el("input", { dir: "auto", required: true, maxlength: 500, placeholder: "USA" });
-  const form = el(
-    "form.stack",
-    {
-      onsubmit: async (event) => {
-        event.preventDefault();
-        const report = await call("aliases", { method: "POST", json: { name: name.value.trim(), entity } });
-        close();
-        announce(`${report.documents.length} documents changed. “polyad alias --remove” undoes it.`);
-        go("entity", { name: entity });
-      },
-    },
-    el("label", {}, `Another name of ${entity}`, name),
-    el("p.faint", {}, "Facts of this name become facts of the entity, also in documents that are added later."),
-    el("button.primary", { type: "submit" }, "Add"),
-  );
-  const close = openDialog("Another name", form);
+  const onSubmit = async () => {
+    const report = await call("aliases", { method: "POST", json: { name: name.value.trim(), entity } });
+    announce(`${count(report.documents.length, "document")} changed`);
+    go("entity", { name: entity });
+  };
+  const help = el("p.faint", {}, "Facts of this name become facts of the entity, also in documents that are added later.");
+  openForm({ title: "Another name", fields: [el("label", {}, `Another name of ${entity}`, name), help], verb: "Add", onSubmit });
   name.focus();
 }
 
+const PARTS = { text: "Text", passages: "Passages", left: "Left out" };
+
 export async function showDocument(main, parameters, signal) {
   const id = parameters.get("id");
+  const part = parameters.get("part") ?? "text";
   const found = await call("document", { query: { id }, signal });
+  const { row } = found;
   const [start, end] = ["start", "end"].map((key) => Number(parameters.get(key) ?? 0));
+  const tab = ([name, label]) => {
+    const text = name === "passages" ? `${label} (${row.passages.toLocaleString("en")})` : label;
+    return el("a", { href: address("document", { id, part: name === "text" ? "" : name }), "aria-current": name === part ? "page" : null }, text);
+  };
+  const content = el("div", {}, part === "text" && el("div.text", { dir: "auto" }, readableText(found.text, start, end)));
   fill(
     main,
     el(
@@ -152,33 +176,63 @@ export async function showDocument(main, parameters, signal) {
       {},
       crumbs(el("a", { href: address("documents") }, "documents"), el("bdi", {}, found.id)),
       el("h1", { dir: "auto" }, found.title || found.id),
+      el("p.place", {}, describeRow(row)),
+      found.url && el("p.place", { dir: "ltr" }, found.url),
       metadataList(found.metadata),
-      el(
-        "p.actions",
-        {},
-        el("button.quiet", { type: "button", onclick: () => hide(found.id) }, "Hide from searches"),
-        el("button.quiet", { type: "button", onclick: () => askToRemove(found.id) }, "Remove …"),
-      ),
-      el("div.text", { dir: "auto" }, readableText(found.text, start, end)),
+      el("p.actions", {}, documentActions(row)),
+      el("nav.tabs", { "aria-label": "Parts of the document" }, Object.entries(PARTS).map(tab)),
+      content,
     ),
   );
   document.title = `${found.title || found.id} – polyad`;
   main.querySelector("#span")?.scrollIntoView({ block: "center" });
+  if (part === "passages") await addPassages(content, id, "", signal);
+  if (part === "left") await showLeftOut(content, id, signal);
 }
 
-async function hide(id) {
-  await call("documents/disable", { method: "POST", json: { ids: [id] } });
-  announce(`${id} is hidden. “polyad enable” shows it again.`);
+function describeRow(row) {
+  const state = { disabled: "hidden from searches", empty: "no text" }[row.state];
+  const language = row.language && new Intl.DisplayNames(["en"], { type: "language", fallback: "code" }).of(row.language);
+  return [row.type, language, `${row.tokens.toLocaleString("en")} tokens`, readableDate(row.date), row.recorded && `added ${readableDate(row.recorded)}`, state].filter(Boolean).join(" · ");
 }
 
-function askToRemove(id) {
-  const confirm = async () => {
-    await call("document", { method: "DELETE", query: { id } });
-    close();
-    go("documents");
+function documentActions(row) {
+  const button = (label, change, view = "document") => {
+    const onConfirm = async () => {
+      await change.onConfirm();
+      go(view, view === "document" ? { id: row.id } : {});
+    };
+    return el("button.quiet", { type: "button", onclick: () => askToConfirm({ ...change, onConfirm }) }, label);
   };
-  const close = openDialog(
-    "Remove the document",
-    el("div.stack", {}, el("p", {}, el("bdi", {}, id), " and all that was derived from it are removed."), el("button.primary", { type: "button", onclick: confirm }, "Remove")),
-  );
+  return [
+    row.state === "searchable" && el("button.quiet", { type: "button", onclick: () => askInDocuments([row.id]) }, "Ask in this document"),
+    row.state === "disabled" ? button("Show in searches", showInSearches([row])) : button("Hide from searches …", hideDocuments([row])),
+    row.source && button("Index again …", indexAgain([row]), "documents"),
+    button("Remove …", removeDocuments([row]), "documents"),
+  ];
+}
+
+async function addPassages(content, id, cursor, signal) {
+  const page = await call("document/passages", { query: { id, cursor, limit: 50 }, signal });
+  const cards = page.passages.map((passage) => {
+    const { rest } = describePlace({ ...passage, title: "", document_id: "" });
+    return el("article.fact", {}, rest && el("p.place", { dir: "auto" }, rest), el("div.text", { dir: "auto" }, readableText(passage.text)), el("footer", {}, el("a", { href: address("passage", { id: passage.id }) }, "Facts of this passage")));
+  });
+  content.append(...cards);
+  if (!cursor && !cards.length) content.append(el("p.faint", {}, "None: the document is hidden from searches, or has no text."));
+  if (page.next_cursor) {
+    const more = el("button", { type: "button", onclick: () => (more.remove(), addPassages(content, id, page.next_cursor)) }, "More");
+    content.append(more);
+  }
+}
+
+/** Show what reading left out: counts by kind, and the texts themselves if the server has the file. */
+async function showLeftOut(content, id, signal) {
+  const { counts, texts } = await call("document/removals", { query: { id }, signal });
+  const kinds = [...new Set([...Object.keys(counts), ...Object.keys(texts)])];
+  if (!kinds.length) fill(content, el("p.faint", {}, "Nothing was left out in reading."));
+  for (const kind of kinds) {
+    content.append(el("h2", {}, `${kind} (${(counts[kind] ?? texts[kind].length).toLocaleString("en")})`));
+    content.append(texts[kind] ? el("ul.plain.left-out", {}, texts[kind].slice(0, 500).map((text) => el("li", { dir: "auto" }, text))) : el("p.faint", {}, "Only their number was recorded: the server does not have the file."));
+  }
 }

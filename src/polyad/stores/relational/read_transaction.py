@@ -17,6 +17,7 @@ from polyad.model import (
     SUBJECT,
     Condition,
     Document,
+    DocumentSummary,
     Entity,
     Hyperedge,
     HyperedgeKind,
@@ -572,6 +573,14 @@ _QUERIES: Mapping[type, _RecordQuery[Any]] = {
         lambda _, rows: {
             row[0]: Origin(row[1], row[2], row[3], parse_metadata(row[4]), row[5])
             for row in check_types(rows, *[str] * 6)
+        },
+    ),
+    DocumentSummary: _RecordQuery(
+        f"SELECT id, title, source, url, metadata, recorded, tokens, passages {_DOCUMENT_CONDITION}",
+        "document.id",
+        lambda _, rows: {
+            row[0]: DocumentSummary(Origin(*row[1:4], parse_metadata(row[4]), row[5]), *row[6:])
+            for row in check_types(rows, *[str] * 6, int, int)
         },
     ),
     Pagination: _RecordQuery(

@@ -1,0 +1,153 @@
+"""The page's table of documents, uploads and corrections, in a real browser."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("playwright")
+
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from polyad import Document
+from polyad_server.app import create_app
+from polyad_server.workspaces import Workspaces
+from tests.server.serving import DOCUMENTS, RunningServer, build_index, open_index, run_app
+from tests.server.test_documents import MANUALS, PDF, PHOTO
+from tests.server.test_page import open_page, visit
+
+
+@pytest.fixture
+def manuals(tmp_path: Path) -> Iterator[RunningServer]:
+    with run_app(create_app(Workspaces(open_index(), [build_index(tmp_path / "kb", MANUALS)]))) as running:
+        yield running
+
+
+def get_titles(page: Page) -> Locator:
+    return page.locator(".documents td.title a")
+
+
+def test_documents_are_sorted_filtered_and_removed_together(browser: Browser, manuals: RunningServer) -> None:
+    with open_page(browser, manuals) as page:
+        visit(page, manuals, "#/documents", "3 documents")
+        page.get_by_role("button", name="Title").click()
+        expect(get_titles(page)).to_have_text(["Bell", "Pump", "Seal"])
+        page.get_by_role("button", name="Title ↑").click()
+        expect(get_titles(page)).to_have_text(["Seal", "Pump", "Bell"])
+        page.get_by_label("Year").select_option("2023")
+        expect(get_titles(page)).to_have_text(["Pump"])
+        page.reload()
+        expect(get_titles(page)).to_have_text(["Pump"])
+        page.get_by_label("Year").select_option("")
+        page.get_by_label("Find a document").fill("pumps/")
+        expect(get_titles(page)).to_have_text(["Seal", "Pump"])
+        boxes = page.locator(".documents tbody input")
+        boxes.first.click()
+        boxes.last.click(modifiers=["Shift"])
+        expect(page.locator(".selection-bar")).to_contain_text("2 selected")
+        page.get_by_role("button", name="Hide …").click()
+        expect(page.locator("dialog")).to_contain_text("Hide 2 documents")
+        page.get_by_role("button", name="Hide", exact=True).click()
+        expect(page.locator(".documents tbody")).to_contain_text("hidden")
+        page.get_by_label("Select all shown documents").click()
+        page.get_by_role("button", name="Remove …").click()
+        expect(page.locator("dialog li")).to_have_text(["Seal", "Pump"])
+        page.get_by_role("button", name="Remove", exact=True).click()
+        expect(page.locator("main")).to_contain_text("0 documents found")
+        page.get_by_label("Find a document").fill("")
+        expect(get_titles(page)).to_have_text(["Bell"])
+
+
+def test_a_question_is_asked_in_some_documents(browser: Browser, manuals: RunningServer) -> None:
+    with open_page(browser, manuals) as page:
+        visit(page, manuals, "#/documents", "3 documents")
+        for title in ("Pump", "Seal"):
+            page.get_by_label(f"Select {title}").click()
+        page.get_by_role("button", name="Ask in these").click()
+        expect(page.locator(".question")).to_contain_text("in 2 documents")
+        page.get_by_label("Question").fill("When does the bell of Tarn ring?")
+        page.keyboard.press("Enter")
+        expect(page.locator(".answer")).not_to_contain_text("Searching")
+        assert "Bell" not in page.locator(".hits h3").all_text_contents()
+
+
+def test_each_uploaded_file_shows_its_own_result_once(browser: Browser, tmp_path: Path) -> None:
+    index = build_index(tmp_path / "kb")
+    with run_app(create_app(Workspaces(open_index(), [index]))) as server, open_page(browser, server) as page:
+        visit(page, server, "#/documents", "3 documents")
+        files = {"orra.md": b"# Orra\n\nThe Orra rises in Velm.", "bad.pdf": PDF, "photo.png": PHOTO}
+        for name, content in files.items():
+            (tmp_path / name).write_bytes(content)
+        page.locator("#files").set_input_files([tmp_path / name for name in files])
+        summary = page.locator(".upload-summary")
+        expect(summary).to_have_text("1 added · 2 failed")
+        rows = page.locator(".file")
+        expect(rows.filter(has_text="orra.md")).to_contain_text("added")
+        for name in ("bad.pdf", "photo.png"):
+            row = rows.filter(has_text=name)
+            expect(row).to_contain_text("failed")
+            text = row.inner_text()
+            reason = row.locator(".file-reason").inner_text()
+            assert reason
+            assert (text.count(name), text.count(reason)) == (1, 1)
+        expect(page.locator("main")).to_contain_text("4 documents")
+        page.get_by_role("link", name="orra.md").click()
+        expect(page.locator(".text")).to_contain_text("The Orra rises in Velm.")
+        page.get_by_role("link", name="Passages (1)").click()
+        expect(page.locator(".fact")).to_contain_text("The Orra rises in Velm.")
+        page.get_by_role("link", name="Left out").click()
+        expect(page.locator("main")).to_contain_text("Nothing was left out")
+        page.get_by_role("button", name="Remove …").click()
+        page.get_by_role("button", name="Remove", exact=True).click()
+        expect(page.locator("main")).to_contain_text("3 documents")
+
+
+def test_a_dropped_folder_and_a_pasted_text_are_added(browser: Browser, tmp_path: Path) -> None:
+    index = build_index(tmp_path / "kb")
+    folder = tmp_path / "notes"
+    for name in ("river.md", "deep/lake.md", ".git/config", "node_modules/code.md"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(f"The {name} of Velm.", encoding="utf-8")
+    with run_app(create_app(Workspaces(open_index(), [index]))) as server, open_page(browser, server) as page:
+        visit(page, server, "#/documents", "3 documents")
+        page.locator("#folder").set_input_files(folder)
+        expect(page.locator(".upload-summary")).to_have_text("2 added")
+        expect(
+            page.locator(".documents .id", has_text="notes/").or_(get_titles(page).filter(has_text="notes/"))
+        ).to_have_count(2)
+        page.get_by_role("button", name="Paste text").click()
+        page.get_by_role("textbox", name="Title").fill("Minutes of May")
+        page.get_by_role("textbox", name="Text").fill("The bell will be cast again in June.")
+        page.get_by_role("button", name="Add", exact=True).click()
+        expect(page.locator(".upload-summary")).to_have_text("3 added")
+        expect(get_titles(page).filter(has_text="Minutes of May")).to_be_visible()
+        assert page.get_by_role("button", name="Add a web page").count() == 0, "the setting allow_urls is off"
+
+
+def test_a_retraction_is_taken_back_where_it_was_made(browser: Browser, tmp_path: Path) -> None:
+    long = Document("long.md", "Long", f"The bell of Tarn hangs in Corven Tower{', which is very old' * 12}.")
+    index = build_index(tmp_path / "kb", (*DOCUMENTS, long))
+    with run_app(create_app(Workspaces(open_index(), [index]))) as server, open_page(browser, server) as page:
+        visit(page, server, "#/entity?name=Ines%20Moreau", "facts")
+        page.get_by_role("button", name="Add another name …").click()
+        page.get_by_label("Another name of Ines Moreau").fill("The founder")
+        page.get_by_role("button", name="Add", exact=True).click()
+        expect(page.locator("#status")).to_contain_text("changed")
+        visit(page, server, "#/passage?id=long.md%230000", "Facts")
+        before = page.url
+        facts = page.locator(".fact")
+        text = facts.first.locator("p").first.inner_text()
+        page.get_by_role("button", name="Retract …").first.click()
+        expect(page.locator("dialog")).to_contain_text("withdraws one fact")
+        expect(page.locator("dialog strong")).to_have_text(text)
+        page.get_by_label("Reason").fill("superseded")
+        page.get_by_role("button", name="Retract", exact=True).click()
+        expect(page.locator(".undo")).to_contain_text("Retracted: one fact.")
+        assert page.url == before
+        retractions = server.client.get("/api/v1/retractions").json()["retractions"]
+        assert [one["reason"] for one in retractions] == ["superseded"]
+        page.get_by_role("button", name="Undo").click()
+        expect(facts.first).to_contain_text(text)
+        assert server.client.get("/api/v1/retractions").json()["retractions"] == []
