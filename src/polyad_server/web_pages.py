@@ -84,12 +84,16 @@ class _Request:
         connection = http.client.HTTPConnection(self._host, self._port, timeout=MAX_SECONDS)
         connection.sock = self._connect()
         # A server that sends a byte now and then would never exceed the timeout of the socket.
-        timer = threading.Timer(MAX_SECONDS, _shut_down, [connection.sock])
+        is_late = threading.Event()
+        timer = threading.Timer(MAX_SECONDS, _shut_down, [connection.sock, is_late])
         timer.daemon = True
         timer.start()
         try:
             connection.request("GET", self._path, headers={"Accept-Encoding": "identity", "User-Agent": "polyad"})
-            return self._read(connection.getresponse())
+            result = self._read(connection.getresponse())
+            if is_late.is_set():  # a reply without a stated length seems to end here
+                raise TimeoutError("the time is over")
+            return result
         except (OSError, http.client.HTTPException, UnicodeError) as error:
             reason = str(error) or type(error).__name__
             raise FetchError(f"{self._host} gave no whole reply within {MAX_SECONDS:g} s: {reason}") from error
@@ -165,7 +169,8 @@ def is_public_address(text: str) -> bool:
     return address.is_global and not (address.is_multicast or address.is_reserved or address.is_unspecified)
 
 
-def _shut_down(connection: socket.socket) -> None:
+def _shut_down(connection: socket.socket, is_late: threading.Event) -> None:
+    is_late.set()
     try:
         connection.shutdown(socket.SHUT_RDWR)
     except OSError:  # closed meanwhile

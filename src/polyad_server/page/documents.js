@@ -238,7 +238,7 @@ export const showInSearches = (rows) => ({
 
 export const removeDocuments = (rows) => ({
   title: `Remove ${count(rows.length, "document")}`,
-  text: "Their text, passages and facts are deleted from the index. Files on disk stay as they are. This cannot be undone here: to bring a document back, add it again.",
+  text: "The text, the passages and the facts are deleted from the index. Files on disk stay as they are. This cannot be undone here: to bring a document back, add it again.",
   items: titles(rows),
   verb: "Remove",
   onConfirm: async () => {
