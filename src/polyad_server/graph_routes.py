@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
@@ -21,6 +22,7 @@ from polyad.schemas.evidence import PassageSchema
 from polyad.schemas.filling import fill_schema
 from polyad_server.access import AuthenticatedRoute, Reader
 from polyad_server.index_routes import Cursor, Id, Limit
+from polyad_server.models import HyperedgesBody
 from polyad_server.responses import build_page, describe_responses, parse_cursor, respond_json
 from polyad_server.state import State
 
@@ -72,6 +74,31 @@ def list_entities(
         return respond_json(build_page("entities", list(map(entity_item_json, entities)), limit, cursor, total))
     with state.searches.hold_slot():  # reads every entity
         return respond_json(build_page("entities", list_items(catalogue, ListKind.ENTITIES, like), limit, cursor))
+
+
+@router.post("/graph", responses=describe_responses(dict[str, Any]))
+def read_names(body: HyperedgesBody, access: Reader) -> JSONResponse:
+    """List the named entities of hyperedges: members that a person would call entities, not headings or phrases."""
+    entities, members = access.workspace.engine.graph_views.find_names(body.hyperedges)
+    return respond_json({"entities": list(map(asdict, entities)), "members": members})
+
+
+@router.get("/graph", responses=describe_responses(dict[str, Any]))
+def read_overview(
+    access: Reader, state: State, limit: Annotated[int, Query(ge=1, le=300, description="Number of entities.")] = 100
+) -> JSONResponse:
+    """Return the most frequent named entities of the index, with the strongest links and their communities."""
+    with state.searches.hold_slot():
+        overview = access.workspace.engine.graph_views.build_overview(limit)
+    return respond_json(asdict(overview))
+
+
+@router.get("/path", responses=describe_responses(dict[str, Any]))
+def read_path(access: Reader, state: State, source: EntityName, target: EntityName) -> JSONResponse:
+    """Return a shortest path between two entities, as hyperedges that join one entity with the next."""
+    with state.searches.hold_slot():
+        steps = access.workspace.engine.graph_views.find_path(source, target)
+    return respond_json({"steps": list(map(asdict, steps))})
 
 
 class NeighbourSchema(TypedDict):

@@ -123,6 +123,12 @@ class IdsBody(DocumentIdsBody):
     reason: Name = ""
 
 
+class HyperedgesBody(_Body):
+    """The request body that lists the named entities of hyperedges: the ids of the hyperedges."""
+
+    hyperedges: Annotated[list[Annotated[str, Field(max_length=1000)]], Field(max_length=500)]
+
+
 class JobBody(_Body):
     """The request body for cancelling a job: the job's id."""
 

@@ -146,22 +146,6 @@ def test_headings_stand_below_the_title_of_the_document(browser: Browser, tmp_pa
         expect(page.locator(".routes code").filter(has_text="citations").first).to_be_visible()
 
 
-def test_the_graph_grows_and_leads_to_passages(browser: Browser, server: RunningServer) -> None:
-    with open_page(browser, server) as page:
-        visit(page, server, ASK + "&retriever=default", "Sources")
-        entities = page.locator(".graph-area .entity")
-        page.locator('.entity[aria-label^="Ines Moreau"]').focus()
-        before = entities.count()
-        page.keyboard.press("Enter")
-        expect(page.locator("#status")).to_contain_text("Ines Moreau")
-        assert entities.count() >= before > 1
-        page.get_by_role("button", name="Hulls").click()
-        expect(page.locator(".hull").first).to_be_visible()
-        page.locator(".hyperedge").first.focus()
-        page.keyboard.press("Enter")
-        expect(page.locator("main")).to_contain_text("Show in the document")
-
-
 def test_filters_are_chips_in_the_address(browser: Browser, server: RunningServer) -> None:
     with open_page(browser, server) as page:
         visit(page, server, ASK + "&all=1", "Sources")

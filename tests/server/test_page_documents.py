@@ -18,6 +18,8 @@ from tests.server.serving import DOCUMENTS, RunningServer, build_index, open_ind
 from tests.server.test_documents import MANUALS, PDF, PHOTO
 from tests.server.test_page import open_page, visit
 
+expect.set_options(timeout=20_000)
+
 
 @pytest.fixture
 def manuals(tmp_path: Path) -> Iterator[RunningServer]:

@@ -21,6 +21,7 @@ from polyad.engine.catalogue import Catalogue
 from polyad.engine.changes import apply_preset
 from polyad.engine.components import Components
 from polyad.engine.corrections import Corrections
+from polyad.engine.graph_views import GraphViews
 from polyad.engine.maintenance import BackupReport, Checker, CheckReport
 from polyad.engine.opening import get_embedder, open_index
 from polyad.engine.registry import DEFAULT_METHOD, SpendingLimits
@@ -108,6 +109,7 @@ class Engine:
         components: Settings and models; each model is loaded when it is first needed.
         catalogue: Looks up documents, passages, entities, hyperedges and statistics.
         corrections: Retracts facts, adds aliases of entities, and disables documents.
+        graph_views: Selects what drawings of the hypergraph show.
     """
 
     def __init__(self, store: Store, components: Components) -> None:
@@ -126,6 +128,9 @@ class Engine:
         self._method = preset.method if preset else DEFAULT_METHOD
         self._retriever = preset.retriever if preset else DEFAULT_RETRIEVER
         self._searcher = Searcher(store, self._snapshots, components, self._retriever)
+        self.graph_views = GraphViews(
+            store, self.catalogue, lambda: self._snapshots.get_current(min_version=self._searcher.min_version)
+        )
         self.corrections = Corrections(store, self.catalogue, components, self._see_own_writes)
         _ENGINES.add(self)
 

@@ -1,259 +1,204 @@
-// Draws evidence as a hypergraph: entities as labelled dots, hyperedges as small diamonds or as hulls around their
-// entities. The steps by which the search reached the evidence are numbered and drawn stronger.
+// Draws parts of the hypergraph: entities as labels, hyperedges as small diamonds that join them or as hulls around them.
 
-import "./vendor/d3-dispatch.min.js";
-import "./vendor/d3-quadtree.min.js";
-import "./vendor/d3-timer.min.js";
-import "./vendor/d3-force.min.js";
-import { BubbleSets, circle } from "./vendor/bubblesets.js";
+import { BubbleSets, rect } from "./vendor/bubblesets.js";
 import { call } from "./api.js";
-import { announce, el, fill, svg } from "./dom.js";
+import { count } from "./controls.js";
+import { announce, el, fill } from "./dom.js";
+import { GraphView, svgNode } from "./graph-view.js";
 import { address, go } from "./main.js";
 
-const { forceCollide, forceLink, forceManyBody, forceSimulation, forceX, forceY } = globalThis.d3;
-const MAX_NODES = 200;
-const MAX_HULLS = 15;
-const CHARACTER = 6.3; // width of a character of a label in pixels, at most
-const HUES = 8;
+const MAX_ENTITIES = 36;
+const LEAVES = 3; // entities of one hyperedge that nothing else in the drawing mentions
+const MAX_HULLS = 12;
+const MIN_RELEVANCE = 0.3; // of a source that is drawn; the best source always is
 
 /** Draw the evidence of a search into a panel. */
-export function evidenceGraph(panel, evidence) {
-  const graph = new Hypergraph();
-  const steps = evidence.trace ?? [];
-  const numbers = new Map();
-  for (const step of steps) if (!numbers.has(step.hyperedge_id)) numbers.set(step.hyperedge_id, numbers.size + 1);
-  const shown = evidence.hits.flatMap((hit) => hit.hyperedges.map((edge) => ({ ...edge, passage_id: hit.passage_id })));
-  for (const edge of shown) graph.addHyperedge(edge, numbers.get(edge.id));
-  for (const step of steps) {
-    for (const name of [step.matched, step.reached, ...step.via]) graph.markStep(step.hyperedge_id, name);
-  }
-  draw(panel, graph, { title: "How the evidence hangs together" });
+export async function evidenceGraph(panel, evidence) {
+  const graph = new Hypergraph(evidence.query ?? "");
+  evidence.hits.forEach((hit, index) => {
+    if (index > 0 && hit.relevance !== null && hit.relevance < MIN_RELEVANCE) return;
+    for (const edge of hit.hyperedges) graph.addHyperedge({ ...edge, passage_id: hit.passage_id }, index + 1);
+  });
+  for (const step of evidence.trace ?? []) graph.markNames([step.matched, step.reached, ...step.via]);
+  await draw(panel, graph, "How the evidence hangs together");
 }
 
 /** Draw an entity and its neighbours into a panel. */
-export function neighbourhoodGraph(panel, neighbourhood) {
-  const graph = new Hypergraph();
-  graph.addNeighbourhood(neighbourhood);
-  draw(panel, graph, { title: "Neighbours" });
+export async function neighbourhoodGraph(panel, neighbourhood) {
+  const graph = new Hypergraph(neighbourhood.entities[0].name);
+  for (const edge of neighbourhood.hyperedges) graph.addHyperedge(edge);
+  await draw(panel, graph, "Neighbours");
 }
 
-/** The nodes and links of a drawing: entities by name, hyperedges by id. */
+/** The entities and hyperedges of a drawing. */
 class Hypergraph {
-  constructor() {
-    this.entities = new Map();
+  /** @param {string} question text whose names come first */
+  constructor(question) {
+    this.question = question.toLowerCase();
+    this.marked = new Set();
     this.hyperedges = new Map();
+    this.entities = new Map();
+    this.asked = new Set(); // entities that were selected to show their neighbours
   }
 
-  addEntity(name, degree = 0) {
-    const id = name.toLowerCase();
-    if (!this.entities.has(id)) this.entities.set(id, { id, name, degree: 0, kind: "entity", onPath: false });
-    const node = this.entities.get(id);
-    node.degree = Math.max(node.degree, degree);
-    return node;
-  }
-
-  addHyperedge(edge, step = 0) {
+  addHyperedge(edge, source = 0) {
     if (this.hyperedges.has(edge.id)) return;
-    const members = [...new Set(edge.entities)].map((name) => this.addEntity(name));
-    for (const member of members) member.degree += 1;
-    this.hyperedges.set(edge.id, { id: `edge ${edge.id}`, kind: "hyperedge", edge, members, step, steps: new Set() });
+    this.hyperedges.set(edge.id, { id: `edge ${edge.id}`, kind: "hyperedge", edge, source, keys: [], width: 22, height: 22 });
   }
 
-  addNeighbourhood({ entities, hyperedges }) {
-    const names = new Map(entities.map((each) => [each.key, each]));
-    for (const each of entities) this.addEntity(each.name, each.degree);
-    for (const edge of hyperedges) this.addHyperedge({ ...edge, entities: edge.entities.map((key) => names.get(key).name) });
+  markNames(names) {
+    for (const name of names) this.marked.add(String(name).toLowerCase());
   }
 
-  /** Mark an entity through which a step of the search went. */
-  markStep(hyperedgeId, name) {
-    const edge = this.hyperedges.get(hyperedgeId);
-    const entity = this.entities.get(String(name).toLowerCase());
-    if (edge && entity) {
-      entity.onPath = true;
-      edge.steps.add(entity.id);
+  /** Ask the server which members of the hyperedges are names. */
+  async loadNames() {
+    const hyperedges = [...this.hyperedges.keys()].slice(0, 500);
+    const { entities, members } = await call("graph", { method: "POST", json: { hyperedges } });
+    for (const entity of entities) {
+      const name = entity.name.toLowerCase();
+      const isMarked = this.marked.has(name) || this.marked.has(entity.key) || this.question.includes(name) || this.asked.has(entity.key);
+      this.entities.set(entity.key, { ...this.entities.get(entity.key), ...entity, id: entity.key, kind: "entity", isMarked });
     }
+    for (const [id, keys] of Object.entries(members)) this.hyperedges.get(id).keys = keys;
   }
 
-  /** Return the nodes and links to draw: at most MAX_NODES, entities on the path and of high degree first. */
+  /** Return what is drawn: entities of the question or the path first, then those in several documents or hyperedges. */
   select() {
-    const rank = (node) => (node.onPath ? 1e6 : 0) + node.degree;
-    const hyperedges = [...this.hyperedges.values()].slice(0, MAX_NODES / 2);
-    const wanted = new Set(hyperedges.flatMap((edge) => edge.members));
-    const entities = [...wanted].sort((a, b) => rank(b) - rank(a)).slice(0, MAX_NODES - hyperedges.length);
+    const edges = [...this.hyperedges.values()];
+    const degrees = new Map();
+    for (const { keys } of edges) for (const key of keys) degrees.set(key, (degrees.get(key) ?? 0) + 1);
+    const rank = (key) => (this.entities.get(key).isMarked ? 1000 : 0) + (this.entities.get(key).documents > 1 ? 100 : 0) + degrees.get(key);
+    const isShared = (key) => rank(key) > 1;
+    const wanted = new Set([...degrees.keys()].filter(isShared));
+    for (const { keys } of edges) for (const key of keys.filter((each) => !isShared(each)).slice(0, LEAVES)) wanted.add(key);
+    const keys = [...wanted].sort((a, b) => rank(b) - rank(a)).slice(0, MAX_ENTITIES);
+    const entities = keys.map((key) => Object.assign(this.entities.get(key), { degree: degrees.get(key) }));
     const drawn = new Set(entities);
-    const links = hyperedges.flatMap((edge) =>
-      edge.members.filter((each) => drawn.has(each)).map((each) => ({ source: edge, target: each, onPath: edge.steps.has(each.id) })),
-    );
-    return { nodes: [...entities, ...hyperedges], entities, hyperedges, links, left: wanted.size - drawn.size };
+    const hyperedges = edges.map((edge) => Object.assign(edge, { members: edge.keys.map((key) => this.entities.get(key)).filter((each) => drawn.has(each)) })).filter((edge) => edge.members.length);
+    const links = hyperedges.flatMap((edge) => edge.members.map((each) => ({ source: edge, target: each, isStrong: each.isMarked })));
+    return { entities, hyperedges, links };
   }
 }
 
-function draw(panel, graph, { title }) {
-  let hulls = false;
-  const area = el("div.graph-area");
+async function draw(panel, graph, title) {
   const details = el("p.graph-details", { dir: "auto", "aria-live": "polite" });
+  const legend = el("p.graph-legend");
   const toggle = el("button.quiet", { type: "button", "aria-pressed": "false" }, "Hulls");
-  const render = () => renderGraph(area, graph, { hulls, details, grow });
-  toggle.addEventListener("click", () => {
-    hulls = !hulls;
-    toggle.setAttribute("aria-pressed", String(hulls));
-    render();
-  });
+  const view = new GraphView({ details, hint: "Select an entity to add its neighbours, a diamond to read its sentence." });
   const grow = async (entity) => {
-    const around = await call("neighbourhood", { query: { entity: entity.name, limit: 8 } });
+    graph.asked.add(entity.key);
+    const around = await call("neighbourhood", { query: { entity: entity.key, limit: 8 } });
     const before = graph.hyperedges.size;
-    graph.addNeighbourhood(around);
-    announce(graph.hyperedges.size > before ? `${graph.hyperedges.size - before} hyperedges of ${entity.name} added` : `${entity.name} has no more`);
+    for (const edge of around.hyperedges) graph.addHyperedge(edge);
+    const added = graph.hyperedges.size - before;
+    announce(added ? `${count(added, "fact")} of ${entity.name} added` : `${entity.name} has no more`);
+    await render();
+  };
+  const render = async () => {
+    await graph.loadNames();
+    const { entities, hyperedges, links } = graph.select();
+    const hasHulls = toggle.getAttribute("aria-pressed") === "true" && hyperedges.length <= MAX_HULLS;
+    toggle.hidden = hyperedges.length > MAX_HULLS;
+    legend.textContent = describe(hyperedges, hasHulls);
+    const open = (event, entity) => (event.shiftKey || event.altKey ? go("entity", { name: entity.name }) : grow(entity));
+    const shapes = [...hyperedges.map((edge) => ({ node: edge, label: edge.edge.text, role: "link", className: "hyperedge", draw: drawDiamond, open: () => go("passage", { id: edge.edge.passage_id }) }))];
+    for (const entity of entities) {
+      const label = `${entity.name}, ${count(entity.degree, "fact")}`;
+      shapes.push({ node: entity, label, role: "button", className: entity.isMarked ? "entity path" : "entity", open: (event) => open(event, entity) });
+    }
+    view.draw(shapes, links, hasHulls ? () => hyperedges.map((edge, index) => drawHull(edge, entities, index)) : null);
+    if (!entities.length) fill(view.area, el("p.faint", {}, "These passages state no named entities."));
+  };
+  toggle.addEventListener("click", () => {
+    toggle.setAttribute("aria-pressed", String(toggle.getAttribute("aria-pressed") !== "true"));
     render();
-  };
-  toggle.hidden = graph.hyperedges.size > MAX_HULLS;
-  fill(panel, el("header.graph-head", {}, el("h2", {}, title), toggle), area, details);
-  render();
-}
-
-function renderGraph(area, graph, { hulls, details, grow }) {
-  const { nodes, entities, hyperedges, links, left } = graph.select();
-  const width = Math.max(area.clientWidth, 300);
-  const height = Math.max(area.clientHeight, 320);
-  layOut(nodes, links, width, height);
-  const labels = placeLabels(nodes, entities, width, height);
-  const base = left ? `${left} entities of low degree are not drawn.` : "Select an entity to see its neighbours, a diamond to read its sentence.";
-  const show = (text) => (details.textContent = text || base);
-  show("");
-  const drawing = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": `${entities.length} entities in ${hyperedges.length} hyperedges` });
-  const useHulls = hulls && hyperedges.length <= MAX_HULLS;
-  if (useHulls) drawing.append(svg("g", {}, hyperedges.map((edge, index) => hullOf(edge, entities, index))));
-  else drawing.append(svg("g", {}, links.map((link) => lineOf(link))));
-  const focus = (node) => highlight(drawing, node, links);
-  drawing.append(svg("g", {}, hyperedges.map((edge) => diamond(edge, { show, focus, small: useHulls }))));
-  drawing.append(svg("g", {}, entities.map((entity) => dot(entity, { show, focus, grow, label: labels.get(entity) }))));
-  fill(area, drawing);
-}
-
-/** Compute positions; deterministic, so that the same evidence looks the same. */
-function layOut(nodes, links, width, height) {
-  nodes.forEach((node, index) => {
-    if (node.x === undefined) {
-      const angle = index * 2.4;
-      const radius = 12 * Math.sqrt(index + 1);
-      node.x = width / 2 + radius * Math.cos(angle);
-      node.y = height / 2 + radius * Math.sin(angle);
-    }
   });
-  const crowd = Math.sqrt((width * height) / Math.max(nodes.length, 12));
-  forceSimulation(nodes)
-    .force("link", forceLink(links).distance(crowd * 0.62).strength(0.5))
-    .force("charge", forceManyBody().strength(-crowd * 3.2))
-    .force("x", forceX(width / 2).strength(0.09))
-    .force("y", forceY(height / 2).strength(0.11))
-    .force("collide", forceCollide((node) => (node.kind === "entity" ? 22 : 12)))
-    .stop()
-    .tick(280);
-  for (const node of nodes) {
-    node.x = Math.min(Math.max(node.x, 46), width - 46);
-    node.y = Math.min(Math.max(node.y, 22), height - 26);
-  }
+  fill(panel, el("header.graph-head", {}, el("h2", {}, title), view.controls(toggle)), view.area, legend, details);
+  await render();
 }
 
-function lineOf({ source, target, onPath }) {
-  const position = { x1: source.x, y1: source.y, x2: target.x, y2: target.y };
-  return svg("line", { ...position, class: onPath ? "link path" : "link", "data-a": source.id, "data-b": target.id });
+function describe(hyperedges, hasHulls) {
+  if (hasHulls) return "Each coloured area is one fact and surrounds the entities that it joins.";
+  const numbered = hyperedges.some((edge) => edge.source) ? "A diamond is a fact, with the number of its source" : "A diamond is a fact that joins entities";
+  return `${numbered}; blue names are in the question or led to a source.`;
 }
 
-function hullOf(edge, entities, index) {
-  const drawn = edge.members.filter((each) => entities.includes(each));
+function drawDiamond({ source }) {
+  const size = source ? 11 : 6;
+  return [svgNode("path", { d: `M0 ${-size}L${size} 0L0 ${size}L${-size} 0Z` }), source ? svgNode("text", { y: 3.5, class: "step" }, String(source)) : null];
+}
+
+function drawHull(edge, entities, index) {
+  const box = ({ x, y, width, height }) => rect(x - width / 2, y - height / 2, width, height);
   const bubbles = new BubbleSets();
-  for (const each of drawn) bubbles.pushMember(circle(each.x, each.y, 13));
-  bubbles.pushMember(circle(edge.x, edge.y, 6));
-  for (const each of entities) if (!drawn.includes(each)) bubbles.pushNonMember(circle(each.x, each.y, 9));
+  for (const each of [edge, ...edge.members]) bubbles.pushMember(box(each));
+  for (const each of entities) if (!edge.members.includes(each)) bubbles.pushNonMember(box(each));
   const path = bubbles.compute().sample(8).simplify(0).bSplines().simplify(0);
-  return svg("path", { d: path.toString(), class: "hull", "data-a": edge.id, "data-b": edge.id, "data-hue": index % HUES });
+  return svgNode("path", { d: path.toString(), class: "hull", "data-a": edge.id, "data-hue": index % 8 });
 }
 
-function diamond(edge, { show, focus, small }) {
-  const text = edge.edge.text;
-  const size = edge.step ? 9 : small ? 4 : 5.5;
-  const label = `${edge.step ? `Step ${edge.step}: ` : ""}${text}`;
-  const open = () => go("passage", { id: edge.edge.passage_id });
-  return svg(
-    "g",
-    { class: edge.step ? "node hyperedge path" : "node hyperedge", tabindex: 0, role: "link", "aria-label": label, "data-a": edge.id, ...handlers(edge, label, { show, focus, open }) },
-    svg("path", { d: `M0 ${-size}L${size} 0L0 ${size}L${-size} 0Z`, transform: `translate(${edge.x} ${edge.y})` }),
-    edge.step ? svg("text", { x: edge.x, y: edge.y + 3.5, class: "step" }, String(edge.step)) : null,
-    svg("title", {}, text),
+// The whole index
+
+/** Show the most frequent entities of the index by communities, and find the path between two of them. */
+export async function showGraph(main, parameters, signal) {
+  const details = el("p.graph-details", { dir: "auto", "aria-live": "polite" });
+  const view = new GraphView({ details, hint: "Select an entity to see its facts." });
+  const legend = el("p.graph-legend", {}, "Colours are communities: entities that often stand in the same facts. Larger names stand in more passages.");
+  const chips = el("p.options");
+  fill(
+    main,
+    el("section.page.wide", {}, el("h1", {}, "Graph"), pathForm(parameters, signal), el("section.graph-panel.whole", { "aria-label": "The whole index" }, el("header.graph-head", {}, chips, view.controls()), view.area, legend, details)),
   );
+  fill(view.area, el("p.faint", {}, "Loading …"));
+  const overview = await call("graph", { query: { limit: 70 }, signal });
+  if (!overview.entities.length) return fill(view.area, el("p.faint", {}, "The index has no named entities yet."));
+  const most = overview.entities[0].documents;
+  const nodes = new Map(overview.entities.map((each) => [each.key, { ...each, id: each.key, kind: "entity", scale: 0.85 + 0.6 * Math.sqrt(each.documents / most) }]));
+  const links = overview.links.map(({ source, target, weight }) => ({ source: nodes.get(source), target: nodes.get(target), weight }));
+  const shapes = [...nodes.values()].map((node) => {
+    const type = node.type && node.type !== "name" ? `${node.type}, ` : "";
+    const open = () => go("entity", { name: node.name });
+    return { node, label: `${node.name}: ${type}${count(node.documents, "passage")}`, role: "link", className: "entity", hue: node.community < 0 ? null : node.community % 8, open };
+  });
+  view.draw(shapes, links, null);
+  const types = {};
+  for (const { type } of nodes.values()) if (type) types[type] = (types[type] ?? 0) + 1;
+  const groups = overview.communities.slice(0, 8).map((name, number) => ({ name, hue: number % 8, includes: (node) => node.community === number }));
+  for (const [type, number] of Object.entries(types)) if (Object.keys(types).length > 1) groups.push({ name: `${type} (${number})`, includes: (node) => node.type === type });
+  fill(chips, groups.map((group) => groupChip(group, view, chips)));
 }
 
-/** Return the place of each label that covers no other label or node; entities on the path and of high degree first. */
-function placeLabels(nodes, entities, width, height) {
-  const taken = nodes.map((node) => box(node.x, node.y, 14, 14));
-  const labels = new Map();
-  for (const entity of [...entities].sort((a, b) => b.onPath - a.onPath || b.degree - a.degree)) {
-    const gap = radiusOf(entity) + 4;
-    const wide = cellsOf(shortName(entity)) * CHARACTER * (entity.onPath ? 1.08 : 1);
-    const places = [
-      { x: entity.x, y: entity.y + gap + 8, anchor: "middle" },
-      { x: entity.x, y: entity.y - gap, anchor: "middle" },
-      { x: entity.x + gap, y: entity.y + 4, anchor: "start" },
-      { x: entity.x - gap, y: entity.y + 4, anchor: "end" },
-    ];
-    for (const place of places) {
-      const shift = { middle: 0, start: wide / 2, end: -wide / 2 }[place.anchor];
-      const area = box(place.x + shift, place.y - 4, wide, 13);
-      const inside = area.left > 2 && area.right < width - 2 && area.top > 2 && area.bottom < height - 2;
-      if (inside && !taken.some((other) => overlaps(area, other))) {
-        taken.push(area);
-        labels.set(entity, place);
-        break;
-      }
-    }
-  }
-  return labels;
+/** Return a button that dims all nodes outside a community or of other types. */
+function groupChip({ name, hue = null, includes }, view, chips) {
+  const chip = el("button.chip", { type: "button", "aria-pressed": "false", dir: "auto" }, hue !== null && el("span.swatch", { "data-hue": hue }), name);
+  chip.addEventListener("click", () => {
+    const isOn = chip.getAttribute("aria-pressed") !== "true";
+    for (const each of chips.querySelectorAll("button")) each.setAttribute("aria-pressed", "false");
+    chip.setAttribute("aria-pressed", String(isOn));
+    view.dimAllBut(isOn ? includes : null);
+  });
+  return chip;
 }
 
-const box = (x, y, wide, high) => ({ left: x - wide / 2, right: x + wide / 2, top: y - high / 2, bottom: y + high / 2 });
-const overlaps = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
-const radiusOf = (entity) => 4 + Math.min(Math.sqrt(entity.degree) * 1.6, 8);
-const WIDE = /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60]/g; // as wide as two letters
-const cellsOf = (text) => text.length + (text.match(WIDE) ?? []).length;
-const shortName = ({ name }) => (name.length > 24 ? `${name.slice(0, 23)}…` : name);
-
-function dot(entity, { show, focus, grow, label: place }) {
-  const radius = radiusOf(entity);
-  const { x, y, anchor } = place ?? { x: entity.x, y: entity.y + radius + 12, anchor: "middle" };
-  const label = `${entity.name}, ${entity.degree} ${entity.degree === 1 ? "hyperedge" : "hyperedges"}`;
-  const open = (event) => (event.shiftKey || event.altKey ? go("entity", { name: entity.name }) : grow(entity));
-  return svg(
-    "g",
-    { class: `node entity${entity.onPath ? " path" : ""}${place ? "" : " unlabelled"}`, tabindex: 0, role: "button", "aria-label": label, "data-a": entity.id, ...handlers(entity, label, { show, focus, open }) },
-    svg("circle", { cx: entity.x, cy: entity.y, r: radius }),
-    svg("text", { x, y, "text-anchor": anchor }, shortName(entity)),
-    svg("title", {}, `${entity.name} (shift-click opens it)`),
-  );
-}
-
-function handlers(node, label, { show, focus, open }) {
-  return {
-    onclick: open,
-    onkeydown: (event) => (event.key === "Enter" || event.key === " ") && (event.preventDefault(), open(event)),
-    onmouseenter: () => (show(label), focus(node)),
-    onmouseleave: () => (show(""), focus(null)),
-    onfocus: () => (show(label), focus(node)),
-    onblur: () => (show(""), focus(null)),
+function pathForm(parameters, signal) {
+  const [from, to] = ["from", "to"].map((key) => el("input", { name: key, dir: "auto", value: parameters.get(key) ?? "", required: true, placeholder: key === "from" ? "One entity" : "Another entity", "aria-label": key === "from" ? "Path from" : "Path to" }));
+  const result = el("div", { "aria-live": "polite" });
+  const submit = (event) => {
+    event.preventDefault();
+    go("graph", { from: from.value.trim(), to: to.value.trim() });
   };
+  if (parameters.get("from") && parameters.get("to")) showPath(result, parameters.get("from"), parameters.get("to"), signal);
+  return el("div.path", {}, el("form.path-form", { onsubmit: submit }, el("span", {}, "Path between"), from, el("span", {}, "and"), to, el("button", { type: "submit" }, "Show")), result);
 }
 
-/** Dim all that is not connected with a node; null for nothing. */
-function highlight(drawing, node, links) {
-  drawing.classList.toggle("dimmed", node !== null);
-  const near = new Set(node ? [node.id] : []);
-  for (const { source, target } of links) {
-    if (node && (source.id === node.id || target.id === node.id)) near.add(source.id).add(target.id);
-  }
-  for (const element of drawing.querySelectorAll("[data-a]")) {
-    const { a, b = a } = element.dataset;
-    element.classList.toggle("near", near.has(a) && near.has(b));
+async function showPath(result, source, target, signal) {
+  try {
+    const { steps } = await call("path", { query: { source, target }, signal });
+    if (!steps.length) return fill(result, el("p.faint", {}, "No facts connect them."));
+    const item = (step) => el("li", {}, el("p", { dir: "auto" }, el("strong", {}, entityLink(step.from_name)), " → ", el("strong", {}, entityLink(step.to_name))), el("p.excerpt", { dir: "auto" }, step.text), el("a", { href: address("passage", { id: step.passage_id }), dir: "auto" }, step.title));
+    fill(result, el("ol.path-steps", {}, steps.map(item)));
+  } catch (error) {
+    if (!signal.aborted) fill(result, el("p.error", { role: "alert" }, error.message));
   }
 }
 

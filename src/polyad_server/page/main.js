@@ -5,6 +5,7 @@ import { announce, el, fill } from "./dom.js";
 import { showAsk, showCompare } from "./ask.js";
 import { showDocument, showEntity, showPassage } from "./objects.js";
 import { showDocuments } from "./documents.js";
+import { showGraph } from "./graph.js";
 import { showApi, showLog } from "./manage.js";
 
 const VIEWS = {
@@ -16,10 +17,11 @@ const VIEWS = {
   entity: showEntity,
   document: showDocument,
   documents: showDocuments,
+  graph: showGraph,
   log: showLog,
   api: showApi,
 };
-const LINKS = { ask: "Ask", compare: "Compare", documents: "Documents", log: "Log" };
+const LINKS = { ask: "Ask", compare: "Compare", documents: "Documents", graph: "Graph", log: "Log" };
 const THEME = "polyad-theme";
 
 let workspaces = [];

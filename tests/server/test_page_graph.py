@@ -1,0 +1,128 @@
+"""The drawings of the hypergraph in a real browser: labels, search, zoom, hulls, communities and paths."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+
+import pytest
+
+pytest.importorskip("playwright")
+pytest.importorskip("axe_playwright_python")
+
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, expect
+
+from polyad import Document
+from polyad.sample import documents
+from polyad_server.app import create_app
+from polyad_server.workspaces import Workspaces
+from tests.server.serving import RunningServer, build_index, open_index, run_app
+from tests.server.test_page import open_page, visit
+
+expect.set_options(timeout=20_000)
+
+ASK = "#/ask?q=Who+designed+the+Ottermere+Gauge%3F&all=1"
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    """A server of the sample corpus."""
+    index = build_index(
+        tmp_path_factory.mktemp("graph") / "kb", tuple(each for each in documents() if isinstance(each, Document))
+    )
+    with run_app(create_app(Workspaces(open_index(), [index]))) as running:
+        yield running
+
+
+def find_overlaps(page: Page) -> list[tuple[str, str]]:
+    """Return the pairs of labels of the drawing that cover each other, and labels that are wider than their box."""
+    boxes = page.locator(".graph-area .node").evaluate_all(
+        """nodes => nodes.map(node => {
+          const box = (node.querySelector("rect") ?? node.querySelector("path")).getBoundingClientRect();
+          const text = node.querySelector("text")?.getBoundingClientRect() ?? box;
+          return [node.getAttribute("aria-label"), box.left, box.top, box.right, box.bottom, text.width - box.width];
+        })"""
+    )
+    assert len(boxes) > 5
+    wide = [(each[0], "its box") for each in boxes if each[5] > 0]
+    return wide + [
+        (a[0], b[0]) for a, b in combinations(boxes, 2) if a[1] < b[3] and b[1] < a[3] and a[2] < b[4] and b[2] < a[4]
+    ]
+
+
+def test_no_label_of_the_evidence_covers_another(browser: Browser, sample: RunningServer) -> None:
+    with open_page(browser, sample) as page:
+        visit(page, sample, ASK, "Ottermere Gauge")
+        expect(page.locator('.entity[aria-label^="Ilse Varga"]')).to_be_visible()
+        assert find_overlaps(page) == []
+        names = page.locator(".graph-area .entity").evaluate_all(
+            "all => all.map(one => one.getAttribute('aria-label'))"
+        )
+        assert not [name for name in names if name.split(",")[0] in ("Monday", "1931", "Rain", "June")]
+        page.locator('.entity[aria-label^="Ilse Varga"]').focus()
+        page.keyboard.press("Enter")
+        expect(page.locator("#status")).to_contain_text("Ilse Varga")
+        assert find_overlaps(page) == []
+
+
+def test_hulls_are_explained_and_a_diamond_opens_its_passage(browser: Browser, sample: RunningServer) -> None:
+    with open_page(browser, sample) as page:
+        visit(page, sample, ASK, "Ottermere Gauge")
+        expect(page.locator(".graph-legend")).to_contain_text("number of its source")
+        page.get_by_role("button", name="Hulls").click()
+        expect(page.locator(".hull").first).to_be_visible()
+        expect(page.locator(".graph-legend")).to_contain_text("one fact")
+        page.locator(".hyperedge").first.focus()
+        page.keyboard.press("Enter")
+        expect(page.locator("main")).to_contain_text("Show in the document")
+
+
+def test_a_drawing_is_searched_and_enlarged(browser: Browser, sample: RunningServer) -> None:
+    with open_page(browser, sample) as page:
+        visit(page, sample, ASK, "Ottermere Gauge")
+        node = page.locator('.entity[aria-label^="Ilse Varga"]')
+        expect(node).to_be_visible()
+        page.get_by_label("Find in the graph").fill("varga")
+        expect(page.locator(".graph-area .near")).to_have_count(1)
+        expect(page.locator(".graph-details")).to_contain_text("Ilse Varga")
+        page.get_by_label("Find in the graph").fill("")
+        page.get_by_role("button", name="Fit").click()
+        before = node.bounding_box()
+        page.get_by_role("button", name="Zoom in").click()
+        after = node.bounding_box()
+        assert before
+        assert after
+        assert after["width"] > before["width"] * 1.2
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_the_whole_index_is_shown_by_communities(browser: Browser, sample: RunningServer, width: int) -> None:
+    with open_page(browser, sample, "dark", width) as page:
+        visit(page, sample, "#/graph", "communities")
+        expect(page.locator('.graph-area .entity[aria-label^="River Lode"]')).to_be_visible()
+        assert find_overlaps(page) == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        page.locator(".graph-head .chip").first.click()
+        near, nodes = page.locator(".graph-area .node.near").count(), page.locator(".graph-area .node").count()
+        assert 1 < near < nodes
+        serious = [
+            (each["id"], node["html"][:200])
+            for each in Axe().run(page).response["violations"]
+            if each["impact"] in ("serious", "critical")
+            for node in each["nodes"]
+        ]
+        assert serious == []
+
+
+def test_the_path_between_two_entities_is_listed(browser: Browser, sample: RunningServer) -> None:
+    with open_page(browser, sample) as page:
+        visit(page, sample, "#/graph", "Path between")
+        page.get_by_label("Path from").fill("Ilse Varga")
+        page.get_by_label("Path to").fill("Marrow Valley Trust")
+        page.get_by_role("button", name="Show").click()
+        steps = page.locator(".path-steps li")
+        expect(steps.first).to_contain_text("Ilse Varga")
+        expect(steps.last).to_contain_text("Marrow Valley Trust")
+        steps.first.locator("a").last.click()
+        expect(page.locator("main")).to_contain_text("Show in the document")
