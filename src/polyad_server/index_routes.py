@@ -92,9 +92,10 @@ def _require_server_admin(request: Request) -> Any:
 @router.get("/stats", tags=["workspaces"], responses=describe_responses(dict[str, Any]))
 def read_statistics(access: Reader) -> JSONResponse:
     """Return the sizes of the index, its models, and the cost of building it."""
-    return respond_json(
-        {"name": access.workspace.name, **statistics_json(access.workspace.engine.catalogue.statistics())}
-    )
+    engine = access.workspace.engine
+    model = engine.components.language_model
+    statistics = statistics_json(engine.catalogue.statistics())
+    return respond_json({"name": access.workspace.name, **statistics, "language_model": model.name if model else ""})
 
 
 # Documents

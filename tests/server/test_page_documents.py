@@ -153,3 +153,19 @@ def test_a_retraction_is_taken_back_where_it_was_made(browser: Browser, tmp_path
         page.get_by_role("button", name="Undo").click()
         expect(facts.first).to_contain_text(text)
         assert server.client.get("/api/v1/retractions").json()["retractions"] == []
+
+
+def test_the_settings_of_a_workspace_are_kept_in_the_browser(browser: Browser, manuals: RunningServer) -> None:
+    with open_page(browser, manuals) as page:
+        visit(page, manuals, "#/documents", "3 documents")
+        page.get_by_role("button", name="Settings").click()
+        expect(page.locator("dialog")).to_contain_text("Language model")
+        page.get_by_label("Retriever").select_option("bm25")
+        page.get_by_label("Number of sources").fill("1")
+        page.get_by_role("button", name="Save").click()
+        requests: list[str] = []
+        page.on("request", lambda request: requests.append(request.post_data or "") if request.url.endswith("/ask") else None)
+        visit(page, manuals, "#/ask?q=Which+pump+is+opened%3F&all=1", "Pump")
+        expect(page.locator(".hits h3")).to_have_count(1)
+        assert '"retriever":"bm25"' in requests[0]
+        assert '"k":1' in requests[0]

@@ -6,6 +6,7 @@ import { answerNodes, hitCard, passageAddress } from "./evidence.js";
 import { evidenceGraph } from "./graph.js";
 import { address, go } from "./main.js";
 import { describeScope } from "./scope.js";
+import { readSettings } from "./settings.js";
 
 const RETRIEVERS = ["default", "hypersu", "hypergraphrag", "hyperretriever", "hypermemory", "dense", "bm25"];
 
@@ -37,7 +38,8 @@ const format = (number) => number.toLocaleString("en");
 function readOptions(parameters) {
   return {
     question: parameters.get("q"),
-    retriever: parameters.get("retriever") ?? "",
+    ...readSettings(),
+    ...(parameters.get("retriever") && { retriever: parameters.get("retriever") }),
     where: parameters.get("where") || null,
     as_of: parameters.get("as_of") || null,
     explain: true,

@@ -7,6 +7,7 @@ import { showDocument, showEntity, showPassage } from "./objects.js";
 import { showDocuments } from "./documents.js";
 import { showGraph } from "./graph.js";
 import { showApi, showLog } from "./manage.js";
+import { openSettings } from "./settings.js";
 
 const VIEWS = {
   __proto__: null, // so that "constructor" in an address is no view
@@ -76,6 +77,7 @@ function drawBar(name, parameters) {
     document.querySelector(".bar-end"),
     workspaces.length > 1 && workspaceSelector(parameters),
     hasKey() && el("button.quiet", { type: "button", onclick: () => (forgetKey(), location.reload()) }, "Forget key"),
+    el("button.quiet", { type: "button", onclick: () => openSettings(show) }, "Settings"),
     el("button.quiet", { type: "button", onclick: switchTheme, "aria-label": "Switch between light and dark" }, "◐"),
   );
 }
