@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from typing import Any, TypeVar
 
 from polyad.engine.streaming import AnswerStream
-from polyad.model import Answer
+from polyad.model import Answer, Evidence
 from polyad_server.problems import RequestError
 from polyad_server.state import ServerState
 from polyad_server.tracing import Span, record_answer, trace_answer
@@ -28,13 +28,17 @@ class WrittenAnswer(Iterator[str]):
     The slot of the answer is released when the answer ends, the time is over, or the client disconnects.
 
     Args:
+        evidence: The evidence of the answer.
         stream: Writes the answer.
         state: Limits of the server.
         span: Records the answer.
         slot: The slot of the answer among the limited number of concurrent answers.
     """
 
-    def __init__(self, stream: AnswerStream, state: ServerState, span: Span, slot: ExitStack) -> None:
+    def __init__(
+        self, evidence: Evidence, stream: AnswerStream, state: ServerState, span: Span, slot: ExitStack
+    ) -> None:
+        self.evidence = evidence
         self._stream = stream
         self._span = span
         self._slot = slot
@@ -119,7 +123,13 @@ def complete_within(state: ServerState, complete: Callable[[], T]) -> T:
 
 
 def write_answer(
-    state: ServerState, workspace: Workspace, question: str, history: Sequence[Mapping[str, str]] = (), **options: Any
+    state: ServerState,
+    workspace: Workspace,
+    question: str,
+    history: Sequence[Mapping[str, str]] = (),
+    *,
+    regenerate: bool = False,
+    **options: Any,
 ) -> WrittenAnswer:
     """Search, and return an iterator that generates the answer to a question, which may refer to earlier messages.
 
@@ -128,6 +138,7 @@ def write_answer(
         workspace: The index.
         question: The question.
         history: Messages before the question, each with ``role`` and ``content``.
+        regenerate: Whether the language model replaces a stored answer.
         **options: Options of :meth:`polyad_server.state.ServerState.search`.
 
     Raises:
@@ -143,4 +154,5 @@ def write_answer(
         span = slot.enter_context(trace_answer(workspace.name, model.name if model else ""))
         complete_question = complete_within(state, lambda: engine.rewrite_question(question, history))
         evidence = state.search(workspace, complete_question, answers=True, **options)
-        return WrittenAnswer(engine.stream_answer(evidence), state, span, slot.pop_all())
+        stream = engine.stream_answer(evidence, regenerate=regenerate)
+        return WrittenAnswer(evidence, stream, state, span, slot.pop_all())

@@ -73,7 +73,10 @@ class AskBody(SearchBody):
     """The request body of an answer: a question with the options of `polyad ask`, and earlier messages."""
 
     history: Annotated[list[Turn], Field(max_length=100)] = []
-    stream: Annotated[bool, Field(description="Whether to send events: text, citations, done or error.")] = False
+    stream: Annotated[bool, Field(description="Whether to send events: evidence, text, citations, done or error.")] = (
+        False
+    )
+    regenerate: Annotated[bool, Field(description="Whether to replace a stored answer by a new one.")] = False
 
 
 class WorkspaceBody(_Body):

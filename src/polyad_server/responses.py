@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -43,23 +43,32 @@ class EventResponse(StreamingResponse):
 
     Args:
         events: The encoded events.
+        stop: Called at the end of the response or when the client disconnects. It ends the work that a thread of the
+            generator waits for, such as the reply of a language model.
     """
 
-    def __init__(self, events: Generator[str | bytes]) -> None:
+    def __init__(self, events: Generator[str | bytes], stop: Callable[[], None] = lambda: None) -> None:
         super().__init__(events, media_type="text/event-stream", headers={"Cache-Control": "no-cache"})
         self._events = events
+        self._stop = stop
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the response."""
         try:
             await super().__call__(scope, receive, send)
         finally:
+            self._stop()
             with suppress(ValueError):  # a thread of a server that stops still runs the generator
                 self._events.close()
 
 
-def stream_events(events: Iterator[Event]) -> EventResponse:
-    """Return a response that streams server-sent events; after an error, its last event is ``error``."""
+def stream_events(events: Iterator[Event], stop: Callable[[], None] = lambda: None) -> EventResponse:
+    """Return a response that streams server-sent events; after an error, its last event is ``error``.
+
+    Args:
+        events: The events.
+        stop: See :class:`EventResponse`.
+    """
 
     def encode() -> Generator[bytes]:
         try:
@@ -69,7 +78,7 @@ def stream_events(events: Iterator[Event]) -> EventResponse:
             problem = {"kind": get_kind(error), "message": describe_error(error)}
             yield format_sse_event(event="error", data_str=json.dumps(problem, ensure_ascii=False))
 
-    return EventResponse(encode())
+    return EventResponse(encode(), stop)
 
 
 def build_page(name: str, items: Sequence[Any], limit: int, cursor: str, total: int | None = None) -> dict[str, Any]:

@@ -58,18 +58,23 @@ def grep(
 def ask(request: Request, body: AskBody, access: Reader, state: State) -> Response:
     """Answer a question with citations, as one object or as server-sent events.
 
-    The events are `text` with a piece of the answer, `citations` with the sources, `done` with the whole answer, and
-    `error`. Without a language model the answer is empty, and its evidence stands alone.
+    The events are `evidence` with the sources that the search found, `text` with a piece of the answer, `citations`
+    with the sources of its statements, `done` with the whole answer, and `error`. So the evidence is there before the
+    answer, and also if the language model fails. Without a language model the answer is empty, and its evidence stands
+    alone. With `regenerate`, the language model writes a new answer even if an answer to this question is stored.
     """
     history = [turn.model_dump() for turn in body.history]
-    written = write_answer(state, access.workspace, body.question, history, **body.get_options())
+    written = write_answer(
+        state, access.workspace, body.question, history, regenerate=body.regenerate, **body.get_options()
+    )
     if body.stream:
-        return stream_events(_list_events(written, explain=body.explain))
+        return stream_events(_list_events(written, explain=body.explain), written.abandon)
     request.state.abandon = written.abandon
     return respond_json(answer_json(written.finish(), body.explain))
 
 
 def _list_events(written: WrittenAnswer, *, explain: bool) -> Iterator[Event]:
+    yield "evidence", dict(evidence_json(written.evidence, explain))
     for piece in written:
         yield "text", {"text": piece}
     shape: dict[str, Any] = dict(answer_json(written.finish(), explain))

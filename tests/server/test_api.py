@@ -82,7 +82,7 @@ def test_without_a_model_an_answer_is_the_evidence(server: RunningServer) -> Non
     with server.client.stream("POST", "/api/v1/ask", json={**QUESTION, "stream": True}) as response:
         assert response.headers["content-type"].startswith("text/event-stream")
         events = [line for line in response.iter_lines() if line.startswith("event: ")]
-    assert events == ["event: citations", "event: done"]
+    assert events == ["event: evidence", "event: citations", "event: done"]
 
 
 def test_texts_and_files_are_indexed_in_the_background(server: RunningServer) -> None:

@@ -108,7 +108,7 @@ def test_a_client_that_disconnects_frees_the_slot_of_its_answer(tmp_path: Path) 
     with run_app(create_app(workspaces, ServerSettings(answers=1))) as server:
         body = {"question": "Who cast the bell of Tarn?", "stream": True}
         with server.client.stream("POST", "/api/v1/ask", json=body) as response:
-            assert next(response.iter_lines()) == "event: text"
+            assert "event: text" in response.iter_lines()
         reply = server.client.post("/api/v1/ask", json={"question": "Where does the bell hang?"}, timeout=10)
     assert reply.json()["answer"] == "It hangs in Corven Tower [1]."
 

@@ -24,6 +24,8 @@ from polyad_server.app import create_app
 from polyad_server.workspaces import Workspaces
 from tests.server.serving import DOCUMENTS, RunningServer, build_index, open_index, run_app
 
+expect.set_options(timeout=20_000)  # a busy machine is no failure
+
 PAGE = Path(__file__).parents[2] / "src" / "polyad_server" / "page"
 QUESTION = "Who cast the bell of Tarn?"
 ASK = f"#/ask?q={quote(QUESTION)}"

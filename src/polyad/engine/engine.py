@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -675,16 +676,21 @@ class Engine:
         evidence = self.search(question, k, **options)
         return self.stream_answer(evidence, self.components.usage - usage_before)
 
-    def stream_answer(self, evidence: Evidence, search_usage: Usage | None = None) -> AnswerStream:
+    def stream_answer(
+        self, evidence: Evidence, search_usage: Usage | None = None, *, regenerate: bool = False
+    ) -> AnswerStream:
         """Return a stream that yields the text of the answer to ``evidence`` in pieces; see :meth:`answer`.
 
         Args:
             evidence: Evidence of :meth:`search`.
             search_usage: Usage of the search, which is added to the usage of the answer.
+            regenerate: Whether the language model writes a new answer even if the cache has its reply to the prompt.
         """
+        model = self.components.language_model
 
         def answer_with_usage(on_text: Callable[[str], None]) -> Answer:
-            answer = self.answer(evidence, on_text)
+            with model.replacing_replies(set()) if model and regenerate else nullcontext():
+                answer = self.answer(evidence, on_text)
             return replace(answer, usage=(search_usage or Usage()) + answer.usage)
 
         return AnswerStream(answer_with_usage)

@@ -46,6 +46,13 @@ export function fill(element, ...children) {
   return element;
 }
 
+export const format = (number) => number.toLocaleString("en");
+
+/** Return a number with its noun: "1 document", "2,000 documents". */
+export function plural(count, noun, nouns = `${noun}s`) {
+  return `${format(count)} ${count === 1 ? noun : nouns}`;
+}
+
 /** Tell users of screen readers, and for a moment everybody, what happened. */
 export function announce(text) {
   const status = document.getElementById("status");

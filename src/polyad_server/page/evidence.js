@@ -1,7 +1,10 @@
-// Evidence: the cards of hits, an answer with its citations, and where a hit stands in its document.
+// Evidence: the cards of hits, the sentence that answers, and where a hit stands in its document.
 
 import { address } from "./main.js";
-import { el, markWords } from "./dom.js";
+import { el, fill, markWords } from "./dom.js";
+import { plainReasons } from "./reasons.js";
+
+const SNIPPET = 230; // characters of a collapsed source: three lines
 
 /** Return where a hit stands: document, page, slide, sheet and heading. */
 export function describePlace(hit) {
@@ -9,85 +12,136 @@ export function describePlace(hit) {
   const title = (hit.heading && hit.title?.endsWith(` / ${hit.heading}`) ? hit.title.slice(0, -hit.heading.length - 3) : hit.title) || hit.document_id;
   const parts = [];
   const last = hit.end_page && hit.end_page !== hit.page ? `–${hit.end_page}` : "";
-  if (hit.page) parts.push(hit.page_label && hit.page_label !== String(hit.page) ? `p. ${hit.page_label} (${hit.page})` : `p. ${hit.page}${last}`);
+  if (hit.page) parts.push(hit.page_label ? `page ${hit.page_label}` : `page ${hit.page}${last}`);
   if (hit.slide) parts.push(`slide ${hit.slide}`);
   if (hit.sheet) parts.push(`sheet ${hit.sheet}`);
-  if (hit.heading && hit.heading !== title) parts.push(hit.heading);
+  const heading = hit.heading?.startsWith(`${title} / `) ? hit.heading.slice(title.length + 3) : hit.heading;
+  if (heading && heading !== title) parts.push(heading);
   return { title, rest: parts.join(" · ") };
+}
+
+/** Return the name of a hit's file, unless its title says the same. */
+function fileName(hit, title) {
+  const name = (hit.source || hit.url || hit.document_id).split(/[\\/]/).filter(Boolean).pop() ?? "";
+  return name.replace(/\.\w+$/, "") === title ? "" : name;
 }
 
 /** Return the address of a hit's passage, with the sentences that the excerpt shows. */
 export function passageAddress(hit) {
-  const span = hit.excerpt ? { start: hit.excerpt.start, end: hit.excerpt.end } : {};
+  const best = hit.text === undefined ? null : bestSpans(hit)[0];
+  const span = best ? { start: hit.start + best.start, end: hit.start + best.end } : hit.excerpt ? { start: hit.excerpt.start, end: hit.excerpt.end } : {};
   return address("passage", { id: hit.passage_id, ...span });
 }
 
-/** Return the card of a hit. */
-export function hitCard(hit, number, words, { shared = false } = {}) {
+/** Return the ranges of the sentences that answer, in the characters of a hit's text. */
+function bestSpans(hit) {
+  if (hit.best_sentences?.length) return hit.best_sentences;
+  return hit.highlight ? [{ start: hit.highlight[0], end: hit.highlight[1] }] : [];
+}
+
+/** Return the sentences of a hit that answer, as one text; empty if none is known. */
+export function bestSentences(hit) {
+  return bestSpans(hit).map((span) => tidy(hit.text.slice(span.start, span.end)).trim()).join(" ");
+}
+
+/** Return a text on one line, without the marks of Markdown headings. */
+const tidy = (text) => text.replace(/^#{1,6}[ \t]+.*\n/gm, "").replace(/\s+/g, " ");
+
+const WIDE = /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60]/g;
+const widthOf = (text) => text.length + (text.match(WIDE) ?? []).length;
+
+/** Return the beginning of a text, at most about a number of letters wide, cut between words. */
+function cut(text, width) {
+  if (widthOf(text) <= width) return text;
+  const size = Math.max(Math.floor((width * text.length) / widthOf(text)), 0);
+  const space = text.slice(0, size).lastIndexOf(" ");
+  return `${text.slice(0, space > size / 2 ? space : size)} …`;
+}
+
+/** Return the three lines around the sentence that answers, with that sentence marked. */
+function snippet(hit, words) {
+  const [best] = bestSpans(hit);
+  if (!best) return markWords(cut(tidy(hit.excerpt?.text ?? hit.text).trim(), SNIPPET), words);
+  const sentence = cut(tidy(hit.text.slice(best.start, best.end)), SNIPPET);
+  const rest = SNIPPET - widthOf(sentence);
+  const after = rest > 20 ? cut(tidy(hit.text.slice(best.end)), rest) : best.end < hit.text.length ? " …" : "";
+  return [best.start > 0 && !/^\s*(#.*)?\s*$/.test(hit.text.slice(0, best.start)) && "… ", el("mark.best", {}, markWords(sentence, words)), after];
+}
+
+/** Return the text of an excerpt with the sentences that answer marked. */
+function wholeExcerpt(hit, words) {
+  const text = hit.excerpt?.text ?? hit.text;
+  const nodes = [];
+  let end = 0;
+  for (const span of bestSpans(hit)) {
+    const sentence = hit.text.slice(span.start, span.end).trim();
+    const start = sentence ? text.indexOf(sentence, end) : -1;
+    if (start < 0) continue;
+    nodes.push(markWords(text.slice(end, start), words), el("mark.best", {}, sentence));
+    end = start + sentence.length;
+  }
+  return [...nodes, markWords(text.slice(end), words)];
+}
+
+/** Return the card of a hit: three lines around its best sentence, and the whole excerpt on request. */
+export function hitCard(hit, number, words, { id = null, shared = false } = {}) {
   const { title, rest } = describePlace(hit);
-  const reason = el("details.reason", {}, el("summary", {}, "Why"), el("p", {}, hit.reason || "No reason is known."));
+  const place = [fileName(hit, title), rest].filter(Boolean).join(" · ");
+  const pageNote = hit.page_label && hit.page_label !== String(hit.page) ? `Page ${hit.page} of the file is printed as ${hit.page_label}.` : null;
+  const text = el("p.excerpt.short", { dir: "auto" }, snippet(hit, words));
+  const more = el("button.quiet.more", { type: "button", "aria-expanded": "false", "aria-label": `More of source ${number}` }, "More");
+  more.addEventListener("click", () => {
+    const isOpen = text.classList.toggle("short");
+    fill(text, isOpen ? snippet(hit, words) : wholeExcerpt(hit, words));
+    more.setAttribute("aria-expanded", String(!isOpen));
+    more.textContent = isOpen ? "More" : "Less";
+  });
   return el(
     "article.card",
-    { id: `hit-${number}`, tabindex: -1 },
+    { id },
     el(
       "header",
       {},
       el("span.number", { "aria-hidden": true }, String(number)),
-      el("div", {}, el("h3", { dir: "auto" }, el("a", { href: passageAddress(hit) }, title)), rest && el("p.place", { dir: "auto" }, rest)),
+      el("div", {}, el("h3", { dir: "auto" }, el("a", { href: passageAddress(hit) }, title)), place && el("p.place", { dir: "auto", title: pageNote }, place)),
       relevanceMeter(hit.relevance),
     ),
-    el("p.excerpt", { dir: "auto" }, markWords(hit.excerpt?.text ?? hit.text, words)),
+    text,
     hit.retracted.length > 0 &&
       el("p.warning", {}, "States what was retracted: ", hit.retracted.map((fact, index) => [index ? "; " : "", el("bdi", {}, fact.text)])),
-    el("footer", {}, reason, hit.copies.length > 0 && el("span.faint", {}, `also in ${hit.copies.length} more`), shared && el("span.tag", {}, "in both")),
+    el("footer", {}, more, whyDetails(hit, pageNote), hit.copies.length > 0 && el("span.faint", {}, `also in ${hit.copies.length} more`), shared && el("span.tag", {}, "in both")),
+  );
+}
+
+/** Return why a hit is there, in plain words; the numbers of the ranking are one click further. */
+function whyDetails(hit, pageNote) {
+  const numbers = [hit.reason, hit.relevance !== null && `relevance ${hit.relevance.toFixed(2)}`, `score ${hit.score.toFixed(2)}`, pageNote];
+  return el(
+    "details.reason",
+    {},
+    el("summary", {}, "Why"),
+    plainReasons(hit.reason).map((reason) => el("p", { dir: "auto" }, reason)),
+    el("details", {}, el("summary", {}, "Details"), el("p", { dir: "auto" }, numbers.filter(Boolean).join("; "))),
   );
 }
 
 function relevanceMeter(relevance) {
   if (relevance === null) return null;
   const percent = Math.round(relevance * 100);
-  return el("span.relevance", { title: `Relevance ${relevance.toFixed(2)}` }, el("span.visually-hidden", {}, "Relevance "), `${percent} %`);
+  return el("span.relevance", { title: "How probably this source helps to answer" }, el("span.visually-hidden", {}, "Relevance "), `${percent} %`);
 }
 
-const MARK = /\[(\d{1,3}(?:\s*[,;–-]\s*\d{1,3})*)\]/g;
-
-/** Return the text of an answer as paragraphs in which each citation mark is a link to its passage. */
-export function answerNodes(text, addressOf) {
-  return text
-    .split(/\n{2,}/)
-    .filter((part) => part.trim())
-    .map((part) => el("p", { dir: "auto" }, citeMarks(part, addressOf)));
-}
-
-function citeMarks(text, addressOf) {
-  const nodes = [];
-  let end = 0;
-  for (const match of text.matchAll(MARK)) {
-    nodes.push(text.slice(end, match.index));
-    for (const number of expand(match[1])) {
-      const href = addressOf(number);
-      nodes.push(
-        href
-          ? el("a.cite", { href, "aria-label": `Source ${number}` }, String(number))
-          : el("a.cite", { href: `#hit-${number}`, onclick: (event) => focusHit(event, number) }, String(number)),
-      );
-    }
-    end = match.index + match[0].length;
-  }
-  nodes.push(text.slice(end));
-  return nodes;
-}
-
-function expand(marks) {
-  return marks.split(/[,;]/).flatMap((part) => {
-    const [first, last = first] = part.split(/[–-]/).map(Number);
-    return Array.from({ length: Math.min(Math.max(last - first, 0), 20) + 1 }, (_, index) => first + index);
+/** Return the sentences that answer, large, with their sources: those of the best hit, and of a second that it leads to. */
+export function answerSentences(hits) {
+  const [first, second] = hits;
+  const leads = second && second.relevance >= 0.5 && /linked from/.test(second.reason);
+  return [first, leads && second].filter((hit) => hit && bestSentences(hit)).map((hit) => {
+    const { title, rest } = describePlace(hit);
+    return el(
+      "figure.found",
+      {},
+      el("blockquote", { dir: "auto" }, cut(bestSentences(hit), leads ? 200 : 400)),
+      el("figcaption", { dir: "auto" }, el("a", { href: passageAddress(hit) }, [title, rest].filter(Boolean).join(" · "))),
+    );
   });
-}
-
-function focusHit(event, number) {
-  event.preventDefault();
-  const card = document.getElementById(`hit-${number}`);
-  card?.scrollIntoView({ block: "center", behavior: "smooth" });
-  card?.focus();
 }

@@ -34,12 +34,19 @@ function readAddress() {
   return { name, parameters: new URLSearchParams(query) };
 }
 
-/** Return the address of a view with its parameters; empty ones are left out. */
+/** Return the parameters of the view in the address. */
+export function getParameters() {
+  return readAddress().parameters;
+}
+
+/** Return the address of a view with its parameters; empty ones are left out, and a list is repeated. */
 export function address(name, parameters = {}) {
   const query = new URLSearchParams();
-  const current = readAddress().parameters.get("workspace");
+  const current = getParameters().get("workspace");
   if (current) query.set("workspace", current);
-  for (const [key, value] of Object.entries(parameters)) if (value) query.set(key, value);
+  for (const [key, value] of Object.entries(parameters)) {
+    for (const each of [value].flat()) if (each && key !== "workspace") query.append(key, each);
+  }
   const text = query.toString();
   return `#/${name}${text ? `?${text}` : ""}`;
 }
@@ -56,6 +63,7 @@ async function show() {
   setWorkspace(parameters.get("workspace") ?? (workspaces.length > 1 ? workspaces[0] : ""));
   const main = document.getElementById("main");
   drawBar(name, parameters);
+  document.title = "polyad";
   const stopped = new AbortController();
   leave = () => stopped.abort();
   try {
@@ -107,7 +115,7 @@ function applyTheme(theme) {
 document.addEventListener("keydown", (event) => {
   const typing = event.target.closest("input, textarea, select, dialog");
   if (event.key === "/" && !typing) {
-    const input = document.querySelector("main input[type=search]");
+    const input = document.querySelector("main textarea[name=q], main input[type=search]");
     if (input) {
       event.preventDefault();
       input.focus();

@@ -3,9 +3,9 @@
 import { call, getWorkspace } from "./api.js";
 import { announce, el } from "./dom.js";
 import { openForm } from "./controls.js";
+import { RETRIEVERS } from "./form.js";
 
 const KEY = "polyad-settings";
-const RETRIEVERS = ["default", "hypersu", "hypergraphrag", "hyperretriever", "hypermemory", "dense", "bm25"];
 
 const readAll = () => JSON.parse(localStorage.getItem(KEY) ?? "{}");
 

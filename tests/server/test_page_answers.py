@@ -1,0 +1,188 @@
+"""Answers on the web page in a real browser: Markdown, citations, evidence without an answer, conversations."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+pytest.importorskip("playwright")
+pytest.importorskip("axe_playwright_python")
+
+from playwright.sync_api import Browser, Page, expect
+
+from polyad import Document
+from polyad.errors import LanguageModelError
+from polyad.language_models.scripted import ScriptedLanguageModel
+from polyad.protocols.components import Prompt
+from polyad_server.app import create_app
+from polyad_server.workspaces import Workspaces
+from tests.server.serving import DOCUMENTS, RunningServer, build_index, open_index, run_app
+from tests.server.test_page import ASK, QUESTION, open_page, visit
+
+MARKDOWN = """## The founder
+
+**Ines Moreau** cast it [1]. See [the archive](https://example.org/bells) and ![a bell](https://example.org/bell.png).
+
+| Year | Event |
+|---|---:|
+| 1921 | casting |
+
+- first `bell`
+
+```sh
+ring --loud
+```
+
+<script>hacked=1</script> <img src=x onerror=hacked=1>
+
+[1](javascript:hacked=1) [x](javascript:hacked=1)
+"""
+
+
+@contextmanager
+def serve(directory: Path, model: ScriptedLanguageModel | None = None, *further: Document) -> Iterator[RunningServer]:
+    index = build_index(directory / "kb", (*DOCUMENTS, *further))
+    with run_app(create_app(Workspaces(open_index(model), [index]))) as server:
+        yield server
+
+
+def test_an_answer_is_rendered_as_markdown(browser: Browser, tmp_path: Path) -> None:
+    with serve(tmp_path, ScriptedLanguageModel(lambda _: MARKDOWN)) as server, open_page(browser, server) as page:
+        visit(page, server, ASK, "The founder")
+        answer = page.locator(".answer")
+        expect(answer.locator("h4")).to_have_text("The founder")
+        expect(answer.locator("strong")).to_have_text("Ines Moreau")
+        expect(answer.locator("td")).to_have_text(["1921", "casting"])
+        expect(answer.locator("li code")).to_have_text("bell")
+        expect(answer.locator("pre")).to_have_text("ring --loud\n")
+        link = answer.get_by_role("link", name="the archive")
+        assert link.get_attribute("rel") == "noopener noreferrer nofollow"
+        expect(answer).to_contain_text("the archive (example.org)")
+        assert answer.locator("img, script, style, iframe").count() == 0
+        expect(answer).to_contain_text("<script>hacked=1</script>")
+        expect(answer).to_contain_text("[x](javascript:hacked=1)")
+        assert page.evaluate("typeof hacked") == "undefined"
+        assert answer.locator("a.cite").count() == 2
+
+
+def test_a_citation_shows_its_sentence_before_it_is_opened(browser: Browser, tmp_path: Path) -> None:
+    model = ScriptedLanguageModel(lambda _: "Ines Moreau cast it [1].")
+    with serve(tmp_path, model) as server, open_page(browser, server) as page:
+        visit(page, server, ASK, "cast it")
+        page.locator("a.cite").hover()
+        preview = page.get_by_role("tooltip")
+        expect(preview).to_contain_text("The bell of Tarn was cast by Ines Moreau in 1921.")
+        page.keyboard.press("Escape")
+        expect(preview).to_be_hidden()
+        page.locator("a.cite").focus()
+        expect(preview).to_be_visible()
+
+
+def test_sources_come_before_the_answer_which_can_be_stopped_and_written_again(
+    browser: Browser, tmp_path: Path
+) -> None:
+    is_free, waiting = threading.Event(), threading.Event()
+
+    def write(_: Prompt) -> str:
+        if not waiting.is_set():
+            waiting.set()
+            is_free.wait(30)
+        return f"Answer {len(model.prompts)} [1]."
+
+    model = ScriptedLanguageModel(write)
+    with serve(tmp_path, model) as server, open_page(browser, server) as page:
+        page.goto(f"{server.url}/{ASK}")
+        expect(page.locator(".card h3").first).to_have_text("Bell of Tarn")
+        expect(page.locator(".answer")).to_contain_text("Writing the answer")
+        assert waiting.wait(10)
+        page.get_by_role("button", name="Stop").click()
+        expect(page.locator(".notice")).to_contain_text("Stopped")
+        expect(page.locator(".found").first).to_contain_text("cast by Ines Moreau")
+        page.get_by_role("button", name="Try again").click()
+        expect(page.locator(".answer")).to_contain_text("Answer 2")
+        page.get_by_role("button", name="Regenerate").click()
+        expect(page.locator(".answer")).to_contain_text("Answer 3")
+        is_free.set()
+
+
+def test_a_failing_model_leaves_the_evidence(browser: Browser, tmp_path: Path) -> None:
+    def fail(_: Prompt) -> LanguageModelError:
+        return LanguageModelError("the endpoint refused the connection")
+
+    with serve(tmp_path, ScriptedLanguageModel(fail)) as server, open_page(browser, server) as page:
+        visit(page, server, ASK, "Sources")
+        expect(page.get_by_role("alert")).to_contain_text("the endpoint refused the connection")
+        expect(page.locator(".found").first).to_contain_text("The bell of Tarn was cast by Ines Moreau in 1921.")
+        expect(page.locator(".card h3").first).to_have_text("Bell of Tarn")
+        expect(page.get_by_role("button", name="Try again")).to_be_visible()
+
+
+def test_without_a_model_the_sentence_that_answers_is_first_and_sources_are_short(
+    browser: Browser, tmp_path: Path
+) -> None:
+    filling = " ".join(f"The tower keeper wrote note {number} about the weather of Corven." for number in range(60))
+    long = Document("keeper.md", "Keeper", f"{filling} The keeper of Tarn was Ada Holm. {filling}")
+    with serve(tmp_path, None, long) as server, open_page(browser, server) as page:
+        visit(page, server, f"#/ask?q={quote('Who was the keeper of Tarn?')}&all=1", "Sources")
+        expect(page.locator(".found blockquote").first).to_have_text("The keeper of Tarn was Ada Holm.")
+        card = page.locator(".card").filter(has_text="keeper.md").first
+        expect(card.locator("mark.best")).to_have_text("The keeper of Tarn was Ada Holm.")
+        assert len(card.locator(".excerpt").inner_text().split()) < 60
+        texts = page.locator(".found, .card").all_inner_texts()
+        assert sum(len(text.split()) for text in texts[:4]) <= 220, "the sentence and three sources"
+        card.get_by_role("button", name="More").click()
+        assert len(card.locator(".excerpt").inner_text().split()) > 60
+        expect(card.locator("mark.best")).to_have_text("The keeper of Tarn was Ada Holm.")
+        page.locator(".reason summary").first.click()
+        reason = page.locator(".reason").first
+        assert not re.search(r"hyperedge|\+\d", reason.inner_text())
+        reason.get_by_text("Details").click()
+        expect(reason).to_contain_text(re.compile(r"score \d"))
+
+
+def test_a_mistake_in_a_filter_keeps_the_form(browser: Browser, tmp_path: Path) -> None:
+    with serve(tmp_path) as server, open_failing_page(browser, server) as page:
+        page.goto(f"{server.url}/{ASK}")
+        expect(page.locator(".card").first).to_be_visible()
+        page.get_by_text("+ filter").click()
+        page.get_by_label("+ filter").fill("year >> 3")
+        page.get_by_text("+ date").click()
+        page.get_by_label("+ date").fill("2024")
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("alert").filter(has_text="the filter cannot be parsed")).to_be_visible()
+        expect(page.get_by_label("+ filter")).to_have_value("year >> 3")
+        expect(page.get_by_label("Ask a question")).to_have_value(QUESTION)
+        page.get_by_label("+ filter").fill('id = "bell.md"')
+        page.keyboard.press("Enter")
+        expect(page.locator(".card h3")).to_have_text(["Bell of Tarn"])
+        assert "as_of=2024" in page.url
+
+
+@contextmanager
+def open_failing_page(browser: Browser, server: RunningServer) -> Iterator[Page]:
+    """Open a page whose requests may be rejected by the server, which the browser reports as errors."""
+    page = browser.new_page()
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    yield page
+    assert errors == []
+    page.close()
+
+
+def test_a_long_question_is_displayed_whole(browser: Browser, tmp_path: Path) -> None:
+    with serve(tmp_path) as server, open_page(browser, server, width=360) as page:
+        visit(page, server, f"#/ask?q={quote('Who cast the bell of Tarn, ' * 8)}", "")
+        field = page.get_by_label("Ask a question")
+        assert field.evaluate("field => field.scrollHeight <= field.clientHeight + 1")
+        assert field.evaluate("field => field.clientHeight") > 100
+
+
+def test_an_empty_comparison_says_what_it_does(browser: Browser, tmp_path: Path) -> None:
+    with serve(tmp_path) as server, open_page(browser, server) as page:
+        visit(page, server, "#/compare", "Two retrievers search for the same question")
