@@ -144,7 +144,6 @@ def write_answer(
     Raises:
         RequestError: A limit of the server is exceeded.
         ConfigurationError: An option is invalid.
-        LanguageModelError: The question could not be completed from the conversation.
     """
     state.check_question(question)
     engine = workspace.engine

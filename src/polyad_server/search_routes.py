@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse, Response
+from typing_extensions import TypedDict
 
 from polyad.schemas.evidence import AnswerSchema, EvidenceSchema, answer_json, evidence_json
 from polyad.schemas.text_matches import TextMatchesSchema, text_matches_json
@@ -15,6 +16,7 @@ from polyad_server.answers import WrittenAnswer, write_answer
 from polyad_server.models import AskBody, SearchBody
 from polyad_server.responses import Event, describe_responses, respond_json, stream_events
 from polyad_server.state import State
+from polyad_server.suggestions import get_suggestions
 
 router = APIRouter(prefix="/api/v1", tags=["search"], route_class=AuthenticatedRoute)
 
@@ -80,3 +82,18 @@ def _list_events(written: WrittenAnswer, *, explain: bool) -> Iterator[Event]:
     shape: dict[str, Any] = dict(answer_json(written.finish(), explain))
     yield "citations", {"citations": shape["citations"]}
     yield "done", shape
+
+
+class SuggestionsSchema(TypedDict):
+    """The JSON of suggested questions."""
+
+    questions: list[str]
+
+
+@router.get("/suggestions", responses=describe_responses(SuggestionsSchema))
+def suggest(
+    access: Reader, state: State, limit: Annotated[int, Query(ge=1, le=6, description="Number of questions.")] = 4
+) -> JSONResponse:
+    """Suggest questions that the documents answer, generated from their names and headings without a model."""
+    with state.searches.hold_slot():
+        return respond_json({"questions": get_suggestions(access.workspace.engine)[:limit]})

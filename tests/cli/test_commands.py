@@ -481,7 +481,10 @@ def test_a_language_model_that_fails_is_exit_code_1_and_the_evidence_is_printed(
         arguments = ("ask", "Who fails?", "--store", small_index_dir, "--model", "m", "--min-relevance", "0")
         result = run(*arguments, *(["--json"] if as_json else []), **environment)
     if as_json:
-        assert "500" in error_of(result, code=1)
+        assert result.exit_code == 1
+        shape = json.loads(result.stdout)
+        assert "500" in shape["error"]["message"]
+        assert shape["evidence"]["hits"]
     else:
         assert result.exit_code == 1
         assert "500" in result.stderr

@@ -186,3 +186,34 @@ def test_a_long_question_is_displayed_whole(browser: Browser, tmp_path: Path) ->
 def test_an_empty_comparison_says_what_it_does(browser: Browser, tmp_path: Path) -> None:
     with serve(tmp_path) as server, open_page(browser, server) as page:
         visit(page, server, "#/compare", "Two retrievers search for the same question")
+
+
+def test_a_conversation_is_in_the_address_and_a_new_chat_is_empty(browser: Browser, tmp_path: Path) -> None:
+    with serve(tmp_path) as server, open_page(browser, server) as page:
+        visit(page, server, "", "How is")
+        page.get_by_label("Ask a question").fill(QUESTION)
+        page.keyboard.press("Enter")
+        expect(page.locator(".found").first).to_contain_text("cast by Ines Moreau")
+        page.get_by_label("Ask a follow-up question").fill("When did she die?")
+        page.keyboard.press("Enter")
+        second = page.locator(".turn").nth(1)
+        expect(second.get_by_role("heading", name="When did she die?")).to_be_visible()
+        expect(second.locator(".notice")).to_contain_text("Ines Moreau")
+        expect(second.locator(".card").first).to_be_visible()
+        page.reload()
+        expect(page.locator(".turn")).to_have_count(2)
+        expect(page.locator(".turn").nth(1).locator(".card").first).to_be_visible()
+        page.go_back()
+        expect(page.locator(".turn")).to_have_count(1)
+        page.get_by_role("link", name="New chat").click()
+        page.get_by_role("list", name="Questions to begin with").get_by_role("link").first.click()
+        expect(page.locator(".found").first).to_be_visible()
+
+
+def test_a_follow_up_question_is_rewritten_by_the_model(browser: Browser, tmp_path: Path) -> None:
+    def write(prompt: Prompt) -> str:
+        return "When did Ines Moreau die?" if "When did she" in prompt.user else "Ines Moreau cast it [1]."
+
+    with serve(tmp_path, ScriptedLanguageModel(write)) as server, open_page(browser, server) as page:
+        visit(page, server, f"{ASK}&q={quote('When did she die?')}", "Searched for: When did Ines Moreau die?")
+        expect(page.locator(".turn")).to_have_count(2)

@@ -1,8 +1,8 @@
-"""Rewrites the last question of a conversation so that it can be understood alone."""
+"""Completes the last question of a conversation so that it can be understood alone."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from polyad.errors import LanguageModelError
 from polyad.protocols.components import LanguageModel, Prompt
@@ -15,6 +15,9 @@ MAX_TURNS = 10
 
 MAX_CHARACTERS = 2_000
 """Characters of each of these messages, and of the rewritten question."""
+
+MAX_NAMES = 4
+"""Maximum number of names of the last answer that a follow-up question gets without a language model."""
 
 
 def rewrite_question(
@@ -38,3 +41,30 @@ def rewrite_question(
         raise reply
     rewritten = collapse_whitespace(remove_thoughts(reply.text)).strip("\"' ")
     return rewritten if 0 < len(rewritten) <= MAX_CHARACTERS else question
+
+
+def add_names(question: str, history: Sequence[Mapping[str, str]], list_names: Callable[[str], Sequence[str]]) -> str:
+    """Return a follow-up question with the names of the last answer, for a search without a language model.
+
+    If the answer has no names, those of the last question are added. A question with a name that the last question and
+    answer lack begins a new topic and stays as it is.
+
+    Args:
+        question: The last message of the user.
+        history: The messages before it, oldest first, each with ``role`` and ``content``.
+        list_names: Returns the names in a text that the index knows, in text order.
+
+    >>> history = [{"role": "user", "content": "Who cast it?"}, {"role": "assistant", "content": "Ines Moreau."}]
+    >>> add_names("Where was she born?", history, lambda text: ["Ines Moreau"] if "Moreau" in text else [])
+    'Where was she born? (Ines Moreau)'
+    """
+    last = {turn["role"]: turn["content"][:MAX_CHARACTERS] for turn in history}
+    if "user" not in last:
+        return question
+    earlier_names = list_names(last["user"])
+    names = list_names(last.get("assistant", "")) or earlier_names
+    own_names = set(list_names(question))
+    if own_names - {*names, *earlier_names}:
+        return question
+    added_names = [name for name in names if name not in own_names][:MAX_NAMES]
+    return f"{question} ({', '.join(added_names)})" if added_names else question

@@ -13,7 +13,7 @@ from polyad.cli import output
 from polyad.cli.options import Form, SearchFlags, load_settings, open_engine
 from polyad.cli.progress import progress_bar
 from polyad.cli.settings import Configuration
-from polyad.cli.streams import say, say_piece, say_result, warn
+from polyad.cli.streams import say, say_json, say_piece, say_result, warn
 from polyad.engine.engine import Engine
 from polyad.engine.registry import retrievers
 from polyad.engine.search import OTHER_TIMES, SELECTED_PASSAGES
@@ -22,6 +22,7 @@ from polyad.model import Answer, Evidence
 from polyad.protocols.components import Progress
 from polyad.retrieval.options import AUTO
 from polyad.retrieval.options import MinRelevance as RelevanceLimit
+from polyad.schemas.errors import error_json
 from polyad.schemas.evidence import answer_json, evidence_json
 from polyad.text.words import format_count
 
@@ -151,7 +152,9 @@ def ask(
                 say()
     answer, failure = result
     if failure and flags.json:
-        raise failure
+        warn("error", str(failure))
+        say_json({**error_json(failure), **answer_json(answer, flags.explain)})
+        raise typer.Exit(1)
     _warn_if_empty(evidence, is_empty)
     display = _choose_display(flags, settings)
     say_result(

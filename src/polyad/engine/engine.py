@@ -30,7 +30,7 @@ from polyad.engine.search import RetrieverLike, Searcher
 from polyad.engine.settings import Settings
 from polyad.engine.streaming import AnswerStream
 from polyad.engine.text_search import TextSearchOptions
-from polyad.errors import ConfigurationError, IndexMismatchError, StoreError, StoreNotFoundError
+from polyad.errors import ConfigurationError, IndexMismatchError, LanguageModelError, StoreError, StoreNotFoundError
 from polyad.model import Answer, Document, Evidence, Failure, TextMatches, Usage
 from polyad.presets import PRESETS
 from polyad.protocols.components import Embedder, LanguageModel, MentionExtractor, Progress, Reranker, silent
@@ -704,12 +704,24 @@ class Engine:
                 ``content``.
 
         Returns:
-            The question of the language model; the question unchanged if there is no model or no history, or if the
-            model returns nothing usable.
-
-        Raises:
-            LanguageModelError: The language model returned no reply.
+            The question of the language model. If there is no model, or if it fails: the question with the names of the
+            last answer; see :func:`polyad.answering.conversation.add_names`.
         """
-        from polyad.answering.conversation import rewrite_question  # takes 60 ms, which a search does not need
+        # Both take some time, which a search does not need.
+        from polyad.answering.conversation import add_names, rewrite_question
+        from polyad.retrieval.question import QuestionLinker
 
-        return rewrite_question(question, history, self.components.language_model, self.components.prompts)
+        components = self.components
+        if components.language_model and history:
+            try:
+                return rewrite_question(question, history, components.language_model, components.prompts)
+            except LanguageModelError as error:
+                _LOG.warning("the follow-up question is searched with the names of the last answer: %s", error)
+        linker = QuestionLinker(components.extractor)
+
+        def list_names(text: str) -> list[str]:
+            linked = linker.link(text, self.snapshot()) if text.strip() else None
+            mentions = linked.entities.values() if linked else ()
+            return list(dict.fromkeys(mention.name for mention in mentions if mention.name != mention.name.lower()))
+
+        return add_names(question, history, list_names)

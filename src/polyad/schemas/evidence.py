@@ -23,6 +23,7 @@ from polyad.model import (
     TraceStep,
     Usage,
 )
+from polyad.schemas.errors import ErrorSchema
 from polyad.schemas.filling import fields_of, fill_schema
 from polyad.schemas.places import map_excerpts
 from polyad.text.page_labels import find_page_label
@@ -211,7 +212,10 @@ class AnswerContextSchema(TypedDict):
 
 
 class AnswerSchema(TypedDict):
-    """Output of ``polyad ask --json``; ``--explain`` adds ``context`` (the evidence in the prompt) and ``thoughts``."""
+    """Output of ``polyad ask --json``; ``--explain`` adds ``context`` (the evidence in the prompt) and ``thoughts``.
+
+    If the language model failed, ``answer`` is empty and ``error`` says why.
+    """
 
     query: str
     retriever: str
@@ -222,6 +226,7 @@ class AnswerSchema(TypedDict):
     note: str
     usage: UsageSchema
     evidence: EvidenceSchema
+    error: NotRequired[ErrorSchema]
     context: NotRequired[AnswerContextSchema]
     thoughts: NotRequired[str]
 

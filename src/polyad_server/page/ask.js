@@ -53,6 +53,9 @@ async function describeIndex(about, signal) {
   }
   const counts = [plural(stats.documents, "document"), plural(stats.entities, "entity", "entities"), plural(stats.hyperedges, "hyperedge")];
   fill(about, el("p.faint", {}, counts.join(" · ")));
+  const { questions } = await call("suggestions", { signal });
+  const links = questions.map((question) => el("li", {}, el("a.suggestion", { href: address("ask", { q: question }), dir: "auto" }, question)));
+  if (links.length) about.prepend(el("ul.suggestions", { "aria-label": "Questions to begin with" }, links));
 }
 
 function readOptions(parameters) {

@@ -1,0 +1,82 @@
+"""Suggested questions, and follow-up questions without a language model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from polyad import Document, Engine, sample
+from polyad.answering.conversation import add_names
+from polyad.errors import LanguageModelError
+from polyad.language_models.scripted import ScriptedLanguageModel
+from polyad_server.suggestions import suggest_questions
+from tests.server.serving import RunningServer, build_index
+
+HISTORY = (
+    {"role": "user", "content": "Who cast the bell of Tarn?"},
+    {"role": "assistant", "content": "The bell was cast by Ines Moreau in 1921."},
+)
+
+
+def test_suggested_questions_are_answered_by_their_first_hits(tmp_path: Path) -> None:
+    with Engine.open(tmp_path / "kb", embedder="hashing:64") as engine:
+        engine.index_documents(sample.documents())
+        questions = suggest_questions(engine)
+        assert len(questions) >= 3
+        for question in questions:
+            hits = engine.search(question, 3).passages
+            first, second = question.removeprefix("How is ").removesuffix("?").split(" connected with ")
+            texts = " ".join(f"{hit.passage.title} {hit.passage.text}" for hit in hits).casefold()
+            assert first.casefold() in texts
+            assert second.casefold() in texts
+            assert len({hit.passage.document_id for hit in hits}) > 1
+
+
+def test_an_index_without_linked_names_suggests_nothing(tmp_path: Path) -> None:
+    documents = (Document("a.md", "", "rain fell on 12 May 1931."), Document("b.md", "B", ""))
+    with Engine.open(tmp_path / "kb", embedder="hashing:64") as engine:
+        assert suggest_questions(engine) == []
+        engine.index_documents(documents)
+        assert suggest_questions(engine) == []
+
+
+def test_the_server_suggests_questions_until_the_index_changes(server: RunningServer) -> None:
+    assert server.client.get("/api/v1/suggestions").json()["questions"]
+    assert len(server.client.get("/api/v1/suggestions", params={"limit": 1}).json()["questions"]) == 1
+    assert server.client.get("/api/v1/suggestions", params={"limit": 0}).status_code == 422
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("Where was she born?", "Where was she born? (Ines Moreau)"),
+        ("Where does the bell of Tarn hang?", "Where does the bell of Tarn hang? (Ines Moreau)"),
+        ("Who built Corven Tower?", "Who built Corven Tower?"),
+    ],
+)
+def test_a_follow_up_question_gets_the_names_of_the_last_answer(question: str, expected: str) -> None:
+    names = ("Ines Moreau", "bell of Tarn", "Corven Tower")
+    assert add_names(question, HISTORY, lambda text: [name for name in names if name in text]) == expected
+    assert add_names(question, (), lambda _: ["Ines Moreau"]) == question
+
+
+@pytest.mark.parametrize("model", [None, ScriptedLanguageModel(lambda _: LanguageModelError("busy"))])
+def test_a_follow_up_question_without_a_model_is_searched_with_names_of_the_index(
+    tmp_path: Path, model: ScriptedLanguageModel | None
+) -> None:
+    with Engine.open(build_index(tmp_path / "kb"), language_model=model) as engine:
+        question = engine.rewrite_question("When did she die?", HISTORY)
+        assert question.startswith("When did she die? (")
+        assert "Ines Moreau" in question
+        assert engine.search(question, 1).passages[0].passage.document_id == "moreau.md"
+
+
+def test_a_stream_begins_with_the_evidence_for_the_completed_question(server: RunningServer) -> None:
+    history: list[Mapping[str, str]] = list(HISTORY)
+    body = {"question": "When did she die?", "history": history, "stream": True, "min_relevance": 0}
+    with server.client.stream("POST", "/api/v1/ask", json=body) as response:
+        lines = list(response.iter_lines())
+    assert lines[0] == "event: evidence"
+    assert "Ines Moreau" in lines[1][:200]
