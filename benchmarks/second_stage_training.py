@@ -1,15 +1,15 @@
 """Trains the network of the second stage of ``default``, and measures it on families of questions that it never saw.
 
     python benchmarks/second_stage_training.py BEIR_DIR... [--test BEIR_DIR...] [--first-stage FILE] [--store DIR]
-        [--vectors FILE] [--embedder NAME] [--to DIR] [--left-out] [--json FILE]
+        [--vectors FILE] [--embedder NAME] [--shapes SHAPE...] [--to DIR] [--left-out FAMILY...] [--json FILE]
 
 Questions are asked of their own corpus as it is, and at full size: among the articles of all given benchmarks of the
 family (those named alike but for what follows a hyphen). Of families with several benchmarks, those of up to
 :data:`MAX_SHAPED` articles are also used without titles, with ten articles joined to one document without titles, and
 with four joined to one Markdown document. The network is trained on BEIR_DIR; the benchmarks of ``--test`` are only
-measured. With ``--left-out`` the questions of each family are also measured with a network that was trained without the
-family. Weights have the first stage of ``--first-stage`` (by default the bundled one), which ``default_training.py``
-trains.
+measured. With ``--left-out`` the questions of these families are also measured with a network that was trained without
+the family. Weights have the first stage of ``--first-stage`` (by default the bundled one), which
+``default_training.py`` trains.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from polyad_bench.training.network_training import SelectNetwork, compare_exampl
 SEED = 7
 MAX_SHAPED = 8000
 AS_IT_IS, FULL_SIZE = "as it is", "full size"
-SHAPES = ("no titles", "joined by 10", "Markdown by 4")
+SHAPES = (AS_IT_IS, "no titles", "joined by 10", "Markdown by 4", FULL_SIZE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ class StoredVectors:
     def __init__(self, embedder: Embedder, file: Path) -> None:
         self.name, self.dimension = embedder.name, embedder.dimension
         self._embedder = embedder
-        self._database = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
+        self._database = sqlite3.connect(file, check_same_thread=False)
         self._database.execute("create table if not exists v (k blob primary key, x blob) without rowid")
 
     def encode(self, texts: Sequence[str], kind: TextKind) -> FloatArray:
@@ -126,7 +126,8 @@ class StoredVectors:
             vectors = zip(missing, self._embedder.encode(list(missing.values()), kind), strict=True)
             rows |= {key: (vector.tobytes(),) for key, vector in vectors}
             added = [(key, *rows[key]) for key in missing]
-            self._database.executemany("insert or ignore into v values (?, ?)", added)
+            with self._database:  # one transaction, because each waits for the disk
+                self._database.executemany("insert or ignore into v values (?, ?)", added)
         vectors_in_order = [np.frombuffer(rows[key][0], np.float32) for key in keys]
         return np.array(vectors_in_order, dtype=np.float32).reshape(len(texts), self.dimension)
 
@@ -140,9 +141,10 @@ def main() -> None:
     parser.add_argument("--store", type=Path, help="keep the indexes here for the next run")
     parser.add_argument("--vectors", type=Path, help="keep the vectors of texts in this file")
     parser.add_argument("--embedder", default="all-MiniLM-L6-v2")
+    parser.add_argument("--shapes", nargs="+", choices=SHAPES, default=SHAPES, help="by default all")
     parser.add_argument("--weights", type=Path, help="measure this file of weights and train nothing")
     parser.add_argument("--to", type=Path, help="write the weights here")
-    parser.add_argument("--left-out", action="store_true", help="also train without each family")
+    parser.add_argument("--left-out", nargs="+", default=[], metavar="FAMILY", help="also train without it")
     parser.add_argument("--json", type=Path, help="save the figures here")
     arguments = parser.parse_args()
     embedder = load_embedder(arguments.embedder)
@@ -154,7 +156,8 @@ def main() -> None:
     stores = nullcontext(arguments.store) if arguments.store else tempfile.TemporaryDirectory()
     with stores as store:
         open_index = IndexOpener(Path(store), embedder)
-        corpora = list_corpora([load_beir(folder) for folder in [*arguments.folders, *arguments.test]])
+        datasets = [load_beir(folder) for folder in [*arguments.folders, *arguments.test]]
+        corpora = [corpus for corpus in list_corpora(datasets) if corpus.shape in arguments.shapes]
         skipped = training if arguments.weights else set()
         question_sets = [each for corpus in corpora for each in ask(corpus, skipped, open_index)]
         rows = measure(question_sets, training, scorer, open_index, arguments)
@@ -192,7 +195,7 @@ def list_corpora(datasets: Sequence[Dataset]) -> Iterator[Corpus]:
             articles = {each.id: each for each in documents if isinstance(each, Document)}
             joined |= articles
             is_shaped = len(members) > 1 and len(articles) <= MAX_SHAPED
-            for shape in (AS_IT_IS, *SHAPES) if is_shaped else (AS_IT_IS,):
+            for shape in SHAPES[:-1] if is_shaped else (AS_IT_IS,):
                 yield Corpus(dataset.name, shape, articles, [dataset])
         if len(members) > 1:
             yield Corpus(family, FULL_SIZE, joined, members)
@@ -263,7 +266,7 @@ def measure(
             (arguments.to / WEIGHTS_FILE).write_text(trained.to_text(), encoding="utf-8")
     tests = [each for each in question_sets if each.dataset not in training]
     rows += evaluate("both stages", tests, trained, open_index)
-    for family in dict.fromkeys(get_family(each.dataset) for each in question_sets) if arguments.left_out else ():
+    for family in arguments.left_out:
         others = [each for each in seen if get_family(each.dataset) != family]
         left_out = [each for each in question_sets if get_family(each.dataset) == family]
         network = train(others, scorer, open_index)

@@ -164,7 +164,10 @@ def test_the_settings_of_a_workspace_are_kept_in_the_browser(browser: Browser, m
         page.get_by_label("Number of sources").fill("1")
         page.get_by_role("button", name="Save").click()
         requests: list[str] = []
-        page.on("request", lambda request: requests.append(request.post_data or "") if request.url.endswith("/ask") else None)
+        page.on(
+            "request",
+            lambda request: requests.append(request.post_data or "") if request.url.endswith("/ask") else None,
+        )
         visit(page, manuals, "#/ask?q=Which+pump+is+opened%3F&all=1", "Pump")
         expect(page.locator(".hits h3")).to_have_count(1)
         assert '"retriever":"bm25"' in requests[0]
