@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +21,7 @@ from polyad.errors import ConfigurationError, NoLanguageModelError
 from polyad.indexing.split import SentenceSplitter
 from polyad.protocols.components import Progress
 from polyad_bench import generated_questions as generated
+from polyad_bench import question_review
 from polyad_bench.written_questions import BINARY, N_ARY, PLAN_FILE, QUESTION_COUNTS, SOURCES, write_questions
 
 _EMBEDDER = "hashing:16"
@@ -44,6 +45,10 @@ def questions(
     source: Annotated[
         str, typer.Option(metavar="A,B,...", help=f"With --written: how facts are sampled: {', '.join(SOURCES)}.")
     ] = f"{BINARY},{N_ARY}",
+    review: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.csv", help="Write questions of --out into a new sheet, or apply a reviewed one."),
+    ] = None,
     model: options.Model = None,
     replies: options.Replies = None,
     json: options.Json = False,
@@ -62,8 +67,15 @@ def questions(
     its first version. Check them before you rely on them. The same command continues a
     run that was stopped.
 
+    With --review, a person checks the questions in the folder --out: the command writes a CSV file with a row for each
+    question and its gold documents. Write `accept` or `reject` into the first column, then run the command again.
+    Rejected questions move to rejected.jsonl.
+
     Example: polyad bench questions handbook/ --out handbook-questions && polyad eval handbook-questions/
     """
+    if review:
+        _review(out, review, json=json)
+        return
     settings = options.load_settings(store=store, mention_extractor=mention_extractor, model=model, replies=replies)
     if bool(paths) == bool(settings.command.store):
         raise ConfigurationError("expected either files or folders, or an index with --store DIR")
@@ -89,6 +101,19 @@ def questions(
         warn("failed", "no question was written; the replies of the model are in written.jsonl")
         raise typer.Exit(1)
     generated.write_question_set(question_set, out)
+    _report_questions(question_set, written=written, sources=sources, hop_counts=hop_counts, out=out, json=json)
+
+
+def _report_questions(
+    question_set: generated.QuestionSet,
+    *,
+    written: bool,
+    sources: Sequence[str],
+    hop_counts: Sequence[int],
+    out: Path,
+    json: bool,
+) -> None:
+    """Print the number of questions of each kind, and a note if there are fewer than requested."""
     kinds = Counter(question.kind for question in question_set.questions)
     targets = dict.fromkeys((generated.KNOWN_ITEM, generated.TWO_HOP), 0)
     if written:
@@ -106,6 +131,20 @@ def questions(
         f"{out}: {', '.join(f'{number} {kind}' for kind, number in counts.items())} questions\n"
         f"on {len(question_set.passages):,} passages. "
         f"Next: polyad eval {shlex.quote(str(out))} --retriever bm25,dense,default",
+    )
+
+
+def _review(folder: Path, sheet: Path, *, json: bool) -> None:
+    """Write a sheet of questions to review, or apply the verdicts of a sheet that exists."""
+    if not sheet.exists():
+        count = question_review.write_sheet(folder, sheet)
+        text = f"{sheet}: {count} questions. Write accept or reject into the first column, then run this command again."
+        say_result(json, {"questions": count, "sheet": str(sheet)}, say, text)
+        return
+    counts = question_review.apply_verdicts(folder, sheet)
+    shape = {"accepted": counts["accept"], "rejected": counts["reject"], "undecided": counts[""]}
+    say_result(
+        json, shape, say, f"{folder}: {', '.join(f'{number} {name}' for name, number in shape.items())} questions"
     )
 
 
