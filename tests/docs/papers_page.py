@@ -51,7 +51,7 @@ One command for each table or figure that shows a measurement, an example or set
 layouts that `polyad eval` reads; `kb` is an index of the preset. Models are those of your settings. A sweep writes its
 tables and plots into `report/` in the folder of `--out`; `--limit 100` asks fewer questions. Times and tokens are
 measured without the cache of replies. Where presets are compared, the systems of the paper are the rows of a preset
-with its own retriever. GraphRAG, LightRAG and other systems of the papers are not part of polyad.
+with its own retriever. [Baselines](baselines.md) has the same tables with GraphRAG, LightRAG and other systems.
 """
 
 
