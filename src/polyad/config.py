@@ -196,8 +196,8 @@ class EncoderSettings:
         device: Torch device of a local model: ``cpu``, ``cuda``, ``cuda:1`` or ``mps``; ``auto`` takes CUDA, else MPS,
             else the processor.
         backend: Library that runs a local model: ``torch``; ``numpy``, for the default model only; or ``auto``. For
-            the default model ``auto`` is numpy for questions, and torch for documents if sentence-transformers is
-            installed; for other models torch.
+            the default model ``auto`` is numpy for questions and for the first 80,000 characters of documents, then
+            torch if sentence-transformers is installed; for other models torch.
         base_url: Endpoint of an embedder ``openai:MODEL``; empty for ``OPENAI_BASE_URL``.
         api_key: Bearer token for the endpoint; empty for ``OPENAI_API_KEY``. Local servers need none.
     """

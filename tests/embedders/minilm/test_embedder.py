@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -38,12 +40,25 @@ def test_vectors_are_those_of_sentence_transformers(
     np.testing.assert_allclose(light.encode(texts, "passage"), full.encode(texts, "passage"), atol=5e-6)
 
 
-def test_with_torch_installed_numpy_embeds_queries_and_torch_passages(light: MiniLMEmbedder) -> None:
+def test_with_torch_installed_numpy_embeds_queries_and_few_passages_and_torch_many(
+    light: MiniLMEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("polyad.embedders.minilm.embedder._MAX_NUMPY_CHARACTERS", 50)
     both, texts = load_embedder("all-MiniLM-L6-v2"), ["Keller's café", "the bank of Oslo"]
     assert (both.name, both.dimension) == (light.name, light.dimension)
     np.testing.assert_array_equal(both.encode(texts, "query"), light.encode(texts, "query"))
+    np.testing.assert_array_equal(both.encode(texts, "passage"), light.encode(texts, "passage"))
     torch = load_embedder("all-MiniLM-L6-v2", EncoderSettings(backend="torch"))
     np.testing.assert_array_equal(both.encode(texts, "passage"), torch.encode(texts, "passage"))
+
+
+def test_a_few_passages_are_embedded_without_importing_torch() -> None:
+    program = (
+        "import sys; from polyad.engine.loaders import load_embedder; "
+        "load_embedder('all-MiniLM-L6-v2').encode(['the bank of Oslo'] * 9, 'passage'); "
+        "assert 'torch' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 def test_a_texts_vector_is_bit_identical_whatever_is_embedded_beside_it(light: MiniLMEmbedder) -> None:

@@ -35,11 +35,17 @@ class MiniLMEmbedder(NumpyEmbedder):
         return Network(read_weights(folder / "model.safetensors")), WordPieceTokenizer(vocabulary)
 
 
-class TorchForPassages:
-    """An embedder that uses numpy for queries and PyTorch, imported on first use, for passages.
+_MAX_NUMPY_CHARACTERS = 80_000
+"""Characters of passages from which on PyTorch computes: numpy takes 46 ms of processor time for a text of 500
+characters, PyTorch a third of that and 5 s to be imported, so both take as long for some 160 such texts."""
 
-    Importing PyTorch takes seconds, a query milliseconds; for many texts PyTorch is up to three times as fast. The
-    vectors of both are equal to within the precision in which PyTorch computes.
+
+class TorchForPassages:
+    """An embedder that uses numpy for queries and the first passages, and PyTorch for many passages.
+
+    Importing PyTorch takes seconds, a query milliseconds; for many texts PyTorch is up to three times as fast. So a
+    document that changed in a line is indexed without PyTorch. The vectors of both are equal to within the precision in
+    which PyTorch computes. If the settings name a device other than the processor, PyTorch embeds all passages.
 
     Args:
         settings: Device of PyTorch.
@@ -55,6 +61,7 @@ class TorchForPassages:
     def __init__(self, settings: EncoderSettings) -> None:
         self._settings = settings
         self._lock = Lock()
+        self._numpy_characters = _MAX_NUMPY_CHARACTERS if settings.device in ("auto", "cpu") else 0
 
     @classmethod
     def from_name(cls, name: str, settings: EncoderSettings) -> Embedder:
@@ -72,13 +79,18 @@ class TorchForPassages:
             EmbedderError: The model returned a number that is not finite.
         """
         with self._lock:
-            embedder = self._queries if kind == "query" else self._passages
+            embedder = self._numpy if kind == "query" else self._choose_for_passages(texts)
         return embedder.encode(texts, kind)
 
+    def _choose_for_passages(self, texts: Sequence[str]) -> Embedder:
+        """Return numpy's embedder while few passages were embedded, and then that of PyTorch."""
+        self._numpy_characters -= sum(map(len, texts))
+        return self._numpy if self._numpy_characters >= 0 else self._torch
+
     @cached_property
-    def _queries(self) -> MiniLMEmbedder:
+    def _numpy(self) -> MiniLMEmbedder:
         return MiniLMEmbedder()
 
     @cached_property
-    def _passages(self) -> SentenceTransformerEmbedder:
+    def _torch(self) -> SentenceTransformerEmbedder:
         return SentenceTransformerEmbedder.from_name(self.name, self._settings)
