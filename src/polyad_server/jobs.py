@@ -327,7 +327,8 @@ class JobRunner:
     def _run_kind(self, job: Job, recorder: _ProgressRecorder) -> IndexReport:
         if job.kind != "documents":
             documents = self._read(job, recorder.results)
-            return self._engine.index_documents(documents, method=job.method, progress=recorder)
+            sizes = self._measure_uploads(job)
+            return self._engine.index_documents(documents, method=job.method, file_sizes=sizes, progress=recorder)
         return self._engine.index(job.files, method=job.method, force=True, progress=recorder)
 
     def _read(self, job: Job, results: FileResults) -> Iterator[Document | Failure]:
@@ -347,6 +348,13 @@ class JobRunner:
                 results.add(number, item)
                 yield item
             results.end(number)
+
+    def _measure_uploads(self, job: Job) -> dict[str, int]:
+        """Return the size of each uploaded file in bytes; those of web pages are not known before."""
+        if job.kind == "addresses":
+            return {}
+        contents = self._values.get_values(UPLOADS, [_upload_key(job.id, number) for number in range(len(job.files))])
+        return {name: len(contents[_upload_key(job.id, number)]) for number, name in enumerate(job.files)}
 
     def _get_upload(self, job: Job, number: int) -> UploadedFile:
         key = _upload_key(job.id, number)

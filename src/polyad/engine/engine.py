@@ -31,6 +31,7 @@ from polyad.engine.settings import Settings
 from polyad.engine.streaming import AnswerStream
 from polyad.engine.text_search import TextSearchOptions
 from polyad.errors import ConfigurationError, IndexMismatchError, LanguageModelError, StoreError, StoreNotFoundError
+from polyad.indexing.remaining_time import NO_SIZES
 from polyad.model import Answer, Document, Evidence, Failure, TextMatches, Usage
 from polyad.presets import PRESETS
 from polyad.protocols.components import Embedder, LanguageModel, MentionExtractor, Progress, Reranker, silent
@@ -311,11 +312,13 @@ class Engine:
         max_cost: float = 0.0,
         max_tokens: int = 0,
         now: datetime | None = None,
+        file_sizes: Mapping[str, int] = NO_SIZES,
         progress: Progress = silent,
     ) -> IndexReport:
         """Index documents in memory; documents that did not change since the last run are skipped.
 
-        Otherwise as :meth:`index`.
+        Otherwise as :meth:`index`. ``file_sizes`` are the sizes in bytes of the files of the documents: with them, the
+        progress counts files and states the remaining time.
 
         Documents with arguments are indexed as ``tuples`` if no method is named.
 
@@ -323,7 +326,7 @@ class Engine:
             ConfigurationError: As for :meth:`index`, or an item is no document. The documents before it are indexed.
         """
         limits, now = SpendingLimits(max_cost, max_tokens), now or datetime.now(UTC)
-        return self.writer.index_documents(documents, method, limits, progress, now)
+        return self.writer.index_documents(documents, method, limits, progress, now, file_sizes)
 
     def estimate(self, paths: Paths, *, method: str = "facts", force: bool = False) -> Usage:
         """Estimate the calls, tokens and cost of the language model for indexing, without calling the model.

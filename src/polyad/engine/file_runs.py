@@ -10,6 +10,7 @@ from pathlib import Path
 from polyad.config import ReadSettings
 from polyad.engine.registry import TUPLES, MethodAssignment, methods
 from polyad.errors import ConfigurationError
+from polyad.indexing.remaining_time import NO_SIZES
 from polyad.model import Document, Failure
 from polyad.protocols.components import Progress, Reader
 from polyad.readers.files import FileReader
@@ -89,6 +90,7 @@ class MethodRun:
         progress: Receives the progress of indexing these documents.
         documents: The documents and failures; can be iterated over once.
         file_count: Number of files to read; None for documents in memory.
+        file_sizes: Size of each file in bytes; empty if unknown.
         document_count: Number of documents that were read so far.
     """
 
@@ -96,6 +98,7 @@ class MethodRun:
     progress: Progress
     documents: Iterator[Document | Failure] = field(default_factory=lambda: iter(()))
     file_count: int | None = None
+    file_sizes: Mapping[str, int] = field(default_factory=dict)
     document_count: int = 0
 
 
@@ -144,7 +147,9 @@ class FileRuns:
             file_progress = FileProgress(progress)
             run = MethodRun(method, file_progress)
             with closing(reader.read(paths, file_progress.report_file)) as items:
-                run.documents, run.file_count = self._filter_by_method(items, run), reader.count(paths)
+                run.documents = self._filter_by_method(items, run)
+                run.file_sizes = reader.measure_sizes(paths) if isinstance(reader, FileReader) else NO_SIZES
+                run.file_count = len(run.file_sizes) or reader.count(paths)
                 yield run
 
     def _filter_by_method(self, items: Iterable[Document | Failure], run: MethodRun) -> Iterator[Document | Failure]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Generator, Iterable, Iterator, Sequence, Set
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -28,6 +28,7 @@ from polyad.engine.search import Searcher
 from polyad.engine.transfer import Importer, ImportReport
 from polyad.errors import ConfigurationError, NoMoreRepliesError, NotFoundError, StoreError
 from polyad.indexing.indexer import Indexer
+from polyad.indexing.remaining_time import NO_SIZES
 from polyad.indexing.run import IndexCounts, IndexReport, RebuildCheckpoint
 from polyad.indexing.split import SentenceSplitter
 from polyad.model import Document, Failure, HyperedgeKind, Usage
@@ -213,27 +214,33 @@ class Writer:
         limits: SpendingLimits,
         progress: Progress,
         now: datetime,
+        file_sizes: Mapping[str, int] = NO_SIZES,
     ) -> IndexReport:
         """Index documents that are in memory, instead of files.
 
         See :meth:`polyad.engine.engine.Engine.index_documents`.
         """
         with self._record(now) as recorder:
-            return self._index_groups(_check_documents(documents), method, _Command(limits, progress, recorder))
+            command = _Command(limits, progress, recorder)
+            return self._index_groups(_check_documents(documents), method, command, file_sizes)
 
     def expect_questions(self, questions: Iterable[str]) -> None:
         """Choose the embedder of an empty index by the language of the questions that it will be asked."""
         choose_embedder_for_questions(questions, self._store, self._components)
 
-    def _index_groups(self, documents: Iterable[Document | Failure], method: str, command: _Command) -> IndexReport:
+    def _index_groups(
+        self, documents: Iterable[Document | Failure], method: str, command: _Command, file_sizes: Mapping[str, int]
+    ) -> IndexReport:
         """Index documents in memory, grouped by construction method, and return a report; stop at a cost limit."""
+        file_count = len(file_sizes) or None
         if method:
-            return self._index_run(MethodRun(method, command.progress, iter(documents)), command)
+            run = MethodRun(method, command.progress, iter(documents), file_count, file_sizes)
+            return self._index_run(run, command)
         assignment = self._get_assignment()
         report: IndexReport | None = None
         for group_method, group in groupby(documents, assignment.get_method):
             is_limited = group_method == assignment.default or methods[group_method].needs_language_model
-            run = MethodRun(group_method, command.progress, group)
+            run = MethodRun(group_method, command.progress, group, file_count, file_sizes)
             group_report = self._index_run(run, command if is_limited else replace(command, limits=SpendingLimits()))
             report = group_report if report is None else report.merge(group_report, group_report.documents)
             if report.counts.stop_reason:
@@ -249,7 +256,9 @@ class Writer:
         model = self._components.language_model
         with model.replacing_replies(checkpoint) if model and checkpoint is not None else nullcontext():
             indexer = self._build_indexer(builder, run.method, command.recorder)
-            counts = indexer.index(documents, run.progress, run.file_count, checkpoint=checkpoint)
+            counts = indexer.index(
+                documents, run.progress, run.file_count, file_sizes=run.file_sizes, checkpoint=checkpoint
+            )
         self._searcher.min_version = get_version(self._store)
         self._snapshots.save(counts.hyperedges)
         if methods[run.method].describes_entities and counts.passages:

@@ -19,6 +19,7 @@ from polyad.indexing.documents import (
     validate_document,
 )
 from polyad.indexing.embedding import PendingVectors, embed_passages, get_parallelism
+from polyad.indexing.remaining_time import NO_SIZES
 from polyad.indexing.run import IndexCounts, RebuildCheckpoint, RunProgress
 from polyad.model import (
     NO_VECTOR,
@@ -157,6 +158,7 @@ class Indexer:
         progress: Progress,
         file_count: int | None = None,
         *,
+        file_sizes: Mapping[str, int] = NO_SIZES,
         checkpoint: RebuildCheckpoint | None = None,
     ) -> IndexCounts:
         """Index new and changed documents of ``items`` (documents and read failures), and return counts.
@@ -165,16 +167,17 @@ class Indexer:
             items: Documents, and failures to read a file.
             progress: Receives the progress, in files if ``file_count`` is known, else in documents.
             file_count: Number of files that ``items`` come from.
+            file_sizes: Size in bytes of each file, from which the remaining time is estimated.
             checkpoint: Build unchanged documents again too, except for the documents in the checkpoint. A document that
                 fails remains stored in its earlier version.
         """
-        run = _Run(RunProgress(progress, file_count), checkpoint)
+        run = _Run(RunProgress(progress, file_count, file_sizes), checkpoint)
         run.progress.report("reading")
         counts = IndexCounts()
         attempted: list[str] = []
         for batch in _split_into_batches(items, BATCH_CHARACTERS * get_parallelism(self._embedder)):
-            run.progress.begin_batch(batch)
             changes, unchanged = self._find_changes(batch, run)
+            run.progress.begin_batch(batch, {change.document.id for change in changes})
             counts += unchanged
             counts += self._index_documents(changes, run)
             attempted += [change.document.id for change in changes]
@@ -294,6 +297,7 @@ class Indexer:
             place = _format_place(passage, documents[passage.document_id])
             run.progress.report(f"{place}, {done:,} of {total:,} texts embedded", done / total)
 
+        run.progress.begin_embedding()
         run.pending = PendingVectors(self._store)
         drafts = [
             _build_passage_without_vectors(passage, split_batch.digests[passage.id], build_results[passage.id])

@@ -6,17 +6,15 @@ import hashlib
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import PurePath
 
+from polyad.indexing.remaining_time import NO_SIZES, RemainingTime
 from polyad.model import Document, Failure, Usage
 from polyad.protocols.components import Progress
 from polyad.protocols.store import REBUILDS, Store
 from polyad.text.files import get_source_file
-
-_MIN_SECONDS = 5.0
-"""Run time before the remaining time is estimated; the first seconds, in which models load, are not representative."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,22 +136,34 @@ class RunProgress:
     Args:
         progress: Receives the number of completed files or documents, the total, and a message.
         files: Number of files; None if unknown.
+        sizes: Size of each file in bytes, from which the remaining time is estimated.
         clock: Returns the time in seconds.
     """
 
-    def __init__(self, progress: Progress, files: int | None, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        progress: Progress,
+        files: int | None,
+        sizes: Mapping[str, int] = NO_SIZES,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._progress = progress
         self._files = files
-        self._clock = clock
-        self._started_at = clock()
+        self._remaining_time = RemainingTime(sizes, clock)
         self._last_file = ""
         self._last_is_open = False  # whether the last file contains records, of which more may follow
         self._completed = 0
         self._batch_size = 0
         self._totals = ""
 
-    def begin_batch(self, batch: Sequence[Document | Failure]) -> None:
-        """Record the start of a batch of documents, and count the files or documents in the batch."""
+    def begin_batch(self, batch: Sequence[Document | Failure], changed_ids: Container[str]) -> None:
+        """Record the start of a batch of documents, and count the files or documents in the batch.
+
+        Args:
+            batch: The documents, and files that could not be read.
+            changed_ids: Ids of the documents that are new or changed.
+        """
+        self._remaining_time.begin_batch(batch, changed_ids)
         if self._files is None:
             self._batch_size = len(batch)
             return
@@ -167,8 +177,13 @@ class RunProgress:
                 self._batch_size += not self._last_is_open
                 self._last_file = file
 
+    def begin_embedding(self) -> None:
+        """Record that the texts of the batch are embedded from now on."""
+        self._remaining_time.begin_embedding()
+
     def end_batch(self, passages: int, hyperedges: int) -> None:
         """Report the end of a batch, with the numbers of passages and hyperedges that the run has stored so far."""
+        self._remaining_time.end_batch()
         self._completed += self._batch_size
         self._batch_size = 0
         self._totals = f"{passages:,} passages, {hyperedges:,} hyperedges"
@@ -178,14 +193,11 @@ class RunProgress:
         """Report the step ``message``; ``batch_share`` is the completed share of the current batch, in [0, 1]."""
         position = self._completed + batch_share * self._batch_size
         unit = "documents" if self._files is None else "files"
-        parts = (unit, message or self._totals, self._estimate_remaining(position))
-        self._progress(int(position), self._files, ", ".join(part for part in parts if part))
-
-    def _estimate_remaining(self, position: float) -> str:
-        elapsed = self._clock() - self._started_at
-        if self._files is None or elapsed < _MIN_SECONDS or not 0 < position < self._files:
-            return ""
-        return f"{format_duration(elapsed * (self._files - position) / position)} left"
+        seconds = self._remaining_time.estimate(batch_share)
+        remaining = f"{format_duration(seconds)} left" if seconds and seconds >= 1 else ""
+        self._progress(
+            int(position), self._files, ", ".join(part for part in (unit, message or self._totals, remaining) if part)
+        )
 
 
 def format_duration(seconds: float) -> str:

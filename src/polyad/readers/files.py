@@ -6,7 +6,7 @@ import os
 import stat
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -328,8 +328,19 @@ class FileReader:
 
     def count(self, paths: Iterable[Path]) -> int:
         """Return the number of files that :meth:`read` would read or report as failures, without reading documents."""
+        return len(self.measure_sizes(paths))
+
+    def measure_sizes(self, paths: Iterable[Path]) -> dict[str, int]:
+        """Return the size in bytes of each file that :meth:`read` would read; 0 for files that it would report."""
         start_paths = [Path(os.path.normpath(path)) for path in paths]
-        return sum(1 for _ in self._select_files(start_paths, []))
+        files = self._select_files(start_paths, [])
+        return {item.id if isinstance(item, Failure) else format_path(item): _measure_size(item) for item in files}
+
+
+def _measure_size(item: Path | Failure) -> int:
+    with suppress(OSError):  # deleted meanwhile
+        return item.stat().st_size if isinstance(item, Path) else 0
+    return 0
 
 
 def _prefetch(items: Iterator[_QueuedFile | Failure], count: int) -> Iterator[_QueuedFile | Failure]:
