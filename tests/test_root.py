@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from fnmatch import fnmatch
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 NAMES = frozenset(
     """
-    ARCHITECTURE.md CHANGELOG.md CITATION.cff CODE_OF_CONDUCT.md CONTRIBUTING.md LICENSE README.md SECURITY.md
-    Dockerfile Makefile compose.yaml constraints.txt pyproject.toml
+    AGENTS.md ARCHITECTURE.md CHANGELOG.md CITATION.cff CODE_OF_CONDUCT.md CONTRIBUTING.md LICENSE README.md SECURITY.md
+    Dockerfile Makefile compose.yaml constraints.txt llms.txt pyproject.toml
     .dockerignore .gitignore .pre-commit-config.yaml
     benchmarks docs src tests
     """.split()  # noqa: SIM905
@@ -21,3 +22,11 @@ def test_each_name_at_the_root_is_on_a_list() -> None:
     entries = [path for path in ROOT.iterdir() if not (path.is_dir() and path.name.startswith("."))]
     names = {path.name for path in entries if not any(fnmatch(path.name, pattern) for pattern in patterns)}
     assert names - NAMES == set()
+
+
+def test_the_links_of_llms_txt_lead_to_files() -> None:
+    text = (ROOT / "llms.txt").read_text(encoding="utf-8")
+    assert text.startswith("# polyad\n\n> ")
+    links = re.findall(r"^- \[[^\]]+\]\(([^)]+)\)", text, re.MULTILINE)
+    assert len(links) == sum(line.startswith("- ") for line in text.splitlines())
+    assert [link for link in links if not (ROOT / link).exists()] == []

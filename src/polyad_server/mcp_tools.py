@@ -431,16 +431,16 @@ def _find_links(
         names[id] = {name for _, members in facts for name in members}
     links: defaultdict[str, list[str]] = defaultdict(list)
     for hit in hits:
-        own = {
+        members = {
             m.name for edge in evidence.hyperedges if edge.hyperedge.passage_id == hit.passage.id for m in edge.members
         }
         via = [name for step in evidence.trace if step.passage_id == hit.passage.id for name in step.via]
-        candidates = [*dict.fromkeys(via), *sorted(own.difference(via))]
+        candidates = [*dict.fromkeys(via), *sorted(members.difference(via))]
         for name in candidates:
             sources = [id for id, others in names.items() if name in others]
             if sources and (name in via or sources[0] in seen):
                 links[hit.passage.id].append(f"{name!r} is also in {sources[0]}")
-        names[hit.passage.id] = own
+        names[hit.passage.id] = members
     return links
 
 
