@@ -187,7 +187,7 @@ def test_each_text_is_displayed_in_the_direction_of_its_script(browser: Browser,
         views = (
             (
                 f"#/ask?q={quote('من صبّ جرس تارن؟')}&all=1",
-                (".question input", ".answer p", "#hit-1 h3", "#hit-1 .excerpt"),
+                (".question textarea", ".answer p", "#t1-hit-1 h3", "#t1-hit-1 .excerpt"),
             ),
             (f"#/passage?id={quote(arabic.id)}%230000", ("h1", ".text", ".fact p", ".chip:has-text('تارن')")),
             (f"#/document?id={quote(arabic.id)}", ("h1", ".text")),
@@ -199,7 +199,7 @@ def test_each_text_is_displayed_in_the_direction_of_its_script(browser: Browser,
             for selector in selectors:
                 style = page.locator(selector).first.evaluate("element => getComputedStyle(element).direction")
                 assert style == "rtl", (view, selector)
-        for selector in (".question input", "#hit-1 h3", "#hit-1 .excerpt"):
+        for selector in (".question textarea", "#t1-hit-1 h3", "#t1-hit-1 .excerpt"):
             style = page.locator(selector).first.evaluate("element => getComputedStyle(element).direction")
             assert style == "ltr", selector
         visit(page, server, f"#/document?id={quote(arabic.id)}", "Corven")

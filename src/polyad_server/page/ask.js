@@ -20,13 +20,12 @@ export async function showAsk(main, parameters, signal) {
   }
   const turns = openTurns(questions, readOptions(parameters));
   const graph = el("aside.graph-panel", { "aria-label": "The evidence as a hypergraph" });
-  const isNew = turns.at(-1).state === "new";
   fill(main, el("section.results", {}, el("div.reading", {}, form, turns.map((turn) => turn.element), followUpForm(parameters)), graph));
   document.title = `${questions[0]} – polyad`;
-  if (isNew && turns.length > 1) turns.at(-1).element.scrollIntoView({ block: "start" });
   for (const [index, turn] of turns.entries()) {
     if (signal.aborted) return;
-    await turn.run({ earlier: turns.slice(0, index), isLast: index === turns.length - 1, form, graph, signal });
+    const isLast = index === turns.length - 1;
+    await turn.run({ earlier: turns.slice(0, index), isLast, isNew: isLast && turn.state === "new", form, graph, signal });
   }
 }
 

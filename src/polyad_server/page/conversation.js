@@ -73,6 +73,7 @@ class Turn {
         Object.assign(this, { evidence: data, state: "writing" });
         this.drawHits();
         this.drawGraph();
+        if (this.context.isNew && this.context.earlier.length) this.element.scrollIntoView({ block: "start" });
       } else if (event === "text") this.text += data.text;
       else if (event === "error") this.fail(data.message);
       else if (event === "done") Object.assign(this, { data, text: data.answer, state: "done" });

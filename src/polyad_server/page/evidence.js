@@ -15,8 +15,8 @@ export function describePlace(hit) {
   if (hit.page) parts.push(hit.page_label ? `page ${hit.page_label}` : `page ${hit.page}${last}`);
   if (hit.slide) parts.push(`slide ${hit.slide}`);
   if (hit.sheet) parts.push(`sheet ${hit.sheet}`);
-  const heading = hit.heading?.startsWith(`${title} / `) ? hit.heading.slice(title.length + 3) : hit.heading;
-  if (heading && heading !== title) parts.push(heading);
+  const headings = (hit.heading ?? "").split(" / ").filter((heading, index, all) => heading && heading !== title && heading !== all[index - 1]);
+  if (headings.length) parts.push(headings.join(" / "));
   return { title, rest: parts.join(" · ") };
 }
 
@@ -41,7 +41,8 @@ function bestSpans(hit) {
 
 /** Return the sentences of a hit that answer, as one text; empty if none is known. */
 export function bestSentences(hit) {
-  return bestSpans(hit).map((span) => tidy(hit.text.slice(span.start, span.end)).trim()).join(" ");
+  const spans = bestSpans(hit).toSorted((a, b) => a.start - b.start);
+  return spans.map((span) => tidy(hit.text.slice(span.start, span.end)).trim()).join(" ");
 }
 
 /** Return a text on one line, without the marks of Markdown headings. */
@@ -73,7 +74,7 @@ function wholeExcerpt(hit, words) {
   const text = hit.excerpt?.text ?? hit.text;
   const nodes = [];
   let end = 0;
-  for (const span of bestSpans(hit)) {
+  for (const span of bestSpans(hit).toSorted((a, b) => a.start - b.start)) {
     const sentence = hit.text.slice(span.start, span.end).trim();
     const start = sentence ? text.indexOf(sentence, end) : -1;
     if (start < 0) continue;
