@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 
 from polyad.errors import LanguageModelError
@@ -9,6 +10,8 @@ from polyad.protocols.components import LanguageModel, Prompt
 from polyad.replies.thoughts import remove_thoughts
 from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
 from polyad.text.words import collapse_whitespace
+
+_LOG = logging.getLogger(__name__)
 
 MAX_TURNS = 10
 """Number of messages before the question that the language model reads."""
@@ -20,18 +23,37 @@ MAX_NAMES = 4
 """Maximum number of names of the last answer that a follow-up question gets without a language model."""
 
 
-def rewrite_question(
+def complete_question(
     question: str,
     history: Sequence[Mapping[str, str]],
     language_model: LanguageModel | None,
+    list_names: Callable[[str], Sequence[str]],
+    prompts: Prompts = DEFAULT_PROMPTS,
+) -> str:
+    """Return a follow-up question, such as "And when?", that is complete without ``history``.
+
+    The language model rewrites the question. Without a model, or if the model fails, the question gets names instead;
+    see :func:`add_names`.
+    """
+    if language_model is not None and history:
+        try:
+            return rewrite_question(question, history, language_model, prompts)
+        except LanguageModelError as error:
+            _LOG.warning("a follow-up question is searched with the names of the last answer: %s", error)
+    return add_names(question, history, list_names)
+
+
+def rewrite_question(
+    question: str,
+    history: Sequence[Mapping[str, str]],
+    language_model: LanguageModel,
     prompts: Prompts = DEFAULT_PROMPTS,
 ) -> str:
     """Return a follow-up question, such as "And when?", rewritten by a language model to be clear without ``history``.
 
-    See :meth:`polyad.Engine.rewrite_question`.
+    Raises:
+        LanguageModelError: The language model returned no reply.
     """
-    if language_model is None or not history:
-        return question
     turns = [
         f"{turn['role']}: {collapse_whitespace(turn['content'])[:MAX_CHARACTERS]}" for turn in history[-MAX_TURNS:]
     ]

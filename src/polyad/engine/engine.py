@@ -30,7 +30,7 @@ from polyad.engine.search import RetrieverLike, Searcher
 from polyad.engine.settings import Settings
 from polyad.engine.streaming import AnswerStream
 from polyad.engine.text_search import TextSearchOptions
-from polyad.errors import ConfigurationError, IndexMismatchError, LanguageModelError, StoreError, StoreNotFoundError
+from polyad.errors import ConfigurationError, IndexMismatchError, StoreError, StoreNotFoundError
 from polyad.indexing.remaining_time import NO_SIZES
 from polyad.model import Answer, Document, Evidence, Failure, TextMatches, Usage
 from polyad.presets import PRESETS
@@ -711,15 +711,10 @@ class Engine:
             last answer; see :func:`polyad.answering.conversation.add_names`.
         """
         # Both take some time, which a search does not need.
-        from polyad.answering.conversation import add_names, rewrite_question
+        from polyad.answering.conversation import complete_question
         from polyad.retrieval.question import QuestionLinker
 
         components = self.components
-        if components.language_model and history:
-            try:
-                return rewrite_question(question, history, components.language_model, components.prompts)
-            except LanguageModelError as error:
-                _LOG.warning("the follow-up question is searched with the names of the last answer: %s", error)
         linker = QuestionLinker(components.extractor)
 
         def list_names(text: str) -> list[str]:
@@ -727,4 +722,4 @@ class Engine:
             mentions = linked.entities.values() if linked else ()
             return list(dict.fromkeys(mention.name for mention in mentions if mention.name != mention.name.lower()))
 
-        return add_names(question, history, list_names)
+        return complete_question(question, history, components.language_model, list_names, components.prompts)
