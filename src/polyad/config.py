@@ -104,6 +104,14 @@ _MINIMUM_MEMORY = 256 * 1024 * 1024
 _DAY = 24 * 60 * 60
 
 
+OCR_LANGUAGES = (
+    *("af", "az", "bs", "ca", "cs", "cy", "da", "de", "en", "es", "et", "eu", "fi", "fr", "ga", "gl", "hr", "hu", "id"),
+    *("is", "it", "ja", "ku", "la", "lb", "lt", "lv", "mi", "ms", "mt", "nl", "no", "oc", "pl", "pt", "qu", "rm", "ro"),
+    *("sk", "sl", "sq", "sr", "sv", "sw", "tl", "tr", "uz", "vi", "zh"),
+)
+"""Languages that the recognition model of RapidOCR reads (PP-OCRv6 small); Serbian and Kurdish in Latin letters."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadSettings:
     """Limits on the size of files to index, and on the processes that read them.
@@ -122,6 +130,14 @@ class ReadSettings:
         workers: Number of processes that read documents; None for the number of processors, at most 4.
         follow_links: Whether symbolic links that lead out of the indexed folder are followed. If false, they are
             reported: a link could otherwise add any file that the user may read.
+        ocr_language: Language of scanned pages and pictures, as ISO 639 code; ``auto`` for any language of the OCR
+            model. The model of the extra ``ocr`` reads Chinese, Japanese and languages in Latin letters; another
+            language needs ``ocr_model``.
+        ocr_model: File of another recognition model of PaddleOCR in the ONNX format, with its characters in the
+            metadata; empty for the model of the extra ``ocr``.
+        keep_files: Whether copies of PDF files and pictures are stored with the index, so that their pages can be shown
+            after the files were changed or deleted.
+        folder: Folder for the lines of scanned pages and for copies of files; empty for none. The engine sets it.
     """
 
     max_bytes: int = 64 * 1024 * 1024
@@ -132,8 +148,15 @@ class ReadSettings:
     max_memory: int = 1024**3
     workers: int | None = None
     follow_links: bool = False
+    ocr_language: str = "auto"
+    ocr_model: str = ""
+    keep_files: bool = False
+    folder: str = field(default="", metadata=NOT_IN_FILE)
 
     def __post_init__(self) -> None:
+        expected = "auto, a language of the OCR model (" + ", ".join(OCR_LANGUAGES) + "), or any with ocr_model"
+        is_readable = self.ocr_language in ("auto", *OCR_LANGUAGES) or self.ocr_model
+        require(is_readable, "ocr_language", self.ocr_language, expected)
         require(self.max_bytes > 0, "max_bytes", self.max_bytes, "a number of bytes above 0")
         for name in ("max_characters", "max_file_characters"):
             value = getattr(self, name)

@@ -79,7 +79,7 @@ def install(
     remove: Annotated[bool, typer.Option("--remove", help="Remove the entry and the skill.")] = False,
     json: options.Json = False,
 ) -> None:
-    """Connect an agent program with an index: write its MCP entry and a skill that says how to search.
+    """Connect an agent program with an index: write its MCP entry and a skill on searching.
 
     Only the entry is changed in an existing file of settings; the rest stays as it is, byte by byte. Agents start the
     MCP server `polyad mcp` themselves.

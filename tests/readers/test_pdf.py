@@ -1,3 +1,4 @@
+import hashlib
 import io
 import re
 import zlib
@@ -538,6 +539,7 @@ def test_the_properties_of_a_pdf_are_metadata() -> None:
         "created",
         "modified",
         "pages",
+        "sha256",
     }
     data = drawn(
         lambda canvas: write_lines(canvas, ["Text."]),
@@ -547,6 +549,7 @@ def test_the_properties_of_a_pdf_are_metadata() -> None:
     )
     metadata = dict(read_pdf(data).metadata)
     assert metadata.pop("created") == metadata.pop("modified") == "2000-01-01T00:00:00+00:00"
+    assert metadata.pop("sha256") == hashlib.sha256(data).hexdigest()
     assert metadata == {"author": "Ines Moreau", "subject": "Bells", "keywords": ("cast", "ring"), "pages": 1}
 
 
@@ -633,7 +636,7 @@ def test_progress_states_the_page() -> None:
             write_lines(canvas, [word])
             canvas.showPage()
 
-    read_pdf(drawn(draw), lambda page, pages: messages.append((page, pages)))
+    read_pdf(drawn(draw), lambda page, pages, _: messages.append((page, pages)))
     assert messages == [(1, 3), (2, 3), (3, 3)]
 
 

@@ -144,6 +144,15 @@ MaxTokens = Annotated[
         help="Stop before the language model uses more tokens than this. [no limit]",
     ),
 ]
+OcrLanguage = Annotated[
+    str | None,
+    typer.Option(
+        "--ocr-language",
+        metavar="CODE",
+        show_default=False,
+        help="Language of scanned pages and pictures, as ISO 639 code. [auto]",
+    ),
+]
 Form = Annotated[
     str | None,
     typer.Option(
@@ -192,6 +201,7 @@ class IndexFlags:
     reply_cache: ReplyCache = None
     max_cost: MaxCost = 0.0
     max_tokens: MaxTokens = 0
+    ocr_language: OcrLanguage = None
     json: Json = False
     quiet: Quiet = False
 

@@ -44,6 +44,7 @@ _SECTIONS_OF_FLAGS = {
     "form": ("answer", "form"),
     "bridge_outside": ("question", "bridge_outside"),
     "seed": (LANGUAGE_MODEL, "seed"),
+    "ocr_language": ("read", "ocr_language"),
 }
 """Flags that set a key in a section; all other flags set a key of the top level."""
 
@@ -69,10 +70,11 @@ _PATHS = (("", "prompts"), ("", "replies"), ("facts", "examples"), ("nearest", "
 """Settings whose files are written, or sent to a model. The project's file names only files in its own folder."""
 
 _EXPOSING = (
-    ("read", "follow_links"),
+    *(("read", key) for key in ("follow_links", "ocr_model")),
     *((SERVER, key) for key in ("base_url", "hosts", "proxies", "cors_origins")),
 )
-"""Settings that the project's file cannot set: links could add any file, and web pages could read every index."""
+"""Settings that the project's file cannot set: links could add any file, a model could be any
+file, and web pages could read every index."""
 
 _DATABASE = "postgresql://"
 _DATABASE_SECRETS = ("PGPASSWORD", "PGPASSFILE", "PGSERVICE")

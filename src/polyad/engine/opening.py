@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -75,6 +76,8 @@ def open_index(
             cached_model = CachedLanguageModel(language_model, store, store.charge, recalls=reply_cache)
         if isinstance(reranker, str):
             reranker = loaders.load_reranker(reranker, settings.reranker)
+        if store.manifest.directory:
+            settings = replace(settings, read=replace(settings.read, folder=str(store.manifest.directory)))
         return store, Components(
             settings,
             _get_index_embedder(store, embedder, settings),

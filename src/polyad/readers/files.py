@@ -16,6 +16,7 @@ from polyad.config import ReadSettings
 from polyad.errors import ConfigurationError, ReadError
 from polyad.model import Document, Failure
 from polyad.readers.metadata import FILE_NAME, TITLE_FROM, count_undecodable, get_file_metadata
+from polyad.readers.ocr import is_ocr_installed
 from polyad.readers.one_file import format_reason, load_function, read_content, require_plausible_length
 from polyad.readers.plain_text import Content, to_single_line
 from polyad.readers.sources import format_path
@@ -32,6 +33,8 @@ _SOURCE_CODE = (
 )
 """Extensions of text files that people write; not of data, logs or generated files."""
 
+_READ_PICTURE = "polyad.readers.pictures:read_picture"
+
 ONE_DOCUMENT = {
     **dict.fromkeys(_SOURCE_CODE, "polyad.readers.plain_text:read_source_code"),
     ".txt": "polyad.readers.plain_text:read_text",
@@ -44,6 +47,7 @@ ONE_DOCUMENT = {
     ".html": "polyad.readers.html:read_html",
     ".htm": "polyad.readers.html:read_html",
     ".pdf": "polyad.readers.pdf:read_pdf",
+    **dict.fromkeys((".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp"), _READ_PICTURE),
     ".docx": "polyad.readers.docx:read_docx",
     ".xlsx": "polyad.readers.xlsx:read_xlsx",
     ".pptx": "polyad.readers.pptx:read_pptx",
@@ -120,8 +124,9 @@ class FileReader:
     Attributes:
         open_pool: Opens the pool of worker processes.
         skipped: Files that the last call of :meth:`read` skipped because their type is unsupported, or because they
-            are minified source code. Only files inside a folder are skipped; an unsupported file among the paths is a
-            failure, and minified code among the paths is read.
+            are minified source code, pictures without text, or pictures while the extra ``ocr`` is missing. Only files
+            inside a folder are skipped; an unsupported file among the paths is a failure, and minified code among the
+            paths is read.
     """
 
     def __init__(
@@ -136,6 +141,7 @@ class FileReader:
         self._one_document = one_document
         self._many_documents = many_documents
         self._extensions = sorted({*one_document, *many_documents})
+        self._start_paths: list[Path] = []
         self.skipped: list[str] = []
 
     def read(
@@ -154,7 +160,7 @@ class FileReader:
             ConfigurationError: A path does not exist. Raised before any file is read.
         """
         start_paths = _normalize_paths(paths)
-        self.skipped = []
+        self.skipped, self._start_paths = [], start_paths
         return self._read_files(start_paths, on_progress)
 
     def _read_files(
@@ -189,10 +195,14 @@ class FileReader:
         for path in self._walk_folders(start_paths):
             if isinstance(path, Failure) or path in start_paths:
                 yield path
-            elif path.suffix.lower() not in self._extensions or _is_minified(path):
+            elif path.suffix.lower() not in self._extensions or _is_minified(path) or self._is_unread_picture(path):
                 skipped.append(format_path(path))
             else:
                 yield path
+
+    def _is_unread_picture(self, path: Path) -> bool:
+        """Return whether a file is a picture, and OCR is not installed."""
+        return self._one_document.get(path.suffix.lower()) == _READ_PICTURE and not is_ocr_installed()
 
     def list_removals(self, path: Path) -> Removals:
         """Read a file again, and return what its text leaves out, by kind; nothing for a file of many documents.
@@ -294,6 +304,9 @@ class FileReader:
         else:
             content = read_content(path, function, self._settings)
         if not content.text.strip():
+            if function == _READ_PICTURE and path not in self._start_paths:
+                self.skipped.append(name)
+                return
             raise ReadError("empty: no text")
         yield _build_document(path, name, content)
         if pages := content.removals.get(PAGES):

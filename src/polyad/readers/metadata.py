@@ -23,6 +23,9 @@ Such a title is displayed, but does not say what each passage is about.
 
 FILE_NAME = "file name"
 
+CONTENT_HASH = "sha256"
+"""Metadata key with the SHA-256 of a PDF file or picture, by which its pages are shown only while it is unchanged."""
+
 LEFT_OUT = "left_out"
 """Metadata key that lists the keys beyond the maximum number."""
 
@@ -33,7 +36,7 @@ NO_METADATA: Mapping[str, MetadataValue] = MappingProxyType({})
 
 _MAX_KEY = 100
 _KEYWORD_SEPARATOR = re.compile("[,;\n]")
-_RESERVED = 8 + len(NOTES)  # keys that polyad adds: four of the file, TITLE_FROM, LEFT_OUT, two of the text, removals
+_RESERVED = 9 + len(NOTES)  # keys that polyad adds: five of the file, TITLE_FROM, LEFT_OUT, two of the text, removals
 
 
 def build_metadata(pairs: Iterable[tuple[str, object]]) -> dict[str, MetadataValue]:

@@ -14,11 +14,11 @@ from polyad.protocols.components import report_failure
 from polyad.readers.plain_text import Content, to_single_line
 from polyad.readers.properties import prepend_properties
 
-OnPage = Callable[[int, int], None]
-"""Called with the number of the page that was read, from 1, and the number of pages."""
+OnPage = Callable[[int, int, bool], None]
+"""Called with the number of the page that was read, from 1, the number of pages, and whether the page was scanned."""
 
-_PAGED_READER = "polyad.readers.pdf:read_pdf"
-"""The only reader that takes long enough to report its progress."""
+PAGED_READERS = ("polyad.readers.pdf:read_pdf", "polyad.readers.pictures:read_picture")
+"""The readers of files whose pages can be shown; they report their progress and recognise the text of scans."""
 
 _BASE_CHARACTERS, _CHARACTERS_PER_BYTE = 500_000, 50
 """Limit on characters: the base, and this number for each byte of the file. Real files have some four a byte, sheets
@@ -37,7 +37,7 @@ def read_content(path: Path, function: str, settings: ReadSettings, on_page: OnP
         path: A regular file.
         function: The ``module:function`` that converts the bytes to one document.
         settings: Limits on the bytes of the file and the characters of its text.
-        on_page: Called after each page of a PDF.
+        on_page: Called after each page of a PDF or picture.
 
     Raises:
         ReadError: The file exceeds a limit, or the function cannot read the file.
@@ -46,7 +46,7 @@ def read_content(path: Path, function: str, settings: ReadSettings, on_page: OnP
     read = load_function(function)
     data = _read_bytes(path, settings.max_bytes)
     with nullcontext() if function.startswith("polyad.") else report_failure(ReadError, f"the reader {function!r}"):
-        content: Content = read(data, on_page) if function == _PAGED_READER else read(data)
+        content: Content = read(data, on_page, settings) if function in PAGED_READERS else read(data)
         if not isinstance(content, Content):
             raise TypeError(f"it returned {repr(content)[:60]}; expected a polyad.readers.plain_text.Content")
     require_plausible_length(len(content.text), len(data))

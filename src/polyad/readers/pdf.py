@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -9,10 +10,12 @@ from datetime import datetime
 from itertools import islice
 from typing import NamedTuple
 
+from polyad.config import ReadSettings
 from polyad.errors import MissingExtraError, ReadError
 from polyad.model import MetadataValue
 from polyad.readers.headings import build_sections
-from polyad.readers.metadata import build_metadata, split_keywords
+from polyad.readers.metadata import CONTENT_HASH, build_metadata, split_keywords
+from polyad.readers.ocr import INSTALL, PageOcr
 from polyad.readers.one_file import OnPage
 from polyad.readers.pdf_annotations import Annotation, read_annotations
 from polyad.readers.pdf_code import indent_code
@@ -30,11 +33,12 @@ from polyad.readers.pdf_lines import Line, extract_lines
 from polyad.readers.pdf_paragraphs import join_lines
 from polyad.readers.pdf_placement import divide_lines, place_annotations
 from polyad.readers.pdf_rules import Rule
+from polyad.readers.pdf_scans import is_scan, read_scan
 from polyad.readers.pdf_tables import format_tables
 from polyad.readers.plain_text import Content, to_single_line
 from polyad.readers.titles import clean_stated_title
 from polyad.text.page_labels import PAGE_LABELS, format_runs
-from polyad.text.removals import PAGES, PICTURES, merge_removals
+from polyad.text.removals import PAGES, PICTURES, SCANS, UNCERTAIN, UNREAD_SCANS, merge_removals
 
 try:
     import pypdfium2  # type: ignore[import-untyped]  # has no stubs
@@ -61,6 +65,9 @@ _MAX_PICTURE_DEPTH = 3
 _MIN_GARBLED = 10
 """Characters without meaning that make a page one that cannot be read."""
 
+_SPARSE = 100
+"""Characters of a page below which it may be a scan with a stamp or a page number."""
+
 _NO_VALUE = ("anonymous", "unknown", "unspecified")
 """Placeholders that programs write for a missing author or subject."""
 
@@ -83,14 +90,14 @@ class _RawDocument(NamedTuple):
     left_out: Mapping[str, Sequence[str]]
 
 
-def read_pdf(data: bytes, on_page: OnPage = lambda *_: None) -> Content:
+def read_pdf(data: bytes, on_page: OnPage = lambda *_: None, settings: ReadSettings | None = None) -> Content:
     """Return the content of a PDF, with a location for each page.
 
     PDFium must not run in two threads at once.
 
     Values of form fields, typed texts and notes stand at their places. Running headers and footers, tables of contents
     and indexes are removed. The title is the metadata title unless a program generated it, else the largest text on
-    the first page, else the outline entry for the whole document.
+    the first page, else the outline entry for the whole document. The text of scanned pages is recognised.
 
     Sections come from the outline (bookmarks), or from larger and bold type without an outline. A file that only
     restricts printing or copying is read.
@@ -98,12 +105,15 @@ def read_pdf(data: bytes, on_page: OnPage = lambda *_: None) -> Content:
     Args:
         data: The bytes of the file.
         on_page: Called after each page that was read.
+        settings: Settings of OCR; None for the default.
 
     Raises:
         ReadError: The file needs a password, is damaged, contains no text, or contains more text than its size allows.
     """
+    digest = hashlib.sha256(data).hexdigest()
+    ocr = PageOcr(settings or ReadSettings(), digest)
     try:
-        raw_document = _read_raw(data, on_page)
+        raw_document = _read_raw(data, on_page, ocr)
     except pypdfium2.PdfiumError as error:
         if error.err_code == raw.FPDF_ERR_PASSWORD:
             raise ReadError("encrypted; save it without a password") from error
@@ -111,7 +121,9 @@ def read_pdf(data: bytes, on_page: OnPage = lambda *_: None) -> Content:
     if not any(raw_document.pages) and not any(raw_document.annotations):
         if damaged := raw_document.left_out[PAGES]:
             raise ReadError(f"no text in it, and {len(damaged)} pages that cannot be read, such as {damaged[0]}")
-        raise ReadError("no text in it; scanned pages need OCR first")
+        if raw_document.left_out[UNREAD_SCANS]:
+            raise ReadError(f"no text in it; to read scanned pages, {INSTALL}")
+        raise ReadError("no text in it")
     page_lines, removals = remove_furniture(put_title_first(raw_document.pages))
     placed = map(place_annotations, page_lines, raw_document.annotations)
     pages = list(map(format_tables, indent_code(placed), raw_document.rules))
@@ -125,18 +137,18 @@ def read_pdf(data: bytes, on_page: OnPage = lambda *_: None) -> Content:
     if len(headings) < 2:
         headings = find_headings_by_type(pages, joined_text, has_title=bool(title))
     sections = build_sections(headings, joined_text.text)
-    metadata = _build_metadata(raw_document)
+    metadata = _build_metadata(raw_document) | {CONTENT_HASH: digest}
     removals = merge_removals([removals, raw_document.left_out])
     return Content(title, joined_text.text, sections, joined_text.locations, metadata, removals=removals)
 
 
-def _read_raw(data: bytes, on_page: OnPage) -> _RawDocument:
+def _read_raw(data: bytes, on_page: OnPage, ocr: PageOcr) -> _RawDocument:
     """Return the pages, outline entries (bookmarks), metadata and page labels of a PDF."""
     document = pypdfium2.PdfDocument(data)
     try:
-        left_out: dict[str, list[str]] = {PICTURES: [], PAGES: []}
+        left_out: dict[str, list[str]] = {kind: [] for kind in (PICTURES, PAGES, SCANS, UNREAD_SCANS, UNCERTAIN)}
         max_characters = _BASE_CHARACTERS + _CHARACTERS_PER_BYTE * len(data)
-        contents = list(_read_pages(document, max_characters, on_page, left_out))
+        contents = list(_read_pages(document, max_characters, on_page, left_out, ocr))
         pages, annotations, rules = [list(column) for column in zip(*contents, strict=True)] or ([], [], [])
         entries = list(_read_outline(document))
         labels = [_read_label(document, index) for index in range(len(document))]
@@ -146,7 +158,11 @@ def _read_raw(data: bytes, on_page: OnPage) -> _RawDocument:
 
 
 def _read_pages(
-    document: pypdfium2.PdfDocument, max_characters: int, on_page: OnPage, left_out: Mapping[str, list[str]]
+    document: pypdfium2.PdfDocument,
+    max_characters: int,
+    on_page: OnPage,
+    left_out: Mapping[str, list[str]],
+    ocr: PageOcr,
 ) -> Iterator[tuple[list[Line], list[Annotation], list[Rule]]]:
     """Yield the lines, annotations and ruling lines of each page of a PDF; a damaged page has none.
 
@@ -154,7 +170,8 @@ def _read_pages(
         document: The open PDF.
         max_characters: Characters that all pages together may contain.
         on_page: Called after each page that was read.
-        left_out: Receives the pages that have pictures and no text, and those that cannot be read.
+        left_out: Receives the pages that have pictures and no text, those that cannot be read, and scans.
+        ocr: Recognises scanned pages.
     """
     characters = 0
     for index in range(len(document)):
@@ -173,11 +190,18 @@ def _read_pages(
             garbled: list[str] = []
             lines = list(islice(extract_lines(text_page, garbled), _MAX_LINES + 1))
             lines, rules = split_lines(text_page, page, lines)
-            if sum(map(len, garbled)) >= _MIN_GARBLED:
+            is_garbled = sum(map(len, garbled)) >= _MIN_GARBLED
+            length = sum(len(line.text) for line in lines)
+            scanned = None
+            if is_scan(page, length) if length < _SPARSE else sum(map(len, garbled)) > length:
+                scanned = read_scan(page, index + 1, ocr, left_out)
+                if scanned and sum(len(line.text) for line in scanned) > length:
+                    lines, rules, is_garbled = scanned, [], False
+            if is_garbled:
                 left_out[PAGES].append(f"p. {index + 1}")
             if annotations and len(lines) <= _MAX_LINES:
                 lines = divide_lines(lines, annotations, text_page)
-            if not (lines or garbled) and next(
+            if not (lines or garbled or f"p. {index + 1}" in left_out[UNREAD_SCANS]) and next(
                 page.get_objects([raw.FPDF_PAGEOBJ_IMAGE], max_depth=_MAX_PICTURE_DEPTH), None
             ):
                 left_out[PICTURES].append(f"p. {index + 1}")
@@ -187,7 +211,7 @@ def _read_pages(
         if len(lines) > _MAX_LINES:
             raise ReadError(f"page {index + 1} has more than {_MAX_LINES:,} lines")
         yield lines, annotations, rules
-        on_page(index + 1, len(document))
+        on_page(index + 1, len(document), scanned is not None)
 
 
 def _read_outline(document: pypdfium2.PdfDocument) -> Iterator[OutlineEntry]:

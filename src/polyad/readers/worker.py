@@ -5,7 +5,7 @@ that a hostile document may produce:
 
     -> {"path", "function", "settings"}
     <- {"ready"}                once, at the start
-    <- {"page", "pages"}        progress in a document with pages
+    <- {"page", "pages", "is_scan"}  progress in a document with pages
     <- {"text"}                 pieces of the text of a document, before its content
     <- {"records"}              documents of a file of records, before its end
     <- {"content", "is_spent"}, {"is_spent"} after records, or {"failure", "is_spent"}; the process ends if it is spent
@@ -21,7 +21,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -29,7 +29,7 @@ from typing import IO, Any, NoReturn
 
 from polyad.config import ReadSettings
 from polyad.model import Document, Failure
-from polyad.readers.one_file import format_reason, load_function, read_content
+from polyad.readers.one_file import OnPage, format_reason, load_function, read_content
 from polyad.text.json_types import format_value, parse_value
 
 _REPORT_SECONDS = 0.2
@@ -43,6 +43,9 @@ _PIECE_CHARACTERS = 1024 * 1024
 
 _BATCH_CHARACTERS, _BATCH_RECORDS = 64 * 1024, 256
 """Characters and records from which a batch of records is sent."""
+
+_MODEL_MEMORY = 1024 * 1024 * 1024
+"""Bytes of addresses for the OCR models, beyond the limit on memory. Some 700 MB of memory are in use then."""
 
 MEMORY_UNIT = 1 if sys.platform == "darwin" else 1024
 """Bytes of the unit in which the operating system reports the memory of a process."""
@@ -102,7 +105,7 @@ def _reply_to(request: Mapping[str, Any], replies: IO[bytes]) -> dict[str, Any]:
             _send_records(path, function, request["name"], settings, replies)
             return {"is_spent": _is_memory_spent(settings.max_memory)}
         _limit_seconds(settings.max_seconds)
-        content = read_content(path, function, settings, _make_page_reporter(replies))
+        content = read_content(path, function, settings, _make_page_reporter(replies, settings.max_seconds))
         for start in range(0, len(content.text), _PIECE_CHARACTERS):
             _send(replies, {"text": content.text[start : start + _PIECE_CHARACTERS]})
         return {
@@ -147,15 +150,20 @@ def parse_record(values: Mapping[str, Any]) -> Document | Failure:
     return record
 
 
-def _make_page_reporter(replies: IO[bytes]) -> Callable[[int, int], None]:
-    """Return a callback that receives the current page and sends it to the parent process at intervals."""
+def _make_page_reporter(replies: IO[bytes], max_seconds: float) -> OnPage:
+    """Return a callback that receives the current page and sends it to the parent process at intervals.
+
+    Scanned pages take seconds each: the limit on processor time begins again after each of them.
+    """
     last_report = time.monotonic()
 
-    def report(page: int, pages: int) -> None:
+    def report(page: int, pages: int, is_scan: bool) -> None:
         nonlocal last_report
-        if time.monotonic() - last_report >= _REPORT_SECONDS:
+        if is_scan:
+            _limit_seconds(max_seconds)
+        if is_scan or time.monotonic() - last_report >= _REPORT_SECONDS:
             last_report = time.monotonic()
-            _send(replies, {"page": page, "pages": pages})
+            _send(replies, {"page": page, "pages": pages, "is_scan": is_scan})
 
     return report
 
@@ -173,15 +181,20 @@ def _is_memory_error(error: BaseException | None) -> bool:
 
 
 def _limit_memory(max_bytes: int) -> None:
-    """Limit the address space of this process to ``max_bytes``, and disable core dumps."""
+    """Limit the address space of this process to ``max_bytes``, and disable core dumps.
+
+    The hard limit leaves addresses for the OCR models, which raise the limit when they are loaded.
+    """
     try:
         import resource
     except ImportError:
         return
     with suppress(ValueError, OSError):  # macOS may refuse this limit
-        hard_limit = resource.getrlimit(resource.RLIMIT_AS)[1]
-        max_bytes = max_bytes if hard_limit == resource.RLIM_INFINITY else min(max_bytes, hard_limit)
-        resource.setrlimit(resource.RLIMIT_AS, (max_bytes, max_bytes))
+        current = resource.getrlimit(resource.RLIMIT_AS)[1]
+        hard_limit = (
+            max_bytes + _MODEL_MEMORY if current == resource.RLIM_INFINITY else min(max_bytes + _MODEL_MEMORY, current)
+        )
+        resource.setrlimit(resource.RLIMIT_AS, (min(max_bytes, hard_limit), hard_limit))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a crash on a hostile document needs no core dump
 
 

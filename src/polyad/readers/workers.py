@@ -252,8 +252,9 @@ class _Process:
             start = time.monotonic()
             reply = self._wait_for_reply(max(0.0, remaining))
             is_last = "is_spent" in reply
-            # The limit is for one document, without the time that the caller takes between two replies.
-            remaining = seconds if "records" in reply else remaining - (time.monotonic() - start)
+            # The limit is for one document or scanned page, without the time that the caller takes between two replies.
+            is_new = "records" in reply or reply.get("is_scan")
+            remaining = seconds if is_new else remaining - (time.monotonic() - start)
             yield reply
 
     def _wait_for_reply(self, seconds: float) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from polyad.model import MetadataValue
 HEADERS, CONTENTS, NAVIGATION = "removed_headers", "removed_contents", "removed_navigation"
 PICTURES, PAGES = "pictures_without_text", "unreadable_pages"
 COMMENTS, FILES = "removed_comments", "embedded_files"
+SCANS, UNREAD_SCANS, UNCERTAIN = "scanned_pages", "unread_scans", "uncertain_words"
 NOTES = {
     HEADERS: "removed lines of page headers and footers",
     CONTENTS: "removed lines of tables of contents and indexes",
@@ -18,8 +19,12 @@ NOTES = {
     PAGES: "pages that cannot be read",
     COMMENTS: "removed comments",
     FILES: "embedded or attached files that are not read",
+    SCANS: "scanned pages, read by OCR",
+    UNREAD_SCANS: 'scanned pages that are not read; for their text, run: pip install "polyad[ocr]"',
+    UNCERTAIN: "words of which OCR is not certain",
 }
-"""Kinds of removed text, as keys of metadata, and the note on each in the report."""
+"""Kinds of removed text, of scanned pages and of uncertain words, as keys of metadata, and the note on each in the
+report."""
 
 Removals = Mapping[str, tuple[str, ...]]
 """Removed texts, or names of pictures and pages, by kind."""

@@ -1,0 +1,317 @@
+"""Recognises the text lines of a picture with the OCR models of RapidOCR, which run offline."""
+
+from __future__ import annotations
+
+import json
+import math
+import sqlite3
+import sys
+import unicodedata
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+from statistics import median
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from polyad.config import ReadSettings
+from polyad.errors import MissingExtraError, ReadError
+
+Picture = npt.NDArray[np.uint8]
+"""A picture in the colours blue, green and red, of shape ``[height, width, 3]``."""
+
+INSTALL = 'run: pip install "polyad[ocr]"'
+
+FILE_NAME = "ocr.sqlite"
+"""File in the folder of an index that stores the recognised lines of pages."""
+
+_DETECTION_SIDE = 1280
+"""Pixels of the longer side of the picture in which lines are detected; more take more memory."""
+
+_LEAST_SIDE = 16
+"""Least pixels of a side of a picture in which lines are detected."""
+
+_TALL = 1.5
+"""Least ratio of height and width of a line that runs upwards or downwards."""
+
+_LONG = 6.0
+"""Least ratio of width and height of a line that shows the skew of its page; that of a word is off by some degrees."""
+
+_MIN_CONFIDENCE = 0.6
+"""Mean confidence of the characters of a page below which its script is unknown to the model. Pages of English, German,
+Chinese and Japanese have 0.9 and more, also with noise; those of scripts without a model have 0.5 and less."""
+
+_VERSION = 1
+"""Number of this module's results in the cache; raise it when equal pictures give other lines."""
+
+_MODELS = ("Det", "PP-OCRv6_det_small.onnx"), ("Cls", "ch_ppocr_mobile_v2.0_cls_mobile.onnx")
+_RECOGNITION_MODEL = "PP-OCRv6_rec_small.onnx"
+
+
+class OcrLine(NamedTuple):
+    """A line of text in a picture.
+
+    Attributes:
+        text: The text.
+        corners: The corners x, y of the line in points from the upper left corner of the page, clockwise in reading
+            direction: the first is where the text begins, at its top.
+        places: Centre of each character of the text, as a share of the line's width in [0, 1].
+        confidences: Confidence of each character, in [0, 1]; that of a space is 1.
+    """
+
+    text: str
+    corners: tuple[tuple[float, float], ...]
+    places: tuple[float, ...]
+    confidences: tuple[float, ...]
+
+    @property
+    def angle(self) -> float:
+        """Direction of the line in degrees, clockwise from left to right, in [-180, 180]."""
+        (left, top), (right, bottom) = self.corners[0], self.corners[1]
+        return math.degrees(math.atan2(bottom - top, right - left))
+
+    @property
+    def width(self) -> float:
+        """Length of the line in points."""
+        return math.dist(self.corners[0], self.corners[1])
+
+    @property
+    def height(self) -> float:
+        """Height of the line in points."""
+        return math.dist(self.corners[0], self.corners[3])
+
+
+def is_ocr_installed() -> bool:
+    """Return whether the packages of the extra ``ocr`` are installed."""
+    return all(map(find_spec, ("rapidocr", "onnxruntime", "PIL")))
+
+
+class PageOcr:
+    """Recognises the pages of one file, and stores the lines of each page, so that an interrupted run continues.
+
+    Args:
+        settings: Language, model and folder of the cache.
+        digest: SHA-256 of the file.
+    """
+
+    def __init__(self, settings: ReadSettings, digest: str) -> None:
+        self._settings = settings
+        self._digest = digest
+
+    def read_page(self, page: int, render: Callable[[], tuple[Picture, float]]) -> list[OcrLine]:
+        """Return the lines of a page from the cache, or recognise and store them.
+
+        Args:
+            page: Number of the page, from 1.
+            render: Returns the picture of the page, and its pixels per point.
+
+        Raises:
+            ReadError: The script of the page is unknown to the model.
+        """
+        if (lines := self.find_page(page)) is None:
+            picture, scale = render()
+            lines = recognize(picture, scale, self._settings.ocr_model)
+            self._store_page(page, lines)
+        characters = [each for line in lines for each in line.confidences]
+        if characters and sum(characters) < _MIN_CONFIDENCE * len(characters):
+            raise ReadError("its script is unknown to the OCR model (see ocr_model)")
+        return lines
+
+    def find_page(self, page: int) -> list[OcrLine] | None:
+        """Return the stored lines of a page; None if there are none."""
+        if not (file := self._get_cache_file()):
+            return None
+        with closing(_open_cache(file)) as cache:
+            select = "SELECT lines FROM pages WHERE digest = ? AND page = ?"
+            row = cache.execute(select, self._get_key(page)).fetchone()
+        return _parse_lines(row[0]) if row else None
+
+    def _store_page(self, page: int, lines: Sequence[OcrLine]) -> None:
+        if file := self._get_cache_file():
+            with closing(_open_cache(file)) as cache, cache:
+                values = (*self._get_key(page), json.dumps(lines))
+                cache.execute("INSERT OR REPLACE INTO pages VALUES (?, ?, ?)", values)
+
+    def _get_key(self, page: int) -> tuple[str, int]:
+        return f"{self._digest}-{_VERSION}-{Path(self._settings.ocr_model).name}", page
+
+    def _get_cache_file(self) -> Path | None:
+        folder = self._settings.folder
+        return Path(folder, FILE_NAME) if folder and Path(folder).is_dir() else None
+
+
+def _parse_lines(text: str) -> list[OcrLine]:
+    return [
+        OcrLine(text, tuple((x, y) for x, y in corners), tuple(places), tuple(confidences))
+        for text, corners, places, confidences in json.loads(text)
+    ]
+
+
+def forget_pages(folder: Path, digest: str) -> None:
+    """Delete the stored lines of the file with this SHA-256, which was removed from the index in ``folder``."""
+    if (file := folder / FILE_NAME).exists():
+        with closing(_open_cache(file)) as cache, cache:
+            cache.execute("DELETE FROM pages WHERE digest LIKE ?", (f"{digest}-%",))
+
+
+def _open_cache(file: Path) -> sqlite3.Connection:
+    cache = sqlite3.connect(file, timeout=60.0)
+    cache.execute("PRAGMA journal_mode = WAL")
+    cache.execute(
+        "CREATE TABLE IF NOT EXISTS pages (digest TEXT, page INTEGER, lines TEXT, PRIMARY KEY (digest, page))"
+    )
+    return cache
+
+
+def recognize(picture: Picture, scale: float, model: str = "") -> list[OcrLine]:
+    """Return the lines of text in a picture, in any order.
+
+    Lines are detected in a smaller picture, and recognised in the original one. A line may have any direction.
+
+    Args:
+        picture: The picture.
+        scale: Pixels per point.
+        model: File of another recognition model; empty for that of RapidOCR.
+
+    Raises:
+        MissingExtraError: The extra ``ocr`` is not installed.
+    """
+    engine = _load_engine(model)
+    import cv2  # comes with rapidocr
+    from rapidocr.main import RapidOCRError
+    from rapidocr.utils.process_img import get_rotate_crop_image
+
+    if min(picture.shape[:2]) < _LEAST_SIDE:
+        return []
+    ratio = min(1.0, _DETECTION_SIDE / max(picture.shape[:2]))
+    small = cv2.resize(picture, None, fx=ratio, fy=ratio, interpolation=cv2.INTER_AREA) if ratio < 1 else picture
+    try:
+        _, detected = engine.detect_and_crop(small, {})
+    except RapidOCRError:  # no line
+        return []
+    boxes = detected.boxes.astype(np.float32) / ratio
+    crops = [get_rotate_crop_image(picture, box.copy()) for box in boxes]
+    _, directions = engine.cls_and_rotate([crop.copy() for crop in crops])
+    is_tall = np.array([_is_tall(box) for box in boxes])
+    is_turned = np.array([label == "180" for label, _ in directions.cls_res])
+    widths = np.array([max(crop.shape[:2]) for crop in crops])
+    for group in (is_tall, ~is_tall):  # single short lines are often misjudged: most lines of a page decide
+        is_turned[group] = 2 * widths[group & is_turned].sum() > widths[group].sum()
+    recognized = engine.recognize_txt(
+        [
+            np.ascontiguousarray(crop[::-1, ::-1]) if turned else crop
+            for crop, turned in zip(crops, is_turned, strict=True)
+        ]
+    )
+    lines = []
+    for place, (text, words) in enumerate(zip(recognized.txts, recognized.word_results, strict=True)):
+        if text.strip():
+            first = (1 if is_tall[place] else 0) + (2 if is_turned[place] else 0)
+            corners = np.roll(boxes[place], -first, axis=0) / scale
+            lines.append(_build_line(text, words, corners))
+    return lines
+
+
+def list_uncertain_words(lines: Sequence[OcrLine], threshold: float = 0.7) -> list[str]:
+    """Return the words whose mean confidence is below ``threshold``."""
+    uncertain = []
+    for line in lines:
+        start = 0
+        for word in line.text.split():
+            start = line.text.index(word, start)
+            confidences = line.confidences[start : start + len(word)]
+            if sum(confidences) < threshold * len(word):
+                uncertain.append(word)
+            start += len(word)
+    return uncertain
+
+
+def _is_tall(box: npt.NDArray[np.float32]) -> bool:
+    """Return whether a box with corners in clockwise order is so tall that its picture is turned by 90 degrees."""
+    width = max(math.dist(box[0], box[1]), math.dist(box[2], box[3]))
+    return int(max(math.dist(box[0], box[3]), math.dist(box[1], box[2]))) >= _TALL * int(width)
+
+
+def _build_line(text: str, words: Any, corners: npt.NDArray[np.float32]) -> OcrLine:
+    """Return a line with the place and the confidence of each character.
+
+    Args:
+        text: The text as RapidOCR returns it.
+        words: RapidOCR's ``WordInfo``: the columns of the characters without spaces, and confidences with spaces.
+        corners: Corners of the line, of shape ``[4, 2]``.
+    """
+    columns = iter([column for word in words.word_cols for column in word])
+    known = [
+        (place, (next(columns, 0) + 0.5) / words.line_txt_len) for place, each in enumerate(text) if not each.isspace()
+    ]
+    places = np.interp(np.arange(len(text)), *np.array(known).T).clip(0, 1)
+    confidences = [1.0 if each.isspace() else value for each, value in zip(text, words.confs, strict=True)]
+    if not any(map(_is_wide, text)):  # Latin text with Chinese punctuation
+        text = "".join(
+            unicodedata.normalize("NFKC", each)[:1] if "\uff01" <= each <= "\uff5e" else each for each in text
+        )
+    rounded = tuple((round(float(x), 2), round(float(y), 2)) for x, y in corners)
+    return OcrLine(text, rounded, tuple(round(float(each), 4) for each in places), tuple(confidences))
+
+
+def _is_wide(character: str) -> bool:
+    return unicodedata.east_asian_width(character) == "W"
+
+
+@lru_cache(maxsize=1)
+def _load_engine(model: str) -> Any:
+    """Return RapidOCR with models from files, so that it never downloads any.
+
+    Args:
+        model: File of the recognition model; empty for that of RapidOCR.
+    """
+    _use_hard_memory_limit()
+    try:
+        import onnxruntime  # type: ignore[import-untyped]  # noqa: F401  # rapidocr does not require a runtime
+        import rapidocr
+    except ImportError as error:
+        raise MissingExtraError("rapidocr", "ocr") from error
+    folder = Path(rapidocr.__file__).parent / "models"
+    files = {f"{name}.model_path": str(folder / file) for name, file in _MODELS}
+    files["Rec.model_path"] = model or str(folder / _RECOGNITION_MODEL)
+    for file in files.values():
+        if not Path(file).is_file():
+            raise ReadError(f"the OCR model {Path(file).name} is missing; install rapidocr again, or set ocr_model")
+    engine = rapidocr.RapidOCR(
+        params={
+            **files,
+            "Global.log_level": "critical",
+            "EngineConfig.onnxruntime.intra_op_num_threads": 1,  # other documents are read in other processes
+            "Rec.rec_batch_num": 1,  # a batch of lines of equal width takes 250 MB more, and more time for padding
+        }
+    )
+    engine.return_word_box = True
+    return engine
+
+
+def _use_hard_memory_limit() -> None:
+    """Let this process use the memory that :mod:`polyad.readers.worker` grants to models."""
+    if sys.platform == "linux":
+        import resource
+
+        _, hard = resource.getrlimit(resource.RLIMIT_AS)
+        resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
+
+
+def get_page_angle(lines: Sequence[OcrLine]) -> float:
+    """Return the direction of most lines of a page in degrees, in [-180, 180]: a multiple of 90 plus the skew."""
+    longest = max(
+        ([line for line in lines if round(line.angle / 90) % 4 == quarter] for quarter in range(4)),
+        key=lambda group: sum(line.width for line in group),
+    )
+    if not longest:
+        return 0.0
+    quarter = 90 * round(longest[0].angle / 90)
+    long_lines = [line for line in longest if line.width >= _LONG * line.height]
+    if not long_lines:
+        return quarter
+    return quarter + median((line.angle - quarter + 180) % 360 - 180 for line in long_lines for _ in line.text)

@@ -1,0 +1,96 @@
+"""Renders the pages of PDF files, and recognises the text of those that are scans."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from polyad.errors import MissingExtraError, ReadError
+from polyad.readers.ocr import OcrLine, PageOcr, Picture, is_ocr_installed, list_uncertain_words
+from polyad.readers.pdf_lines import Line
+from polyad.readers.scans import order_lines
+from polyad.text.removals import PAGES, SCANS, UNCERTAIN, UNREAD_SCANS
+
+try:
+    from pypdfium2 import raw  # type: ignore[import-untyped]  # has no stubs
+except ImportError as error:
+    raise MissingExtraError("pypdfium2", "documents") from error
+
+_SCALE = 300 / 72
+"""Pixels per point of a rendered page; that of most scanners."""
+
+_MAX_SIDE = 4000
+"""Most pixels of a side of a rendered page; A4 has 3,508."""
+
+_MIN_SHARE = 0.6
+"""Least share of a page that the picture of a scan covers."""
+
+_MAX_OBJECTS = 1000
+"""Objects of a page among which its pictures are looked for."""
+
+
+def is_scan(page: Any, text_length: int) -> bool:
+    """Return whether a page with little text is a scan: without any text but not empty, or covered by a picture.
+
+    Args:
+        page: A ``pypdfium2.PdfPage``.
+        text_length: Characters of its text.
+    """
+    if not text_length:
+        return bool(raw.FPDFPage_CountObjects(page) > 0)
+    width, height = page.get_size()
+    pictures = page.get_objects([raw.FPDF_PAGEOBJ_IMAGE], max_depth=2)
+    for _, picture in zip(range(_MAX_OBJECTS), pictures, strict=False):
+        left, bottom, right, top = picture.get_bounds()
+        if (right - left) * (top - bottom) > _MIN_SHARE * width * height:
+            return True
+    return False
+
+
+def render_page(page: Any, scale: float = _SCALE) -> tuple[Picture, float]:
+    """Return the picture of a page (a ``pypdfium2.PdfPage``) and its pixels per point."""
+    scale = min(scale, _MAX_SIDE / max(*page.get_size(), 1.0))
+    bitmap = page.render(scale=scale, no_smoothtext=False)
+    try:
+        picture = np.array(bitmap.to_numpy()[:, :, :3])
+    finally:
+        bitmap.close()
+    return np.repeat(picture, 3, axis=2) if picture.shape[2] == 1 else picture, scale
+
+
+def read_scan(page: Any, number: int, ocr: PageOcr, left_out: Mapping[str, list[str]]) -> list[Line] | None:
+    """Return the lines of a scanned page in reading order; None if OCR is not installed or cannot read the page.
+
+    Args:
+        page: A ``pypdfium2.PdfPage``.
+        number: Its number, from 1.
+        ocr: Recognises the page.
+        left_out: Receives the number of the page, and uncertain words.
+    """
+    name = f"p. {number}"
+    if not is_ocr_installed():
+        left_out[UNREAD_SCANS].append(name)
+        return None
+    try:
+        lines = ocr.read_page(number, lambda: render_page(page))
+    except ReadError as error:
+        left_out[PAGES].append(f"{name} ({error})")
+        return None
+    return add_scan(lines, name, page.get_height(), left_out)
+
+
+def add_scan(lines: list[OcrLine], name: str, height: float, left_out: Mapping[str, list[str]]) -> list[Line]:
+    """Return the recognised lines of a page in reading order, and add the page and its uncertain words to the report.
+
+    Args:
+        lines: The recognised lines.
+        name: Name of the page in the report.
+        height: Height of the page in points.
+        left_out: Receives the page and the words.
+    """
+    if lines:
+        left_out[SCANS].append(name)
+        left_out[UNCERTAIN] += list_uncertain_words(lines)
+    return order_lines(lines, height)

@@ -1,0 +1,237 @@
+"""OCR of scanned pages and pictures, with the real models."""
+
+import io
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image, ImageDraw, ImageFont
+from reportlab.lib.utils import ImageReader  # type: ignore[import-untyped, unused-ignore]  # typed only with its stubs
+from reportlab.pdfgen.canvas import Canvas  # type: ignore[import-untyped, unused-ignore]  # typed only with its stubs
+
+from polyad.config import ReadSettings
+from polyad.errors import ConfigurationError, ReadError
+from polyad.model import Document
+from polyad.readers import files, ocr, pdf_scans, pictures
+from polyad.readers.files import FileReader
+from polyad.readers.pdf import read_pdf
+from polyad.readers.pictures import read_picture
+from polyad.text.removals import PICTURES, SCANS, UNCERTAIN
+
+pytest.importorskip("rapidocr")
+
+BELL = ["The bell of Tarn was cast in 1702 by Anna Voss.", "It weighs nine tons and hangs in the north tower."]
+PUMP = ["The pumps of the old station were mended in spring.", "Each valve is closed by hand before the night shift."]
+DPI = 150
+
+
+def draw_page(
+    *blocks: tuple[float, float, Sequence[str]], size: float = 12, width: float = 8.27, height: float = 5.0
+) -> Image.Image:
+    """A white page with blocks of lines, each at its distance from the left and upper edge in inches."""
+    image = Image.new("RGB", (int(width * DPI), int(height * DPI)), "white")
+    canvas, font = ImageDraw.Draw(image), ImageFont.load_default(size * DPI / 72)
+    for left, top, lines in blocks:
+        for place, line in enumerate(lines):
+            canvas.text((left * DPI, (top * 72 + place * 1.4 * size) * DPI / 72), line, font=font, fill="black")
+    return image
+
+
+def encode(image: Image.Image, kind: str = "PNG", **options: object) -> bytes:
+    file = io.BytesIO()
+    image.save(file, kind, **options)
+    return file.getvalue()
+
+
+def build_pdf(*pages: Image.Image | Sequence[str]) -> bytes:
+    """A PDF with a page for each picture or list of lines."""
+    file = io.BytesIO()
+    canvas = Canvas(file, pagesize=(595, 360), invariant=1)
+    for page in pages:
+        if isinstance(page, Image.Image):
+            canvas.drawImage(ImageReader(page), 0, 0, 595, 360)
+        else:
+            for place, line in enumerate(page):
+                canvas.drawString(72, 300 - 14 * place, line)
+        canvas.showPage()
+    canvas.save()
+    return file.getvalue()
+
+
+def without_ocr(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make the tests' process one without the extra."""
+    for module in (files, pdf_scans, pictures):
+        monkeypatch.setattr(module, "is_ocr_installed", lambda: False)
+
+
+def get_lines(text: str) -> list[str]:
+    return [line for line in text.split("\n") if line]
+
+
+def test_a_scanned_page_between_pages_of_text_is_read_with_its_page_number() -> None:
+    content = read_pdf(build_pdf(PUMP, draw_page((1, 1, BELL)), []))
+
+    assert get_lines(content.text) == [*PUMP, *BELL]
+    assert content.text[content.places[1].start : content.places[1].end].split("\n") == BELL
+    assert content.removals == {SCANS: ("p. 2",)}
+
+
+@pytest.mark.parametrize("degrees", [90, 180, pytest.param(270, marks=pytest.mark.slow), 3])
+def test_a_page_that_was_scanned_sideways_upside_down_or_skewed_is_read(degrees: int) -> None:
+    page = draw_page((1, 1, BELL + PUMP)).rotate(
+        degrees, expand=True, fillcolor="white", resample=Image.Resampling.BICUBIC
+    )
+
+    assert get_lines(read_picture(encode(page)).text) == BELL + PUMP
+
+
+def test_columns_of_prose_follow_each_other_below_a_heading() -> None:
+    left = ["The bell of Tarn was", "cast in the year of", "the great flood and", "hangs in the tower."]
+    right = ["Its founder was a", "woman from Lund who", "had learnt the craft", "from her own father."]
+    page = draw_page((1.6, 0.6, ["The history of the bell and its founder"]), (1, 1.4, left), (4.4, 1.4, right))
+
+    text = read_picture(encode(page)).text
+
+    assert " ".join(left + right) in " ".join(text.split())
+
+
+def test_the_rows_of_a_scanned_table_stay_together() -> None:
+    columns = [["Pump", "Alpha", "Beta", "Gamma"], ["Flow", "12", "35", "70"], ["Year", "1990", "2004", "2019"]]
+    page = draw_page(*((1 + 2 * place, 1, cells) for place, cells in enumerate(columns)))
+
+    lines = get_lines(read_picture(encode(page)).text)
+
+    assert [[cell in line for cell in ("Beta", "35", "2004")] for line in lines if "Beta" in line] == [[True] * 3]
+    assert not any("35" in line and "70" in line for line in lines)
+
+
+def test_a_page_without_text_is_counted_and_words_of_doubt_are_listed(tmp_path: Path) -> None:
+    photo = Image.effect_noise((600, 400), 20).convert("RGB")
+    blurred = draw_page((1, 1, BELL), size=7).resize((400, 242)).resize((1240, 750))
+
+    content = read_pdf(build_pdf(PUMP, photo, blurred))
+
+    assert content.removals[PICTURES] == ("p. 2",)
+    assert get_lines(content.text)[:2] == PUMP
+    assert len(content.removals.get(UNCERTAIN, ())) > 0
+
+
+def test_pages_of_a_tiff_and_pictures_of_all_formats_are_documents(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    first, second = draw_page((1, 1, BELL), height=3), draw_page((1, 1, PUMP), height=3)
+    Path("fax.tiff").write_bytes(encode(first, "TIFF", save_all=True, append_images=[second]))
+    Path("photo.jpg").write_bytes(encode(first, "JPEG"))
+
+    fax, photo = FileReader(ReadSettings(workers=1)).read([Path("fax.tiff"), Path("photo.jpg")])
+
+    assert isinstance(fax, Document)
+    assert isinstance(photo, Document)
+    assert [place.page for place in fax.places] == [1, 2]
+    assert fax.text[fax.places[1].start :].split("\n") == PUMP
+    assert get_lines(photo.text) == BELL
+    assert photo.metadata["scanned_pages"] == 1
+
+
+def test_a_picture_with_too_many_pixels_is_refused_before_it_is_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = encode(Image.new("1", (10_000, 10_000)))
+    monkeypatch.setattr(Image.Image, "load", lambda _: pytest.fail("the picture was decoded"))
+
+    with pytest.raises(ReadError, match="10,000 x 10,000 pixels"):
+        read_picture(data)
+
+
+@pytest.mark.parametrize("data", [b"", b"\x89PNG\r\n\x1a\n", encode(draw_page())[:2000], b"%PDF-1.7"])
+def test_a_damaged_picture_is_an_error(data: bytes) -> None:
+    with pytest.raises(ReadError):
+        read_picture(data)
+
+
+def test_an_interrupted_document_continues_at_the_next_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data, settings = build_pdf(draw_page((1, 1, BELL)), draw_page((1, 1, PUMP))), ReadSettings(folder=str(tmp_path))
+    recognized: list[int] = []
+    recognize = ocr.recognize
+
+    def count(*arguments: object) -> list[ocr.OcrLine]:
+        recognized.append(1)
+        return recognize(*arguments)  # type: ignore[arg-type]
+
+    def stop(page: int, *_: object) -> None:
+        if page == 1:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(ocr, "recognize", count)
+    with pytest.raises(KeyboardInterrupt):
+        read_pdf(data, stop, settings)
+    content = read_pdf(data, lambda *_: None, settings)
+
+    assert len(recognized) == 2
+    assert get_lines(content.text) == BELL + PUMP
+    assert read_pdf(data, lambda *_: None, settings) == content
+    assert len(recognized) == 2
+
+
+@pytest.mark.parametrize("read", [read_pdf, read_picture])
+def test_without_the_extra_a_scan_says_how_to_get_it(
+    read: Callable[[bytes], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without_ocr(monkeypatch)
+    page = draw_page((1, 1, BELL))
+
+    with pytest.raises(ReadError, match=r'pip install "polyad\[ocr\]"'):
+        read(build_pdf(page) if read is read_pdf else encode(page))
+
+
+def test_without_the_extra_the_scans_of_a_mixed_document_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    without_ocr(monkeypatch)
+
+    content = read_pdf(build_pdf(PUMP, draw_page((1, 1, BELL))))
+
+    assert content.removals == {"unread_scans": ("p. 2",)}
+
+
+def test_pictures_of_a_folder_are_skipped_without_the_extra_or_without_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("manual").mkdir()
+    Path("manual/logo.png").write_bytes(encode(Image.new("RGB", (200, 100), "red")))
+    Path("manual/a.txt").write_text("text")
+    reader = FileReader(ReadSettings(workers=1))
+
+    for _ in range(2):
+        assert [each.id for each in reader.read([Path("manual")])] == ["manual/a.txt"]
+        assert reader.skipped == ["manual/logo.png"]
+        without_ocr(monkeypatch)
+
+
+def test_a_language_without_a_model_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="ocr_model"):
+        ReadSettings(ocr_language="ru")
+    assert ReadSettings(ocr_language="de").ocr_language == "de"
+    assert ReadSettings(ocr_language="ru", ocr_model="cyrillic.onnx").ocr_language == "ru"
+
+
+def test_each_character_of_a_line_has_its_place() -> None:
+    picture = np.ascontiguousarray(np.array(draw_page((1, 1, ["Tarn         Lund"])))[:, :, ::-1])
+
+    (line,) = [line for line in ocr.recognize(picture, DPI / 72) if "Tarn" in line.text][:1]
+
+    left = line.corners[0][0]
+    assert left == pytest.approx(72, abs=6)
+    assert len(line.places) == len(line.confidences) == len(line.text)
+    assert list(line.places) == sorted(line.places)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the limit is enforced on Linux")
+def test_the_models_fit_into_the_memory_of_a_worker_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("scan.pdf").write_bytes(build_pdf(draw_page((1, 1, BELL))))
+
+    (result,) = FileReader(ReadSettings(workers=1)).read([Path("scan.pdf")])
+
+    assert isinstance(result, Document)
+    assert get_lines(result.text) == BELL
