@@ -89,14 +89,14 @@ class LightRAGSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PathRAGSettings:
-    """Settings of PathRAG; defaults as in the public code, except the threshold.
+    """Settings of PathRAG; defaults as in the public code.
 
     Attributes:
         top_k_entities: Entities retrieved by the keywords, between which paths are searched.
         top_k_paths: Paths in the evidence.
         max_hops: Edges of a path.
         decay: Share of the resource that a node passes on, in (0, 1].
-        threshold: Lowest resource that a node passes to each neighbour, in (0, 1] (public code: 0.3).
+        threshold: Lowest resource that a node passes to each neighbour, in (0, 1].
         fill: Whether the passages most similar to the question follow those of paths.
     """
 
@@ -104,7 +104,7 @@ class PathRAGSettings:
     top_k_paths: int = 15
     max_hops: int = 3
     decay: float = 0.8
-    threshold: float = 0.05
+    threshold: float = 0.3
     fill: bool = True
 
     def __post_init__(self) -> None:
