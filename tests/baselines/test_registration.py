@@ -17,6 +17,7 @@ from polyad.errors import NoLanguageModelError
 from polyad.language_models.scripted import ScriptedLanguageModel
 from polyad.protocols.components import Embedder, Prompt
 from polyad_baselines.registration import ROWS
+from tests.conftest import SIX_DOCUMENTS
 
 ROOT = Path(__file__).parents[2]
 POINTS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["entry-points"]
@@ -57,10 +58,18 @@ def test_a_baseline_finds_the_evidence_of_a_question(small_index_dir: Path, embe
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_a_baseline_of_an_empty_index_returns_nothing(tmp_path: Path, embedder: Embedder, name: str) -> None:
+def test_a_baseline_follows_the_changes_of_an_index(tmp_path: Path, embedder: Embedder, name: str) -> None:
     model = ScriptedLanguageModel(reply)
     with Engine.open(tmp_path / "kb", embedder=embedder, language_model=model) as engine:
         assert not engine.search(QUESTION, retriever=ROWS[name]).passages
+        engine.index_documents(SIX_DOCUMENTS[:3])
+        engine.search(QUESTION, retriever=ROWS[name])
+        engine.remove("bell")
+        titles = {hit.passage.title for hit in engine.search(QUESTION, retriever=ROWS[name]).passages}
+        assert titles <= {"Ines Moreau", "Corven Tower"}
+        engine.index_documents(SIX_DOCUMENTS[:1])
+        titles = {hit.passage.title for hit in engine.search(QUESTION, retriever=ROWS[name]).passages}
+        assert "Bell of Tarn" in titles
 
 
 @pytest.fixture
