@@ -102,7 +102,7 @@ def test_the_files_that_pages_name_are_there() -> None:
 def list_missing_flags(page: Path) -> Iterator[str]:
     """Yield each command on a page that does not exist, and each flag that its command lacks."""
     for _, command, rest in re.findall(
-        r"(?:^|`|\$ )polyad ((?:--?[\w-]+ )*)((?:bench |key |agent )?[a-z]+)\b([^`\n|]*)", text(page), re.M
+        r"(?:^|`|\$ )polyad ((?:--?[\w-]+ )*)((?:bench |key |agent )?[a-z]+(?:-[a-z]+)*)\b([^`\n|]*)", text(page), re.M
     ):
         if rest.startswith(" is") or command in PROSE:
             continue

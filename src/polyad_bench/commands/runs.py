@@ -126,10 +126,11 @@ def import_run(
     limit: Limit = None,
     json: Json = False,
 ) -> None:
-    """Import rankings of a system that polyad does not implement, so that reports and comparisons show them.
+    """Import rankings of a system that polyad does not implement.
 
-    A line of TREC's format is `query Q0 document rank score tag`; JSON is {question: {document: score}}, {question:
-    [document, ...]}, or one of these for each {system: ...}. Give -k and --limit as for the runs to compare with.
+    Reports and comparisons then show them, with their source. A line of TREC's format is `query Q0 document rank score
+    tag`; JSON is {question: {document: score}}, {question: [document, ...]}, or one of these for each {system: ...}.
+    Give -k and --limit as for the runs to compare with.
 
     Example: polyad bench import-run kgp.trec musique/ --name KGP --source "its public code" --out runs/kgp
     """
