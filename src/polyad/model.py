@@ -11,10 +11,11 @@ name. Character spans are half-open ``[start, end)`` offsets into a Python strin
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Literal
+from importlib import import_module
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -482,8 +483,41 @@ class Excerpt:
     cited: Span | None = None
 
 
+class Displayable:
+    """An object that notebooks display, and that converts to a dictionary and a data frame."""
+
+    __slots__ = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON object that ``polyad search --json`` or ``polyad ask --json`` prints."""
+        converted: dict[str, Any] = _load_display("to_dict")(self)
+        return converted
+
+    def to_pandas(self) -> Any:
+        """Return a pandas data frame with one row for each hit, or for each citation of an answer.
+
+        Raises:
+            ConfigurationError: pandas is not installed.
+        """
+        return _load_display("to_pandas")(self)
+
+    def __str__(self) -> str:
+        text: str = _load_display("format_text")(self)
+        return text
+
+    def _repr_html_(self) -> str:
+        html: str = _load_display("format_html")(self)
+        return html
+
+
+def _load_display(name: str) -> Callable[[Displayable], Any]:
+    """Return a function of :mod:`polyad.schemas.displays`, which is above this module and loaded when it is used."""
+    function: Callable[[Displayable], Any] = getattr(import_module("polyad.schemas.displays"), name)
+    return function
+
+
 @dataclass(frozen=True, slots=True)
-class ScoredPassage:
+class ScoredPassage(Displayable):
     """A passage in a search result, with its score, best sentences and document title.
 
     Attributes:
@@ -581,7 +615,7 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(Displayable):
     """The result of a search: passages, hyperedges and entities, best first. Ties are broken by id.
 
     Attributes:
@@ -734,7 +768,7 @@ class AnswerContext:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Displayable):
     """An answer to a question, as text with citations of passages.
 
     Attributes:

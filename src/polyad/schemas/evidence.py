@@ -240,7 +240,7 @@ def evidence_json(evidence: Evidence, explain: bool) -> EvidenceSchema:
         EvidenceSchema,
         query=evidence.question,
         retriever=evidence.retriever,
-        hits=[_hit_json(hit, select_hyperedges(evidence, hit)) for hit in evidence.passages],
+        hits=[hit_json(hit, select_hyperedges(evidence, hit)) for hit in evidence.passages],
         timings_ms={key: round(getattr(evidence.timings, key), 2) for key in TimingsSchema.__annotations__},
         notes=evidence.notes,
     )
@@ -253,7 +253,8 @@ def evidence_json(evidence: Evidence, explain: bool) -> EvidenceSchema:
     return shape
 
 
-def _hit_json(hit: ScoredPassage, hyperedges: Sequence[ScoredHyperedge]) -> HitSchema:
+def hit_json(hit: ScoredPassage, hyperedges: Sequence[ScoredHyperedge]) -> HitSchema:
+    """Return a hit, with the hyperedges that belong to it or led to it, as a JSON object."""
     return fill_schema(
         HitSchema,
         hit,
