@@ -130,6 +130,8 @@ class ReadSettings:
         workers: Number of processes that read documents; None for the number of processors, at most 4.
         follow_links: Whether symbolic links that lead out of the indexed folder are followed. If false, they are
             reported: a link could otherwise add any file that the user may read.
+        gitignore: Whether files that .gitignore files in an indexed folder name are left out, and folders that tools
+            generate: node_modules, __pycache__ and virtual environments. The report counts them.
         ocr_language: Language of scanned pages and pictures, as ISO 639 code; ``auto`` for any language of the OCR
             model. The model of the extra ``ocr`` reads Chinese, Japanese and languages in Latin letters; another
             language needs ``ocr_model``.
@@ -148,6 +150,7 @@ class ReadSettings:
     max_memory: int = 1024**3
     workers: int | None = None
     follow_links: bool = False
+    gitignore: bool = True
     ocr_language: str = "auto"
     ocr_model: str = ""
     keep_files: bool = False

@@ -471,6 +471,18 @@ def test_ask_without_a_model_gives_the_evidence_and_says_so(run: Run, small_inde
     assert "No language model is set" in text.splitlines()[-1]
 
 
+def test_the_first_calibration_is_noted_because_relevance_moves(run: Run, tmp_path: Path) -> None:
+    colours, places = ("red", "green", "grey", "white", "black", "blue"), ("Aldby", "Bree", "Corven", "Tarn", "Saltby")
+    for colour, place in ((colour, place) for colour in colours for place in places):
+        text = f"The {colour} bell of {place} was cast by a maker from the harbour and hangs above the {colour} market."
+        (tmp_path / f"{colour}{place}.txt").write_text(text, encoding="utf-8")
+    run("index", ".", "--store", "kb", "--embedder", "hashing:32")
+    arguments = ("search", "Who cast the red bell?", "--store", "kb", "-k", "1")
+    assert "calibrated" not in run(*arguments).stderr
+    assert "calibrated" in run(*arguments, "--min-relevance", "auto").stderr
+    assert "calibrated" not in run(*arguments, "--min-relevance", "auto").stderr
+
+
 @pytest.mark.parametrize("as_json", [False, True])
 def test_a_language_model_that_fails_is_exit_code_1_and_the_evidence_is_printed(
     run: Run, small_index_dir: Path, as_json: bool
@@ -498,10 +510,23 @@ def test_a_language_model_that_fails_is_exit_code_1_and_the_evidence_is_printed(
 def test_remove_takes_documents_out_or_none(run: Run, own_index: Path) -> None:
     assert "no document 'x'" in error_of(run("remove", "bell", "x", "--store", own_index))
     removed = result_of(run("remove", "bell", "otter", "--store", own_index, "--json"))
-    assert removed == {"schema": 1, "removed": ["bell", "otter"], "documents": 4}
+    assert removed == {"schema": 1, "removed": ["bell", "otter"], "documents": 4, "is_trial": False}
     text = run("remove", "moreau", "tower", "aldby", "--store", own_index).stdout
     assert text == "3 removed, 1 document left\n"
     assert "no document 'bell'" in error_of(run("show", "document", "bell", "--store", own_index))
+
+
+def test_remove_takes_folders_and_patterns_and_shows_before_what_it_would_remove(run: Run, tmp_path: Path) -> None:
+    for name in ("old/a.md", "old/deep/b.md", "older/c.md", "new/d.md"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(f"The text of {name}.", encoding="utf-8")
+    run("index", "old", "older", "new", "--store", "kb", "--embedder", "hashing:16")
+    shutil.rmtree(tmp_path / "old")
+    trial = result_of(run("remove", "old", "--dry-run", "--store", "kb", "--json"))
+    assert (trial["removed"], trial["documents"], trial["is_trial"]) == (["old/a.md", "old/deep/b.md"], 4, True)
+    assert "no document 'ol'" in error_of(run("remove", "old", "ol", "--store", "kb"))
+    assert run("remove", "old/", "--store", "kb").stdout == "2 removed, 2 documents left\n"
+    assert run("remove", "old*/*.md", "--store", "kb").stdout == "1 removed, 1 document left\n"
 
 
 def test_show_prints_what_a_document_says_of_itself_as_it_stands_there(run: Run, tmp_path: Path) -> None:

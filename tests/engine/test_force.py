@@ -67,6 +67,32 @@ def test_a_file_that_is_gone_is_named_and_stays_until_it_is_pruned(engine: Engin
     assert ids(engine) == ["docs/b.txt", "docs/law/c.txt"]
 
 
+@pytest.mark.parametrize("is_indexed_before", [False, True])
+def test_pruning_after_a_folder_was_renamed_removes_its_old_documents_and_embeds_nothing(
+    engine: Engine, folder: Path, is_indexed_before: bool
+) -> None:
+    engine.index("docs")
+    folder.rename(folder.with_name("manual"))
+    if is_indexed_before:
+        report = engine.index("manual")
+        assert (len(report.moved), report.is_pruned, report.duplicates) == (3, False, ())
+    (folder.with_name("manual") / "new.txt").write_text("This is new.", encoding="utf-8")
+    report = engine.index("manual", prune=True)
+    assert ("docs/law/c.txt", "manual/law/c.txt") in report.moved
+    assert len(report.moved) == 3
+    assert report.embedded_texts <= 2, "of the new file"
+    assert sorted(engine.catalogue.sources()) == sorted(f"manual/{name}.txt" for name in ("a", "b", "law/c", "new"))
+    assert engine.index("manual", prune=True).moved == ()
+
+
+def test_a_copy_of_a_file_that_still_exists_is_not_moved(engine: Engine, folder: Path) -> None:
+    engine.index("docs")
+    (folder / "copy").mkdir()
+    (folder / "copy" / "a.txt").write_bytes((folder / "a.txt").read_bytes())
+    report = engine.index("docs", prune=True)
+    assert (report.moved, len(engine.catalogue.sources())) == ((), 4)
+
+
 def test_only_what_came_from_the_paths_given_can_be_gone(engine: Engine, folder: Path) -> None:
     engine.index_documents([Document("note", "", "Not from a file.")])
     engine.index("docs")

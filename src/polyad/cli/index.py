@@ -58,6 +58,12 @@ def index(
             "--watch", help="Then follow added, changed, moved and removed files until Ctrl-C; implies --prune."
         ),
     ] = False,
+    no_ignore: Annotated[
+        bool,
+        typer.Option(
+            "--no-ignore", help="Also read what .gitignore files name, node_modules and virtual environments."
+        ),
+    ] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 if files were skipped.")] = False,
     ray: Annotated[
         str,
@@ -86,7 +92,7 @@ def index(
     source code; with the extra `ocr` also .png .jpg .tiff .webp and scanned pages of PDF files. Changed documents are
     replaced and unchanged ones skipped, so running the same command again is cheap. A document that cannot be read is
     reported, the others are indexed, and the exit code is 1. Files of unsupported types and minified code are skipped
-    and listed.
+    and listed. Files that .gitignore files name are left out and counted.
 
     With --method facts a language model extracts facts, with one call per passage. Its replies are stored, so that a
     stopped run continues where it stopped. With --method tuples each line of a .jsonl file or row of a .csv file is a
@@ -97,7 +103,7 @@ def index(
 
     Example: polyad index handbook/ trials.pdf --store kb
     """
-    settings = options.load_settings(flags, store=store)
+    settings = options.load_settings(flags, store=store, gitignore=False if no_ignore else None)
     paths = paths or []
     if not paths and not force:
         raise ConfigurationError("no PATH was given; expected files or folders to index")
@@ -259,24 +265,33 @@ def embed(
 
 
 def remove(
-    document_ids: Annotated[
-        list[str], typer.Argument(metavar="DOCUMENT_ID", help="Ids as printed by `polyad list documents`.")
+    names: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="DOCUMENT", help="Ids as printed by `polyad list documents`, files, folders, or patterns: 'old/*'."
+        ),
     ],
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print which documents would be removed, without removing them.")
+    ] = False,
     store: options.Store = None,
     json: options.Json = False,
 ) -> None:
     """Remove documents from an index.
 
-    Their passages, hyperedges and entities are removed too. If one id is unknown, no document is removed.
+    Their passages, hyperedges and entities are removed too. A folder stands for all documents that were read from it,
+    whether it still exists or not. If a name selects no document, no document is removed.
 
-    Example: polyad remove handbook/old.md --store kb
+    Example: polyad remove handbook/old.md 'drafts/*' --store kb
     """
     with options.open_engine(options.load_settings(store=store), bare=True) as engine:
-        engine.remove(document_ids)
+        ids = engine.catalogue.match_documents(names)
+        if not dry_run:
+            engine.remove(ids)
         remaining = engine.catalogue.statistics().documents
-    say_result(
-        json,
-        {"removed": document_ids, "documents": remaining},
-        say,
-        f"{len(document_ids)} removed, {format_count(remaining, 'document')} left",
-    )
+    summary = f"{len(ids):,} removed, {format_count(remaining, 'document')} left"
+    if dry_run:
+        summary = (
+            f"{format_count(len(ids), 'document')} would be removed; nothing was changed: {output.join_first(ids)}"
+        )
+    say_result(json, {"removed": ids, "documents": remaining, "is_trial": dry_run}, say, summary)

@@ -269,8 +269,16 @@ def show_index_report(report: IndexReport) -> None:
     say(f"{counts.added} added, {counts.updated} updated, {counts.unchanged} unchanged, {len(report.failures)} failed")
     written = f"{format_count(counts.passages, 'passage')} and {format_count(counts.hyperedges, 'hyperedge')} written"
     say(f"{written} in {report.seconds:.1f} s")
-    protected = set(report.protected)
-    prunable = [id for id in report.missing if id not in protected]
+    if report.ignored:
+        say(
+            f"{len(report.ignored):,} left out by .gitignore or as generated; --no-ignore reads them: "
+            f"{join_first(report.ignored)}"
+        )
+    if report.moved:
+        fate = "moved, with their vectors" if report.is_pruned else "moved; --prune removes the old ids"
+        say(f"{len(report.moved):,} {fate}: {join_first([f'{old} -> {new}' for old, new in report.moved])}")
+    others = {*report.protected, *(old for old, _ in report.moved)}
+    prunable = [id for id in report.missing if id not in others]
     if prunable:
         fate = "missing on disk and removed" if report.is_pruned else "missing on disk; --prune removes them"
         say(f"{len(prunable):,} {fate}: {join_first(prunable)}")

@@ -43,6 +43,7 @@ _SECTIONS_OF_FLAGS = {
     "model": (LANGUAGE_MODEL, "model"),
     "form": ("answer", "form"),
     "bridge_outside": ("question", "bridge_outside"),
+    "gitignore": ("read", "gitignore"),
     "seed": (LANGUAGE_MODEL, "seed"),
     "ocr_language": ("read", "ocr_language"),
 }

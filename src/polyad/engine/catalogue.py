@@ -12,7 +12,7 @@ from polyad.curation.corrections import Statements
 from polyad.curation.curator import HistoryEntry, load_history
 from polyad.engine.document_table import DocumentTable
 from polyad.engine.selection import DocumentSelection
-from polyad.errors import ConfigurationError
+from polyad.errors import ConfigurationError, NotFoundError
 from polyad.model import (
     Document,
     Entity,
@@ -36,6 +36,7 @@ from polyad.protocols.lookups import (
     get_statistics,
 )
 from polyad.protocols.store import RELEVANCE, Store
+from polyad.readers.sources import match_documents
 from polyad.retrieval.default.relevance import Calibration
 from polyad.retrieval.roles import RoleBinding, answer_roles, count_units, list_roles
 from polyad.snapshot.vectors import RECALL_K
@@ -104,11 +105,28 @@ class Catalogue:
         database_bytes = statistics.disk_bytes if self._store.manifest.place else 0  # its file is not in the folder
         return replace(statistics, settings=settings, files=files, disk_bytes=database_bytes + sum(files.values()))
 
-    def _describe_calibration(self) -> str:
+    def match_documents(self, names: Iterable[str]) -> list[str]:
+        """Return the ids of the documents that ids, files, folders and patterns such as ``old/*`` select.
+
+        Raises:
+            NotFoundError: A name selects no document.
+        """
+        sources = get_sources(self._store)
+        ids: dict[str, None] = {}
+        for name in names:
+            if not (matches := match_documents(sources, name)):
+                raise NotFoundError(f"no document {name!r}: it is neither an id nor a file, folder or pattern of any")
+            ids.update(dict.fromkeys(matches))
+        return list(ids)
+
+    def get_calibration(self) -> Calibration | None:
+        """Return the calibration of relevance that the index stores; None before the first."""
         stored = self._store.get_values(RELEVANCE).get(RELEVANCE)
-        if stored is None:
+        return Calibration.from_bytes(stored) if stored else None
+
+    def _describe_calibration(self) -> str:
+        if (calibration := self.get_calibration()) is None:
             return "not calibrated; the first search with --min-relevance calibrates it"
-        calibration = Calibration.from_bytes(stored)
         return (
             f"calibrated on {calibration.questions} generated questions and {calibration.passages:,} passages; "
             f"auto refuses below {calibration.limit:.2f}"

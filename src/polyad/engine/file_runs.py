@@ -131,6 +131,11 @@ class FileRuns:
         """The files that were skipped because their type is not supported."""
         return tuple(self._default_reader.skipped) if self._default_reader else ()
 
+    @property
+    def ignored(self) -> tuple[str, ...]:
+        """The files and folders that were left out because of .gitignore files or because tools generate them."""
+        return tuple(getattr(self._default_reader, "ignored", ()))
+
     def read(self, progress: Progress) -> Generator[MethodRun, None, None]:
         """Yield the documents of all files, as one :class:`MethodRun` for each construction method.
 

@@ -36,7 +36,7 @@ from polyad.protocols.components import HyperedgeBuilder, Progress, Prompt, sile
 from polyad.protocols.lookups import find_duplicates, get_document_kinds, get_kinds, get_sources, get_version
 from polyad.protocols.store import INDEXING, LockingStore, Store, StoredDocument
 from polyad.readers.files import FileReader
-from polyad.readers.sources import MissingDocuments, find_missing_documents, get_source_roots
+from polyad.readers.sources import MissingDocuments, find_missing_documents, find_moved_documents, get_source_roots
 from polyad.snapshot.provider import SnapshotProvider
 
 _LOG = logging.getLogger(__name__)
@@ -157,27 +157,46 @@ class Writer:
         self, files: FileRuns, report: IndexReport, now: datetime, *, prune: bool
     ) -> IndexReport:
         """Return ``report`` with the documents whose files are deleted; with ``prune``, remove the documents."""
-        missing = MissingDocuments() if report.counts.stop_reason else self._find_missing_documents(files, report)
-        while removed := set(missing.ids) - set(missing.protected) if prune else ():
+        is_stopped = bool(report.counts.stop_reason)
+        missing = MissingDocuments() if is_stopped else self._find_missing_documents(files, report)
+        moved = {} if is_stopped else self._find_moved_documents(files, report, prune=prune)
+        while removed := (set(missing.ids) - set(missing.protected)) | moved.keys() if prune else ():
             try:
                 Curator(self._store).remove(sorted(removed), HistoryRecorder("prune", now))
             except NotFoundError:  # another process removed one of them
                 before, missing = missing, self._find_missing_documents(files, report)
+                moved = self._find_moved_documents(files, report, prune=prune)
                 if missing == before:
                     raise
             else:
                 self._searcher.min_version = get_version(self._store)
                 break
-        moved = set(missing.ids)  # a file under a new name is no duplicate of the missing file
-        duplicates = tuple((id, earlier) for id, earlier in report.counts.duplicates if earlier not in moved)
+        old_ids = {*missing.ids, *moved}  # a file under a new name is no duplicate of the missing file
+        duplicates = tuple((id, earlier) for id, earlier in report.counts.duplicates if earlier not in old_ids)
         return replace(
             report,
             counts=replace(report.counts, duplicates=duplicates),
             skipped=files.skipped,
+            ignored=files.ignored,
             missing=missing.ids,
             protected=missing.protected,
+            moved=tuple(sorted(moved.items())),
             is_pruned=prune,
         )
+
+    def _find_moved_documents(self, files: FileRuns, report: IndexReport, *, prune: bool) -> dict[str, str]:
+        """Return the documents whose files have another name now, as a dictionary: old id -> new id.
+
+        Their passages, with facts and vectors, were reused for the new documents: passages are compared by content.
+        With ``prune``, files that an earlier run indexed under their new names count too.
+        """
+        duplicates = report.counts.duplicates
+        if prune:
+            duplicates = tuple(find_duplicates(self._store, sorted(files.read_ids)).items())
+        with self._store.read_transaction() as transaction:
+            documents = transaction.get(StoredDocument, [old for _, old in duplicates])
+        sources = {id: document.source for id, document in documents.items()}
+        return find_moved_documents(sources, duplicates, files.read_ids)
 
     def _find_missing_documents(self, files: FileRuns, report: IndexReport) -> MissingDocuments:
         paths = files.selection.paths

@@ -59,9 +59,11 @@ class IndexReport:
         encode_seconds: Part of the wall time that was spent inside the embedder.
         embedded_texts: Number of embedded texts.
         usage: Usage of the language model, including replies that could not be parsed.
+        ignored: Files and folders that were left out, because .gitignore files name them or tools generate them.
         missing: Ids of indexed documents that no longer exist at their source.
         protected: Ids of missing documents that pruning does not remove, because their whole folder is missing.
-        is_pruned: Whether the other missing documents were removed.
+        moved: Pairs of ids: a document whose file is gone, and the document with the same content under another name.
+        is_pruned: Whether the other missing documents, and the old ids of moved ones, were removed.
         other_methods: Number of documents by construction method, for documents that keep a method other than
             ``method``; naming a method would replace it.
     """
@@ -73,8 +75,10 @@ class IndexReport:
     encode_seconds: float
     embedded_texts: int
     usage: Usage = field(default_factory=Usage)
+    ignored: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     protected: tuple[str, ...] = ()
+    moved: tuple[tuple[str, str], ...] = ()
     is_pruned: bool = False
     other_methods: Mapping[str, int] = field(default_factory=dict)
 

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 
 from polyad.model import Failure
@@ -82,6 +83,44 @@ def find_missing_documents(
     }
     protected = (id for id, file in missing.items() if not any(_is_below(file, root) for root in nonempty_paths))
     return MissingDocuments(tuple(missing), tuple(protected))
+
+
+def find_moved_documents(
+    sources: Mapping[str, str], duplicates: Iterable[tuple[str, str]], read_ids: Set[str]
+) -> dict[str, str]:
+    """Return the documents whose file is now found under another name, as a dictionary: old id -> new id.
+
+    Args:
+        sources: Source of each old document by id.
+        duplicates: Pairs of ids with equal content: a document that was read, and an older document.
+        read_ids: Ids of the documents that were read.
+    """
+    return {
+        old: new
+        for new, old in duplicates
+        if old not in read_ids and (file := get_source_file(sources.get(old, ""))) and not Path(file).exists()
+    }
+
+
+def match_documents(sources: Mapping[str, str], name: str) -> list[str]:
+    """Return the ids of the documents that a name selects: an id, a file or folder, or a pattern such as ``old/*``.
+
+    A ``*`` of a pattern also stands for slashes.
+
+    >>> match_documents({"a": "old/a.md", "b": "new/b.md"}, "old"), match_documents({"a": "old/a.md"}, "o*.md")
+    (['a'], ['a'])
+
+    Args:
+        sources: Source of each document by id; empty for a document that was not read from a file.
+        name: The id, path or pattern.
+    """
+    if name in sources:
+        return [name]
+    (root,) = _format_roots([Path(name)])
+    files = {id: get_source_file(source) or id for id, source in sources.items()}
+    return [
+        id for id, file in files.items() if _is_below(file, root) or fnmatchcase(id, name) or fnmatchcase(file, name)
+    ]
 
 
 def find_existing_files(files: Iterable[str], paths: Iterable[Path]) -> list[Path]:

@@ -29,8 +29,18 @@ class DuplicateSchema(TypedDict):
     of: str
 
 
+class MoveSchema(TypedDict):
+    """A document whose file has another name now: its old and its new id."""
+
+    old: str
+    new: str
+
+
 class IndexSchema(TypedDict):
-    """Output of ``polyad index --json``; ``added`` to ``left`` count documents, ``skipped`` counts files."""
+    """Output of ``polyad index --json``; ``added`` to ``left`` count documents, ``skipped`` counts files.
+
+    ``ignored`` are the files and folders that .gitignore files name or tools generate.
+    """
 
     added: int
     updated: int
@@ -44,12 +54,14 @@ class IndexSchema(TypedDict):
     encode_seconds: float
     failures: list[FailureSchema]
     skipped_files: list[str]
+    ignored: list[str]
     skipped_kinds: dict[str, int]
     stopped: str
     usage: UsageSchema
     notes: dict[str, int]
     missing: list[str]
     protected: list[str]
+    moved: list[MoveSchema]
     pruned: bool
     method: str
     other_methods: dict[str, int]
@@ -63,10 +75,14 @@ class EstimateSchema(TypedDict):
 
 
 class RemovalSchema(TypedDict):
-    """Output of ``polyad remove --json``: the removed ids, and the number of remaining documents."""
+    """Output of ``polyad remove --json``: the removed ids, and the number of remaining documents.
+
+    With ``--dry-run``, ``is_trial`` is true and nothing was removed.
+    """
 
     removed: list[str]
     documents: int
+    is_trial: bool
 
 
 class HistorySchema(TypedDict):
@@ -163,6 +179,7 @@ def index_json(report: IndexReport) -> IndexSchema:
         encode_seconds=round(report.encode_seconds, 3),
         skipped_files=report.skipped,
         stopped=report.counts.stop_reason,
+        moved=[{"old": old, "new": new} for old, new in report.moved],
         pruned=report.is_pruned,
         duplicates=[{"id": id, "of": earlier} for id, earlier in report.duplicates],
     )
