@@ -95,5 +95,5 @@ def _join_lines(text: str) -> str:
 
 def _mark(text: str, sentence: str) -> str:
     """Return a text as HTML, in which a sentence of it is marked."""
-    before, found, after = text.partition(sentence) if sentence else (text, "", "")
-    return f"{escape(before)}<mark>{escape(found)}</mark>{escape(after)}"
+    before, marked, after = text.partition(sentence) if sentence else (text, "", "")
+    return f"{escape(before)}<mark>{escape(marked)}</mark>{escape(after)}"
