@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 import typer
 
 from polyad.cli import options
 from polyad.cli.streams import say, say_result
+from polyad.engine import Engine
 from polyad.engine.loaders import parse_place
 from polyad.errors import ConfigurationError
 from polyad_server.entries import (
@@ -31,37 +32,36 @@ _MARK = "generator: polyad"
 """Line of a skill that this command wrote, and may change."""
 
 
-@dataclass(frozen=True, slots=True)
-class Client:
+class Client(NamedTuple):
     """An agent program, with the files of its MCP servers and its folders of skills.
 
     Attributes:
-        user_file, project_file: Settings of MCP servers, relative to the home folder and to a project.
-        section: Name of the object or table of MCP servers.
-        user_skills, project_skills: Folders of skills, relative likewise.
+        section: Name of the object or table of MCP servers in a file of settings.
+        file: Settings of MCP servers, relative to a project and to the home folder.
+        skills: Folder of skills, relative likewise.
+        user_file, user_skills: Those relative to the home folder, if they differ.
         names_type: Whether an entry states its type, ``stdio``.
     """
 
-    user_file: str
-    project_file: str
     section: str
-    user_skills: str
-    project_skills: str
+    file: str
+    skills: str
+    user_file: str = ""
+    user_skills: str = ""
     names_type: bool = False
 
 
-_CODE_FOLDER = {"darwin": "Library/Application Support/Code", "win32": "AppData/Roaming/Code"}
+_CODE = {"darwin": "Library/Application Support/Code", "win32": "AppData/Roaming/Code"}.get(
+    sys.platform, ".config/Code"
+)
 CLIENTS = {
-    "claude-code": Client(".claude.json", ".mcp.json", "mcpServers", ".claude/skills", ".claude/skills", True),
-    "codex": Client(".codex/config.toml", ".codex/config.toml", "mcp_servers", ".agents/skills", ".agents/skills"),
-    "cursor": Client(".cursor/mcp.json", ".cursor/mcp.json", "mcpServers", ".cursor/skills", ".cursor/skills"),
+    "claude-code": Client("mcpServers", ".mcp.json", ".claude/skills", ".claude.json", names_type=True),
+    "codex": Client("mcp_servers", ".codex/config.toml", ".agents/skills"),
+    "cursor": Client("mcpServers", ".cursor/mcp.json", ".cursor/skills"),
     "vscode": Client(
-        f"{_CODE_FOLDER.get(sys.platform, '.config/Code')}/User/mcp.json",
-        *(".vscode/mcp.json", "servers", ".copilot/skills", ".github/skills", True),
+        "servers", ".vscode/mcp.json", ".github/skills", f"{_CODE}/User/mcp.json", ".copilot/skills", True
     ),
-    "gemini": Client(
-        ".gemini/settings.json", ".gemini/settings.json", "mcpServers", ".gemini/skills", ".gemini/skills"
-    ),
+    "gemini": Client("mcpServers", ".gemini/settings.json", ".gemini/skills"),
 }
 """Agent programs by name, with the places that their documentation states."""
 
@@ -79,24 +79,28 @@ def install(
     remove: Annotated[bool, typer.Option("--remove", help="Remove the entry and the skill.")] = False,
     json: options.Json = False,
 ) -> None:
-    """Connect an agent program with an index: write its MCP entry and a skill on searching.
+    """Connect an agent program with an index: write its MCP entry and a skill.
 
-    Only the entry is changed in an existing file of settings; the rest stays as it is, byte by byte. Agents start the
+    The skill says when and how to search. Only the entry is changed in an existing file of settings. Agents start the
     MCP server `polyad mcp` themselves.
 
     Example: polyad agent install claude-code --store kb
     """
-    if not name or name.strip("-") != name or "--" in name or name.lower() != name or not name.isascii():
-        raise ConfigurationError(f"the name is {name!r}; expected lower-case letters, digits and single hyphens")
+    if not re.fullmatch("[a-z0-9]{1,32}(-[a-z0-9]{1,31})?", name):
+        raise ConfigurationError(
+            f"the name is {name!r}; expected lower-case letters and digits, with one hyphen at most"
+        )
     place = parse_place(options.load_settings(store=store).command.require_store()) if not remove else ""
+    if not remove and not Engine.exists(place):
+        raise ConfigurationError(f"there is no index in {str(place)!r}; create it with polyad index")
     store_name = str(place.resolve()) if isinstance(place, Path) else place
     spec, root = CLIENTS[client], Path.cwd() if project else Path.home()
-    settings_file = root / (spec.project_file if project else spec.user_file)
-    skill_file = root / (spec.project_skills if project else spec.user_skills) / name / "SKILL.md"
+    settings_file = root / (spec.file if project else spec.user_file or spec.file)
+    skill_file = root / (spec.skills if project else spec.user_skills or spec.skills) / name / "SKILL.md"
     command = [path] if (path := shutil.which("polyad")) else [sys.executable, "-m", "polyad"]
     entry: Entry = {"command": command[0], "args": [*command[1:], "mcp", "--store", store_name]}
     entry = {"type": "stdio", **entry} if spec.names_type else entry
-    skill = build_skill(name, store_name, shlex.join(command))
+    skill = _build_skill(name, store_name, shlex.join(command))
     if print_:
         is_toml = settings_file.suffix == ".toml"
         text = (put_toml_entry if is_toml else put_json_entry)("", spec.section, name, entry)
@@ -114,7 +118,7 @@ def install(
     say_result(json, {"changed": paths}, say, "\n".join(paths) or "nothing to change")
 
 
-def build_skill(name: str, store: str, command: str) -> str:
+def _build_skill(name: str, store: str, command: str) -> str:
     """Return a skill in the format of Agent Skills for an index; ``command`` starts polyad in a shell."""
     template = files("polyad_server").joinpath("skill.md").read_text(encoding="utf-8")
     return template.format(name=name, quoted=shlex.quote(store), command=command)

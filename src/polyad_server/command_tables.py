@@ -22,7 +22,7 @@ TABLES = (
     ),
     CommandTable(
         """
-        install agents:install Connect an agent program with an index: write its MCP entry and a skill on searching.
+        install agents:install Connect an agent program with an index: write its MCP entry and a skill.
         """,
         package="polyad_server",
         group="agent",

@@ -21,9 +21,6 @@ Entry = Mapping[str, str | Sequence[str]]
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/|[{}\[\],:]|[^\s{}\[\],:"/]+|\S', re.DOTALL)
 """A string, a comment, a bracket, comma or colon, or a number or word of JSON."""
 
-_OWN_SECTION = '{ "'
-"""Beginning of a section that was written together with its entry, and is removed with it."""
-
 
 def put_json_entry(text: str, section: str, name: str, entry: Entry) -> str:
     """Return a JSON text in which the object ``section`` has ``entry`` under the key ``name``.
@@ -35,6 +32,7 @@ def put_json_entry(text: str, section: str, name: str, entry: Entry) -> str:
     member = f"{json.dumps(name)}: {json.dumps(entry, ensure_ascii=False)}"
     start = _find_object(text)
     if _find_member(text, start, section) is None:
+        # The blanks mark a section that was written together with its entry, and is removed with it.
         return _insert(text, start, "  ", f"{json.dumps(section)}: {{ {member} }}")
     start = _find_object(text, section)
     if (span := _find_member(text, start, name)) is not None:
@@ -49,14 +47,11 @@ def remove_json_entry(text: str, section: str, name: str) -> str:
         ConfigurationError: The text is no JSON object, or the section is no object.
     """
     outer = _find_object(text)
-    section_span = _find_member(text, outer, section)
-    if section_span is None:
+    if _find_member(text, outer, section) is None:
         return text
     inner = _find_object(text, section)
-    if _find_member(text, inner, name) is None:
-        return text
     remaining = _cut(text, inner, name)
-    was_written_whole = text.startswith(_OWN_SECTION, section_span[1]) and remaining.startswith(" }", inner)
+    was_written_whole = remaining != text and text.startswith(' "', inner) and remaining.startswith(" }", inner)
     return _cut(text, outer, section) if was_written_whole else remaining
 
 
@@ -116,10 +111,11 @@ def _insert(text: str, start: int, indent: str, member: str) -> str:
 
 
 def _cut(text: str, start: int, key: str) -> str:
-    """Return the text without a member of the object whose content begins at ``start``: undo :func:`_insert`."""
-    member = _find_member(text, start, key)
-    assert member is not None, "the caller has found the member"
-    begin, _, end = member
+    """Return the text without a member of the object whose content begins at ``start``: undo :func:`_insert`.
+
+    Without the member, return the text as it is.
+    """
+    begin, _, end = _find_member(text, start, key) or (start, start, start)
     before = [token for token in _list_tokens(text) if start <= token[1] < begin]
     if before:  # the member is not the first: cut the comma before it
         return text[: before[-1][1]] + text[end:]
@@ -149,18 +145,15 @@ def remove_toml_entry(text: str, section: str, name: str) -> str:
         ConfigurationError: The text is no TOML.
     """
     _parse_toml(text)
-    span = _find_table(text, section, name)
-    if span is None:
-        return text
-    before = text[: span[0]].removesuffix("\n")
-    return before + text[span[1] :]
+    while span := _find_table(text, section, name, r"(?:\.[^\]]+)?"):  # with tables below it, which a program added
+        text = text[: span[0]].removesuffix("\n") + text[span[1] :]
+    return text
 
 
-def _find_table(text: str, section: str, name: str) -> tuple[int, int] | None:
+def _find_table(text: str, section: str, name: str, rest: str = "") -> tuple[int, int] | None:
     """Return the start and the end of a table: of its header, and of its last line that is not blank."""
-    table = re.search(
-        rf"^\[{re.escape(section)}\.{re.escape(name)}\][^\n]*\n(?:(?![ \t]*\[)[^\n]*\S[^\n]*\n?)*", text, re.MULTILINE
-    )
+    header = rf"^\[{re.escape(section)}\.{re.escape(name)}{rest}\]"
+    table = re.search(header + r"[^\n]*\n?(?:(?!\[)[^\n]*\S[^\n]*\n?)*", text, re.MULTILINE)
     return table.span() if table else None
 
 

@@ -22,14 +22,13 @@ from polyad.model import (
     Location,
     MetadataValue,
     Origin,
-    Passage,
     ScoredPassage,
     TextMatch,
     TextMatches,
 )
 from polyad.schemas.catalogue import ListKind, list_items
 from polyad.schemas.filling import fill_schema
-from polyad.schemas.places import describe_citation, describe_hit, describe_location, get_excerpt, map_excerpts, shorten
+from polyad.schemas.places import describe_citation, describe_hit, describe_location, get_excerpt, map_excerpts
 from polyad.text.words import TOKEN, count_tokens
 from polyad_server.links import build_passage_url
 
@@ -142,7 +141,6 @@ class OutlineSection(TypedDict):
     id: str
     page: int | None
     passages: int
-    beginning: str
 
 
 class OutlineResult(TypedDict):
@@ -331,21 +329,13 @@ def outline(target: ToolTarget, id: str, cursor: str) -> OutlineResult:
     """
     origin = target.engine.catalogue.origin(id)
     passages = target.engine.catalogue.passages_of_document(id)
-    groups = [list(group) for _, group in groupby(passages, key=lambda passage: passage.heading)]
-    sections = [_describe_section(group) for group in groups]
+    groups = [(heading, list(group)) for heading, group in groupby(passages, key=lambda passage: passage.heading)]
+    sections: list[OutlineSection] = [
+        {"heading": _truncate(heading), "id": first.id, "page": first.page, "passages": 1 + len(others)}
+        for heading, [first, *others] in groups
+    ]
     part, next_cursor = _take_page(sections, cursor)
     return {"title": _truncate(origin.title), "sections": part, "next_cursor": next_cursor}
-
-
-def _describe_section(passages: Sequence[Passage]) -> OutlineSection:
-    first = passages[0]
-    return {
-        "heading": _truncate(first.heading),
-        "id": first.id,
-        "page": first.page,
-        "passages": len(passages),
-        "beginning": _truncate(shorten(first.text, 80), 200),
-    }
 
 
 def find_text(
@@ -377,15 +367,10 @@ def find_text(
 def _describe_line(target: ToolTarget, match: TextMatch) -> MatchingLine:
     origin = target.engine.catalogue.origin(match.document_id)
     location = Location(match.start, match.end, match.page, match.heading)
-    return {
-        "id": match.passage_id,
-        "document_id": match.document_id,
-        "place": _truncate(describe_location(origin.title or match.title or match.document_id, location, origin)),
-        "line": match.line,
-        "text": _truncate(match.text, 2 * _MAX_TEXT),
-        "before": [_truncate(line) for line in match.before],
-        "after": [_truncate(line) for line in match.after],
-    }
+    place = describe_location(origin.title or match.title or match.document_id, location, origin)
+    before, after = (list(map(_truncate, lines)) for lines in (match.before, match.after))
+    values = {"place": _truncate(place), "text": _truncate(match.text, 2 * _MAX_TEXT), "before": before, "after": after}
+    return fill_schema(MatchingLine, match, id=match.passage_id, **values)
 
 
 def find_evidence(
@@ -425,22 +410,18 @@ def _find_links(
     target: ToolTarget, evidence: Evidence, hits: Sequence[ScoredPassage], seen: Sequence[str]
 ) -> Mapping[str, Sequence[str]]:
     """Return for each hit the names that link it with passages that were seen, or with better hits, as texts."""
-    names: dict[str, set[str]] = {}
-    for id in dict.fromkeys(seen):
-        facts = target.engine.catalogue.hyperedges_of_passage(id)
-        names[id] = {name for _, members in facts for name in members}
+    facts = {id: target.engine.catalogue.hyperedges_of_passage(id) for id in seen}
+    names = {id: {name for _, members in edges for name in members} for id, edges in facts.items()}
     links: defaultdict[str, list[str]] = defaultdict(list)
-    for hit in hits:
-        members = {
-            m.name for edge in evidence.hyperedges if edge.hyperedge.passage_id == hit.passage.id for m in edge.members
-        }
-        via = [name for step in evidence.trace if step.passage_id == hit.passage.id for name in step.via]
-        candidates = [*dict.fromkeys(via), *sorted(members.difference(via))]
-        for name in candidates:
-            sources = [id for id, others in names.items() if name in others]
-            if sources and (name in via or sources[0] in seen):
-                links[hit.passage.id].append(f"{name!r} is also in {sources[0]}")
-        names[hit.passage.id] = members
+    for id in (hit.passage.id for hit in hits):
+        edges = [edge for edge in evidence.hyperedges if edge.hyperedge.passage_id == id]
+        members = {entity.name for edge in edges for entity in edge.members}
+        via = [name for step in evidence.trace if step.passage_id == id for name in step.via]
+        for name in [*dict.fromkeys(via), *sorted(members.difference(via))]:
+            source = next((other for other, others in names.items() if name in others), "")
+            if source and (name in via or source in seen):
+                links[id].append(f"{name!r} is also in {source}")
+        names[id] = members
     return links
 
 

@@ -16,10 +16,27 @@ from typer.testing import CliRunner, Result
 
 from polyad.cli import app
 from polyad_server.agents import CLIENTS
-from polyad_server.entries import put_json_entry, remove_json_entry
+from polyad_server.entries import put_json_entry, put_toml_entry, remove_json_entry, remove_toml_entry
 from tests.server.serving import build_index
 
 ENTRY = {"command": "polyad", "args": ["mcp", "--store", "kb"]}
+
+_CODE = {"darwin": "Library/Application Support/Code", "win32": "AppData/Roaming/Code"}.get(
+    sys.platform, ".config/Code"
+)
+PLACES = {
+    # https://code.claude.com/docs/en/mcp and /skills
+    "claude-code": [(".mcp.json", ".claude/skills"), (".claude.json", ".claude/skills")],
+    # https://developers.openai.com/codex/mcp and /codex/skills
+    "codex": [(".codex/config.toml", ".agents/skills")] * 2,
+    # https://cursor.com/docs/context/mcp and /skills
+    "cursor": [(".cursor/mcp.json", ".cursor/skills")] * 2,
+    # https://code.visualstudio.com/docs/agents/reference/mcp-configuration and /agent-customization/agent-skills
+    "vscode": [(".vscode/mcp.json", ".github/skills"), (f"{_CODE}/User/mcp.json", ".copilot/skills")],
+    # https://geminicli.com/docs/tools/mcp-server and /cli/skills
+    "gemini": [(".gemini/settings.json", ".gemini/skills")] * 2,
+}
+"""The files of MCP servers and the folders of skills in a project and in the home folder, as documented."""
 
 JSON_TEXTS = [
     "{}",
@@ -73,13 +90,14 @@ def test_an_entry_and_a_skill_have_the_documented_place_and_form(home: Path, cli
     options = [client, "--store", "kb", *(["--project"] if is_project else [])]
     run(*options)
     spec, root = CLIENTS[client], home / "project" if is_project else home
-    entry = parse_entry(root / (spec.project_file if is_project else spec.user_file), spec.section)
+    places = (spec.file, spec.skills) if is_project else (spec.user_file or spec.file, spec.user_skills or spec.skills)
+    assert places == PLACES[client][not is_project]
+    entry = parse_entry(root / places[0], spec.section)
     assert set(entry) == {"command", "args"} | ({"type"} if spec.names_type else set())
     assert entry.get("type", "stdio") == "stdio"
     assert entry["args"][-3:] == ["mcp", "--store", str(home / "project" / "kb")]
     assert shutil.which(entry["command"])
-    skills = root / (spec.project_skills if is_project else spec.user_skills)
-    check_skill(skills / "polyad" / "SKILL.md")
+    check_skill(root / places[1] / "polyad" / "SKILL.md")
     written = list_files(home)
     assert "nothing to change" in run(*options).stdout
     assert list_files(home) == written
@@ -125,10 +143,17 @@ def test_an_entry_that_was_moved_is_removed() -> None:
     assert json.loads(remove_json_entry(text, "mcpServers", "polyad")) == {"mcpServers": {"a": {}}}
 
 
+def test_tables_below_an_entry_are_removed_with_it() -> None:
+    text = '[mcp_servers.polyad-2]\ncommand = "x"\n'
+    written = put_toml_entry(text, "mcp_servers", "polyad", ENTRY)
+    extended = f'{written}\n[mcp_servers.polyad.tools.search]\napproval_mode = "approve"\n'
+    assert remove_toml_entry(extended, "mcp_servers", "polyad") == text
+
+
 @pytest.mark.parametrize("client", CLIENTS)
 def test_existing_settings_are_kept(home: Path, client: str) -> None:
     spec = CLIENTS[client]
-    path = home / spec.user_file
+    path = home / (spec.user_file or spec.file)
     path.parent.mkdir(parents=True, exist_ok=True)
     for text in (TOML_TEXTS if path.suffix == ".toml" else JSON_TEXTS)[1:]:
         path.write_bytes(text.replace("SECTION", spec.section).encode())
@@ -151,7 +176,7 @@ def test_existing_settings_are_kept(home: Path, client: str) -> None:
     ],
 )
 def test_settings_that_cannot_be_edited_are_left(home: Path, client: str, text: str) -> None:
-    path = home / CLIENTS[client].user_file
+    path = home / CLIENTS[client].file
     path.parent.mkdir()
     path.write_text(text, encoding="utf-8")
     result = run(client, "--store", "kb")
@@ -169,7 +194,9 @@ def test_a_skill_of_the_user_is_left(home: Path) -> None:
     assert path.read_text(encoding="utf-8") == "mine"
     run("cursor", "--store", "kb", "--name", "papers")
     assert (home / ".cursor" / "skills" / "papers" / "SKILL.md").exists()
-    assert run("cursor", "--store", "kb", "--name", "My Papers").exit_code == 2
+    for name in ("My Papers", "..", "a/b", "-a"):
+        assert run("cursor", "--store", "kb", "--name", name).exit_code == 2
+    assert run("cursor", "--store", "none").exit_code == 2
 
 
 def test_print_writes_nothing(home: Path) -> None:

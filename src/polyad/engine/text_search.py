@@ -167,15 +167,11 @@ def _select_documents(counts: Mapping[str, int], first: int, last: int) -> Itera
 
 
 def _shorten_line(data: bytes, line: LineMatch) -> str:
-    """Return the line of a match, or the part of a long line around the match, cut between words."""
-    before, after = data[line.start : line.match_start].decode(), data[line.match_start : line.end].decode()
-    if len(before) + len(after) <= _MAX_LINE:
-        return before + after
-    room = max(_MAX_LINE // 2, _MAX_LINE - len(after))
-    if len(before) > room:
-        before = "…" + before[-room:].partition(" ")[2]
-    room = _MAX_LINE - len(before)
-    return before + (after if len(after) <= room else (after[:room].rpartition(" ")[0] or after[:room]) + " …")
+    """Return the line of a match, or the part of a long line around the match."""
+    text = data[line.start : line.end].decode()
+    place = len(data[line.start : line.match_start].decode())
+    start = max(0, min(place - _MAX_LINE // 2, len(text) - _MAX_LINE))
+    return f"{'…' if start else ''}{text[start : start + _MAX_LINE]}{'…' if start + _MAX_LINE < len(text) else ''}"
 
 
 def _decode_lines(lines: Sequence[bytes]) -> tuple[str, ...]:
