@@ -144,10 +144,10 @@ def resolve_public_address(host: str, port: int) -> str:
         FetchError: The host is unknown, or has an address that is private, loopback, link-local or reserved.
     """
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        answers = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         raise FetchError(f"the host {host!r} is unknown") from error
-    addresses = [str(each[4][0]) for each in found]
+    addresses = [str(each[4][0]) for each in answers]
     if not addresses or not all(map(is_public_address, addresses)):
         raise FetchError(f"the host {host!r} is in a private network; expected a public web server")
     return addresses[0]

@@ -23,6 +23,7 @@ from polyad.model import (
     SUBJECT,
     Argument,
     Document,
+    DocumentSummary,
     Entity,
     FloatArray,
     Hyperedge,
@@ -798,6 +799,18 @@ def test_rows_of_some_documents_are_theirs_alone(store: Store) -> None:
         number: key for number, key in keys.items() if number > count
     }
     assert [rows.incidence_entity.tolist() for rows in later] == [rows.incidence_entity.tolist() for rows in some]
+
+
+def test_a_summary_of_a_document_counts_its_tokens_and_passages(store: Store) -> None:
+    store.put(indexed("a", "One.", "Two."), indexed("b"))
+    with store.read_transaction() as transaction:
+        summaries, documents = transaction.get(DocumentSummary), transaction.get(IndexedDocument)
+        assert summaries == {
+            id: DocumentSummary(transaction.get(Origin, [id])[id], each.tokens, len(each.passages))
+            for id, each in documents.items()
+        }
+        assert [each.passages for each in summaries.values()] == [2, 0]
+        assert transaction.get(DocumentSummary, ["b", "x"]).keys() == {"b"}
 
 
 def test_records_are_read_by_primary_key_and_missing_ones_are_left_out(store: Store) -> None:

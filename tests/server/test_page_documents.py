@@ -8,10 +8,13 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("playwright")
+pytest.importorskip("axe_playwright_python")
 
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from polyad import Document
+from polyad.config import ServerSettings
 from polyad_server.app import create_app
 from polyad_server.workspaces import Workspaces
 from tests.server.serving import DOCUMENTS, RunningServer, build_index, open_index, run_app
@@ -143,7 +146,7 @@ def test_a_retraction_is_taken_back_where_it_was_made(browser: Browser, tmp_path
         text = facts.first.locator("p").first.inner_text()
         page.get_by_role("button", name="Retract …").first.click()
         expect(page.locator("dialog")).to_contain_text("withdraws one fact")
-        expect(page.locator("dialog strong")).to_have_text(text)
+        expect(page.locator("dialog blockquote")).to_have_text(text)
         page.get_by_label("Reason").fill("superseded")
         page.get_by_role("button", name="Retract", exact=True).click()
         expect(page.locator(".undo")).to_contain_text("Retracted: one fact.")
@@ -172,3 +175,67 @@ def test_the_settings_of_a_workspace_are_kept_in_the_browser(browser: Browser, m
         expect(page.locator(".hits h3")).to_have_count(1)
         assert '"retriever":"bm25"' in requests[0]
         assert '"k":1' in requests[0]
+
+
+def test_the_remaining_time_counts_bytes_and_is_empty_before_it_is_credible(
+    browser: Browser, manuals: RunningServer
+) -> None:
+    cases = [(4, 50, 100), (60, 5, 100), (60, 100, 100), (60, 50, 100), (60, 20, 100), (7200, 20, 100), (20, 50, 100)]
+    with open_page(browser, manuals) as page:
+        page.goto(manuals.url)
+        script = (
+            "async cases => { const m = await import('/upload.js'); return cases.map(c => m.describeRemaining(...c)); }"
+        )
+        words = ["", "", "", "about 1 min left", "about 4 min left", "about 8.0 h left", "under a minute left"]
+        assert page.evaluate(script, cases) == words
+
+
+def test_web_pages_are_added_by_address_and_private_networks_refused(browser: Browser, tmp_path: Path) -> None:
+    app = create_app(Workspaces(open_index(), [build_index(tmp_path / "kb")]), ServerSettings(allow_urls=True))
+    with run_app(app) as server, open_page(browser, server) as page:
+        visit(page, server, "#/documents", "3 documents")
+        page.get_by_role("button", name="Add a web page").click()
+        page.get_by_label("Addresses").fill(f"{server.url}/\nhttp://169.254.169.254/latest")
+        page.get_by_role("button", name="Add", exact=True).click()
+        expect(page.locator(".upload-summary")).to_have_text("2 failed")
+        expect(page.locator(".file-reason")).to_contain_text(["private network", "private network"])
+
+
+@pytest.mark.parametrize(("theme", "width"), [("dark", 360), pytest.param("light", 1280, marks=pytest.mark.slow)])
+def test_documents_are_accessible_while_they_are_selected_and_added(
+    browser: Browser, tmp_path: Path, theme: str, width: int
+) -> None:
+    arabic = Document("ملفات/جرس.md", "جرس تارن", "صبّت إيناس مورو جرس تارن عام 1921.")
+    index = build_index(tmp_path / "kb", (*MANUALS, arabic))
+    (tmp_path / "bad.pdf").write_bytes(PDF)
+    with (
+        run_app(create_app(Workspaces(open_index(), [index]))) as server,
+        open_page(browser, server, theme, width) as page,
+    ):
+        visit(page, server, "#/documents", "4 documents")
+        page.locator("#files").set_input_files(tmp_path / "bad.pdf")
+        expect(page.locator(".upload-summary")).to_have_text("1 failed")
+        page.get_by_label("Select all shown documents").click()
+        assert list_serious(page, width) == []
+        direction = (
+            get_titles(page).filter(has_text="جرس").evaluate("link => getComputedStyle(link.parentElement).direction")
+        )
+        assert direction == "rtl"
+        page.get_by_role("button", name="Remove …").click()
+        expect(page.locator("dialog")).to_contain_text("Remove 4 documents")
+        assert list_serious(page, width) == []
+        page.get_by_role("button", name="Cancel").click()
+        for part in ("", "passages", "left"):
+            visit(page, server, f"#/document?id=bell&part={part}", "Bell")
+            assert list_serious(page, width) == []
+
+
+def list_serious(page: Page, width: int) -> list[tuple[str, str]]:
+    """Return the serious findings of axe, with the element; the page must not be wider than the window."""
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    return [
+        (each["id"], node["html"][:200])
+        for each in Axe().run(page).response["violations"]
+        if each["impact"] in ("serious", "critical")
+        for node in each["nodes"]
+    ]

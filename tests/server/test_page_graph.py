@@ -8,9 +8,7 @@ from itertools import combinations
 import pytest
 
 pytest.importorskip("playwright")
-pytest.importorskip("axe_playwright_python")
 
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
 from polyad import Document
@@ -19,6 +17,7 @@ from polyad_server.app import create_app
 from polyad_server.workspaces import Workspaces
 from tests.server.serving import RunningServer, build_index, open_index, run_app
 from tests.server.test_page import open_page, visit
+from tests.server.test_page_documents import list_serious
 
 expect.set_options(timeout=20_000)
 
@@ -102,17 +101,10 @@ def test_the_whole_index_is_shown_by_communities(browser: Browser, sample: Runni
         visit(page, sample, "#/graph", "communities")
         expect(page.locator('.graph-area .entity[aria-label^="River Lode"]')).to_be_visible()
         assert find_overlaps(page) == []
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
         page.locator(".graph-head .chip").first.click()
         near, nodes = page.locator(".graph-area .node.near").count(), page.locator(".graph-area .node").count()
         assert 1 < near < nodes
-        serious = [
-            (each["id"], node["html"][:200])
-            for each in Axe().run(page).response["violations"]
-            if each["impact"] in ("serious", "critical")
-            for node in each["nodes"]
-        ]
-        assert serious == []
+        assert list_serious(page, width) == []
 
 
 def test_the_path_between_two_entities_is_listed(browser: Browser, sample: RunningServer) -> None:

@@ -26,6 +26,9 @@ Facet = Literal["type", "language", "year", "folder", "state"]
 
 FACETS: tuple[Facet, ...] = get_args(Facet)
 
+_MAX_VALUES = 500
+"""Values of a facet that are counted, the most frequent: an index may have a folder for each document."""
+
 _DATE_KEYS = ("date", "published", "created", "modified")
 """Metadata keys with the date of a document, the surest first. ``modified`` may be the time of the file."""
 
@@ -145,7 +148,7 @@ class DocumentTable:
                 counts[facet][getattr(row, facet)] += 1
         if query.sort != "id" or query.is_descending:
             selected.sort(key=_get_sort_key(query.sort), reverse=query.is_descending)
-        return selected, {facet: dict(sorted(counter.items())) for facet, counter in counts.items()}
+        return selected, {facet: dict(sorted(counter.most_common(_MAX_VALUES))) for facet, counter in counts.items()}
 
 
 def _get_sort_key(column: SortKey) -> Callable[[DocumentRow], Any]:

@@ -240,7 +240,7 @@ def _select_sentences(text: str, names: Sequence[str]) -> str:
     """Return the first sentence that contains all names, or else each first sentence with one of them."""
     lines = [text[span.start : span.end].strip() for span in split_sentences(text, "en")]
     contained = [[name for name in names if name.casefold() in line.casefold()] for line in lines]
-    whole = [line for line, found in zip(lines, contained, strict=True) if len(found) == len(names)]
+    whole = [line for line, contained_names in zip(lines, contained, strict=True) if len(contained_names) == len(names)]
     if whole:
         return max(whole[:3], key=len)  # a heading may contain both
     parts = [next((line for line in lines if name.casefold() in line.casefold()), "") for name in names]
@@ -333,10 +333,12 @@ def _get_most_frequent(counts: Mapping[str, int]) -> str:
 def _is_name(usage: _Usage) -> bool:
     """Return whether the mentions of an entity look like a name, not a phrase, a heading or a word at its beginning."""
     name, type = _get_most_frequent(usage.names), _get_most_frequent(usage.types)
-    if type.casefold() in _NO_NAMES:
+    if type.casefold() in _NO_NAMES or not re.search(r"[^\W\d_]", name):
         return False
     if usage.is_fact:  # a language model or the user named it
         return True
+    if ":" in name:  # the label and the value of a cell
+        return False
     headings = sum(_count_headings(name, texts) > 0 for texts in usage.texts.values())
     if headings > 1:
         return False

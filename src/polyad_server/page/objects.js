@@ -80,9 +80,9 @@ async function askToRetract(selector, title, place) {
   openForm({
     title: "Retract",
     fields: [
-      el("p", { dir: "auto" }, el("strong", {}, title)),
+      selector.entity && el("p", { dir: "auto" }, el("strong", {}, title)),
       el("p", {}, `This withdraws ${withdrawn}; no search returns ${preview.withdrawn.length === 1 ? "it" : "them"} any more:`),
-      el("ul", {}, facts, more > 0 && el("li.faint", {}, `and ${more} more`)),
+      selector.hyperedge ? el("blockquote", { dir: "auto" }, readableText(title)) : el("ul", {}, facts, more > 0 && el("li.faint", {}, `and ${more} more`)),
       el("label", {}, "Reason", reason),
     ],
     verb: "Retract",

@@ -10,6 +10,17 @@ const SKIPPED_FOLDERS = /(^|\/)(\.[^/]+|node_modules|__pycache__)(\/|$)/; // hid
 const WORDS = { waiting: "waiting", sending: "sending", reading: "reading", indexing: "indexing", added: "added", updated: "updated", unchanged: "unchanged", failed: "failed" };
 const OUTCOMES = ["added", "updated", "unchanged", "failed"];
 
+const MIN_SHARE = 0.1; // of the bytes, after which the remaining time is credible
+const MIN_SECONDS = 8;
+
+/** Return the remaining time in words; empty before it is credible. */
+export function describeRemaining(seconds, done, total) {
+  if (seconds < MIN_SECONDS || done >= total || done < MIN_SHARE * total) return "";
+  const left = (seconds * (total - done)) / done;
+  if (left < 60) return "under a minute left";
+  return left < 5400 ? `about ${Math.round(left / 60)} min left` : `about ${(left / 3600).toFixed(1)} h left`;
+}
+
 const panels = new Map(); // by workspace, so that uploads go on while another view is shown
 
 /** Return the panel that adds documents to the workspace; `onEnd` is called when documents were added. */
@@ -109,7 +120,8 @@ class Uploads {
     for (const { state } of this.rows) numbers[state] = (numbers[state] ?? 0) + 1;
     const outcomes = OUTCOMES.filter((state) => numbers[state]).map((state) => `${numbers[state].toLocaleString("en")} ${state}`);
     const left = this.rows.filter(({ state }) => !OUTCOMES.includes(state)).length;
-    const text = [left > 0 && `${count(left, "file")} to go${this.remaining ? `, ${this.remaining}` : ""}`, ...outcomes].filter(Boolean).join(" · ");
+    const remaining = this.remaining || this.estimate();
+    const text = [left > 0 && `${count(left, "file")} to go${remaining ? `, ${remaining}` : ""}`, ...outcomes].filter(Boolean).join(" · ");
     if (this.summary.textContent !== text) this.summary.textContent = text;
     this.stop.hidden = !this.jobs.size;
     this.clear.hidden = left > 0;
@@ -117,11 +129,20 @@ class Uploads {
     if (!this.rows.length) fill(this.list);
   }
 
+  /** Estimate the remaining time by the bytes of the files since the first of them was sent. */
+  estimate() {
+    const rows = this.rows.filter(({ file, begun }) => file && begun >= this.begun);
+    const sum = (list) => list.reduce((bytes, { file }) => bytes + file.size, 0);
+    return describeRemaining((performance.now() - this.begun) / 1000, sum(rows.filter(({ state }) => OUTCOMES.includes(state))), sum(rows));
+  }
+
   // Files and folders
 
   async upload(named) {
     const rows = named.filter(([name]) => !SKIPPED_FOLDERS.test(name)).map(([name, file]) => new FileRow(name, file));
     if (!rows.length) return;
+    if (!this.rows.some(({ state }) => !OUTCOMES.includes(state))) this.begun = performance.now();
+    for (const row of rows) row.begun = performance.now();
     this.add(rows);
     for (const batch of this.split(rows)) {
       const body = new FormData();
@@ -174,7 +195,8 @@ class Uploads {
 
   update(job, rows) {
     this.notice.textContent = job.ended ? "" : job.notice;
-    this.remaining = job.message.match(/[^,]* left$/)?.[0].trim() ?? "";
+    const hasMore = this.rows.some((row) => row.state === "waiting" && !rows.includes(row)); // which the job does not know
+    this.remaining = (!hasMore && job.message.match(/[^,]* left$/)?.[0].trim()) || "";
     if (job.kind === "documents") rows[0].show(describeReindexing(job), job.ended ? "" : job.message);
     else if (job.results.length) job.results.forEach((result, index) => rows[index].show(result));
     else for (const row of rows) row.show(job.state === "queued" ? { state: "waiting" } : { state: "reading" });
