@@ -52,6 +52,11 @@ class EventResponse(StreamingResponse):
         self._events = events
         self._stop = stop
 
+    async def listen_for_disconnect(self, receive: Receive) -> None:
+        """Wait until the client disconnects, and stop the work: a thread that waits for a piece cannot be cancelled."""
+        await super().listen_for_disconnect(receive)
+        self._stop()
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the response."""
         try:

@@ -109,7 +109,28 @@ def test_a_client_that_disconnects_frees_the_slot_of_its_answer(tmp_path: Path) 
         body = {"question": "Who cast the bell of Tarn?", "stream": True}
         with server.client.stream("POST", "/api/v1/ask", json=body) as response:
             assert "event: text" in response.iter_lines()
-        reply = server.client.post("/api/v1/ask", json={"question": "Where does the bell hang?"}, timeout=10)
+        reply = server.client.post("/api/v1/ask", json={"question": "Where does the bell hang?"}, timeout=60)
+    assert reply.json()["answer"] == "It hangs in Corven Tower [1]."
+
+
+def test_a_client_that_stops_a_stream_frees_its_slot_while_the_model_is_silent(tmp_path: Path) -> None:
+    is_over, waiting = threading.Event(), threading.Event()
+
+    def write(_: Prompt) -> str:
+        if not waiting.is_set():
+            waiting.set()
+            is_over.wait(120)
+        return "It hangs in Corven Tower [1]."
+
+    workspaces = Workspaces(open_index(ScriptedLanguageModel(write)), [build_index(tmp_path / "kb")])
+    with run_app(create_app(workspaces, ServerSettings(answers=1))) as server:
+        body = {"question": "Who cast the bell of Tarn?", "stream": True}
+        with server.client.stream("POST", "/api/v1/ask", json=body) as response:
+            lines = response.iter_lines()  # without a reference the connection would be closed
+            assert "event: evidence" in lines
+            assert waiting.wait(60)
+        reply = server.client.post("/api/v1/ask", json={"question": "Where does the bell hang?"}, timeout=60)
+        is_over.set()
     assert reply.json()["answer"] == "It hangs in Corven Tower [1]."
 
 

@@ -39,8 +39,7 @@ function followUpForm(parameters) {
   return el(
     "form.question.follow-up",
     { onsubmit: submit },
-    el("div.question-line", {}, field, el("button.primary", { type: "submit" }, "Ask")),
-    el("p.faint", {}, el("a", { href: address("ask") }, "New chat")),
+    el("div.question-line", {}, el("a.new-chat", { href: address("ask") }, "New chat"), field, el("button.primary", { type: "submit" }, "Ask")),
   );
 }
 

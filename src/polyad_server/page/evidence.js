@@ -4,7 +4,7 @@ import { address } from "./main.js";
 import { el, fill, markWords } from "./dom.js";
 import { plainReasons } from "./reasons.js";
 
-const SNIPPET = 230; // characters of a collapsed source: three lines
+const SNIPPET = 215; // characters of a collapsed source: three lines
 
 /** Return where a hit stands: document, page, slide, sheet and heading. */
 export function describePlace(hit) {
@@ -45,8 +45,8 @@ export function bestSentences(hit) {
   return spans.map((span) => tidy(hit.text.slice(span.start, span.end)).trim()).join(" ");
 }
 
-/** Return a text on one line, without the marks of Markdown headings. */
-const tidy = (text) => text.replace(/^#{1,6}[ \t]+.*\n/gm, "").replace(/\s+/g, " ");
+/** Return a text on one line, without headings of Markdown, rules and fences of code. */
+const tidy = (text) => text.replace(/^(#{1,6}[ \t]+.*|[-=~*_+.]{3,}|`{3,}\w*)$/gm, "").replace(/\s+/g, " ");
 
 const WIDE = /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60]/g;
 const widthOf = (text) => text.length + (text.match(WIDE) ?? []).length;
@@ -141,7 +141,7 @@ export function answerSentences(hits) {
     return el(
       "figure.found",
       {},
-      el("blockquote", { dir: "auto" }, cut(bestSentences(hit), leads ? 200 : 400)),
+      el("blockquote", { dir: "auto" }, cut(bestSentences(hit), leads ? 180 : 320)),
       el("figcaption", { dir: "auto" }, el("a", { href: passageAddress(hit) }, [title, rest].filter(Boolean).join(" · "))),
     );
   });
