@@ -1,9 +1,10 @@
 """Recall of ``hyperretriever`` on each benchmark with scorers trained on the others.
 
-    python benchmarks/leave_one_out.py BEIR_DIR... --to DIR [--json FILE]
+    python benchmarks/leave_one_out.py BEIR_DIR... [--train BEIR_DIR... [--limit N]] --to DIR [--json FILE]
 
-For each benchmark a scorer is trained on all others, with and without the signals of ``default``, and asked all
-questions of the one left out. Intervals hold the mean with 95 per cent confidence (bootstrap over the questions). What
+For each benchmark a scorer is trained on all others, or on those of ``--train`` that are of another family (named
+differently up to a hyphen), with and without the signals of ``default``, and asked all questions of the one left out.
+Intervals hold the mean with 95 per cent confidence (bootstrap over the questions). What
 ``default`` reaches by weights that never saw a benchmark is measured by ``default_training.py``.
 """
 
@@ -31,18 +32,22 @@ def main() -> None:
     """Train, evaluate and print a row for each scorer and benchmark."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folders", nargs="+", type=Path, metavar="BEIR_DIR")
+    parser.add_argument("--train", nargs="+", type=Path, metavar="BEIR_DIR", help="train on these, not on the others")
+    parser.add_argument("--limit", type=int, help="train on the first questions of each benchmark")
     parser.add_argument("--to", type=Path, required=True, help="scorers and runs; what is there is used again")
     parser.add_argument("--json", type=Path, help="save the results here")
     arguments = parser.parse_args()
     rows: list[dict[str, object]] = []
     for left_out in arguments.folders:
-        others = [folder for folder in arguments.folders if folder != left_out]
+        family = left_out.name.split("-")[0]
+        others = [each for each in arguments.train or arguments.folders if each.name.split("-")[0] != family]
+        limit = ("--limit", arguments.limit) if arguments.limit else ()
         for name, file in SCORERS.items():
             item = arguments.to / f"{name} without {left_out.name}"
             indexes, weights = arguments.to / "indexes", item / f"{file}.safetensors"
             signals = ("--set", f"hyperretriever.signals={str(file != name).lower()}")
             if not weights.exists():
-                run(*signals, "bench", "train", "hyperretriever", *others, "--to", item, "--store", indexes)
+                run(*signals, "bench", "train", "hyperretriever", *others, *limit, "--to", item, "--store", indexes)
             with environment(POLYAD_HYPERRETRIEVER_WEIGHTS=str(weights)):
                 options = ("--store", indexes / left_out.name, "--out", item / "run")
                 run(*signals, "eval", left_out, "--retriever", "hyperretriever", *options)

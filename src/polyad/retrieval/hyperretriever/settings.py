@@ -20,7 +20,7 @@ class HyperRetrieverSettings:
 
     Attributes:
         weights: A file written by ``polyad bench train hyperretriever``; empty for the bundled weights, which were
-            trained on 244 questions of 2WikiMultiHopQA.
+            trained on 1,836 questions of MuSiQue, HotpotQA and 2WikiMultiHopQA that are in no benchmark of the results.
         threshold: tau_0, plausibility from which a triple is accepted and its tail followed, in (0, 1].
         decay: c, by which the threshold is lowered.
         reductions: N_max, how often the threshold is lowered at most; with 0 it stays at tau_0 (-2 points).
@@ -102,9 +102,9 @@ class HyperRetrieverTraining:
         rounds: L of the directional distance encoding, 0 or more. The paper gives no value; the published code uses 3.
         directions: ``separate`` propagates forward and backward distances by themselves (eqs. 5 and 6); ``mixed``
             propagates both in both directions, as in the published code, and doubles the features each round.
-        distance_starts: Start of the encoding: the question's ``topics``, as in the published code, or every one of the
-            ``heads`` (eq. 4; 0 to -5 points). Training follows positive triples only, so an encoding that shows which
-            entities were heads gives the labels away.
+        distance_starts: Start of the encoding: every one of the ``heads`` (eq. 4), or the question's ``topics``, as in
+            the published code (transfer -1, within noise, from 972 questions). Training follows positive triples only,
+            so the heads of a hop give away labels of the hop before; with 244 questions that cost 0 to 5 points.
         closeness: Add the cosines of the question to head, hyperedge and tail to the features of eq. 9. From a few
             hundred questions the scorer does not learn to multiply two vectors (off: -1 to -5 points in transfer).
         positives: Positive triples: ``answers``, on shortest paths to the answer, as in the paper; ``evidence``, whose
@@ -125,7 +125,7 @@ class HyperRetrieverTraining:
 
     rounds: int = field(default=2, metadata=NOT_IN_FILE)
     directions: Literal["separate", "mixed"] = field(default="separate", metadata=NOT_IN_FILE)
-    distance_starts: Literal["heads", "topics"] = field(default="topics", metadata=NOT_IN_FILE)
+    distance_starts: Literal["heads", "topics"] = field(default="heads", metadata=NOT_IN_FILE)
     closeness: bool = field(default=True, metadata=NOT_IN_FILE)
     positives: Literal["evidence", "answers"] = field(default="evidence", metadata=NOT_IN_FILE)
     negatives: Literal["hop", "equal"] = field(default="hop", metadata=NOT_IN_FILE)
