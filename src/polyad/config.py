@@ -158,7 +158,7 @@ class ReadSettings:
 
     def __post_init__(self) -> None:
         expected = "auto, a language of the OCR model (" + ", ".join(OCR_LANGUAGES) + "), or any with ocr_model"
-        is_readable = self.ocr_language in ("auto", *OCR_LANGUAGES) or self.ocr_model
+        is_readable = self.ocr_language in ("auto", *OCR_LANGUAGES) or bool(self.ocr_model)
         require(is_readable, "ocr_language", self.ocr_language, expected)
         require(self.max_bytes > 0, "max_bytes", self.max_bytes, "a number of bytes above 0")
         for name in ("max_characters", "max_file_characters"):

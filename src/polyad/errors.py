@@ -11,6 +11,7 @@
     │   ├── StoreNotFoundError     there is no index at the location
     │   └── IndexMismatchError     the index was built with another embedder or another format
     ├── NotFoundError              no document, passage, entity or hyperedge has the id
+    ├── PageImageError             a page cannot be shown as a picture
     ├── StoreError                 the store is damaged, locked or not writable
     │   ├── StoreUnavailableError  the store is undamaged, but full, forbidden or locked by another writer
     │   ├── StaleSnapshotError     text that a snapshot refers to was deleted; the engine repeats the search
@@ -74,6 +75,12 @@ class MissingExtraError(ConfigurationError):
         super().__init__(f'{package} is not installed; run: pip install "polyad[{extra}]"')
         self.package = package
         self.extra = extra
+
+
+class PageImageError(PolyadError):
+    """Raised if a page cannot be shown as a picture: not a PDF file or scan, or its file was changed or deleted."""
+
+    hint = "the text of the passage is still there: polyad show passage ID"
 
 
 class ModelNotFoundError(ConfigurationError):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, Response
 from typing_extensions import TypedDict
 
+from polyad.engine.page_images import DEFAULT_WIDTH, MAX_WIDTH, MIN_WIDTH
 from polyad.schemas.catalogue import (
     EntitySchema,
     HyperedgeSchema,
@@ -35,6 +37,32 @@ EntityName = Annotated[str, Query(min_length=1, max_length=500, description="Nam
 def read_passage(access: Reader, id: Id) -> JSONResponse:
     """Return a passage with its location and the metadata of its document."""
     return respond_json(look_up(access.workspace.engine.catalogue, Kind.PASSAGE, id))
+
+
+@router.get("/passages/image", responses={200: {"content": {"image/png": {}}}}, response_class=Response)
+def read_page_image(
+    access: Reader,
+    state: State,
+    id: Id,
+    start: Annotated[int | None, Query(ge=0, description="Start of a sentence in the document.")] = None,
+    end: Annotated[int | None, Query(ge=0, description="End of the sentence.")] = None,
+    page: Annotated[int | None, Query(ge=1, le=1_000_000, description="Another page of the file.")] = None,
+    width: Annotated[int, Query(ge=MIN_WIDTH, le=MAX_WIDTH, description="Width in pixels.")] = DEFAULT_WIDTH,
+) -> Response:
+    """Return the page of a passage in a PDF file or scan as PNG, on which the passage or a sentence is marked.
+
+    The header `Polyad-Page` has the number of the page, `Polyad-Pages` the number of pages, and `Polyad-Boxes` the
+    left, upper, right and lower end of each marked line as shares of width and height.
+    """
+    with state.searches.hold_slot():
+        image = access.workspace.engine.page_images.render(id, start=start, end=end, page=page, width=width)
+    headers = {
+        "Polyad-Page": str(image.page),
+        "Polyad-Pages": str(image.pages),
+        "Polyad-Boxes": json.dumps(image.boxes),
+        "Cache-Control": "private, max-age=60",
+    }
+    return Response(image.png, media_type="image/png", headers=headers)
 
 
 @router.get("/passage/hyperedges", responses=describe_responses(dict[str, Any]))

@@ -11,6 +11,7 @@ from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.resources.templates import ResourceSecurity
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp_types import CallToolResult, InputRequiredResult, ToolAnnotations
 from pydantic import Field, ValidationError
@@ -94,6 +95,7 @@ def build_mcp_server(get_target: GetTarget, *, allow_writes: bool = False) -> MC
         subscriptions=False,  # the server has no notifications, and each subscription would hold a stream open
     )
     _add_reading_tools(server, get_target)
+    _add_page_images(server, get_target)
     if allow_writes:
         _add_writing_tools(server, get_target)
     return server
@@ -141,6 +143,7 @@ def _add_reading_tools(server: MCPServer[Any], get_target: GetTarget) -> None:
         """Return the whole text of a passage with its place in the document, or the whole text of a document.
 
         A long text continues under the id in metadata.next_id (with the same around), which is empty at the end.
+        metadata.image is the address of a resource with the picture of the passage's page, for PDF files and scans.
         """
         return _call(get_target, context, KeyScope.READ, mcp_tools.fetch, id, around, max_tokens)
 
@@ -228,6 +231,18 @@ def _add_reading_tools(server: MCPServer[Any], get_target: GetTarget) -> None:
     ) -> mcp_tools.DocumentsResult:
         """Return ids, titles and metadata of the documents, to see what there is and to write filters."""
         return _call(get_target, context, KeyScope.READ, mcp_tools.list_documents, like, where, cursor)
+
+
+def _add_page_images(server: MCPServer[Any], get_target: GetTarget) -> None:
+    @server.resource(
+        f"{mcp_tools.PAGE_IMAGES}{{id}}",
+        name="page",
+        mime_type="image/png",
+        security=ResourceSecurity(reject_path_traversal=False, reject_absolute_paths=False),  # an id is no path
+    )
+    def read_page_image(id: str, context: Context[Any, Any]) -> bytes:
+        """Return the page of a passage in a PDF file or scan, with the passage marked; fetch has its address."""
+        return _call(get_target, context, KeyScope.READ, mcp_tools.read_page_image, id)
 
 
 def _add_writing_tools(server: MCPServer[Any], get_target: GetTarget) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice
 from typing import Any, TypeVar
+from urllib.parse import quote, unquote
 
 from typing_extensions import TypedDict
 
@@ -26,6 +27,7 @@ from polyad.model import (
     TextMatch,
     TextMatches,
 )
+from polyad.readers.metadata import CONTENT_HASH
 from polyad.schemas.catalogue import ListKind, list_items
 from polyad.schemas.filling import fill_schema
 from polyad.schemas.places import describe_citation, describe_hit, describe_location, get_excerpt, map_excerpts
@@ -34,6 +36,9 @@ from polyad_server.links import build_passage_url
 
 MAX_CHARACTERS = 24_000
 """Maximum characters of the JSON of one result; clients cut longer results at 25,000."""
+
+PAGE_IMAGES = "polyad-page:///"
+"""Beginning of the address of the resource with the page of a passage; the id of the passage follows."""
 
 _MAX_FACTS = 60
 _MAX_HIT_FACTS = 5
@@ -304,6 +309,7 @@ def fetch(target: ToolTarget, id: str, around: int = 0, max_tokens: int = 0) -> 
             "page": location.page if location else None,
             "heading": _truncate(location.heading) if location else "",
             "source": _truncate(origin.source),
+            "image": f"{PAGE_IMAGES}{quote(item_id, safe='')}" if location and CONTENT_HASH in origin.metadata else "",
             "next_id": "",
         },
     }
@@ -312,6 +318,16 @@ def fetch(target: ToolTarget, id: str, around: int = 0, max_tokens: int = 0) -> 
     end = offset + len(part)
     fetched["metadata"]["next_id"] = f"{item_id}{_OFFSET}{end}" if end < len(text) else ""
     return fetched
+
+
+def read_page_image(target: ToolTarget, id: str) -> bytes:
+    """Return the page of a passage as PNG, with the passage marked.
+
+    Raises:
+        NotFoundError: There is no such passage.
+        PageImageError: The page cannot be shown.
+    """
+    return target.engine.page_images.render(unquote(id)).png
 
 
 def _cut_to_tokens(text: str, max_tokens: int) -> str:

@@ -19,6 +19,7 @@ from polyad.errors import (
     IndexMismatchError,
     LanguageModelError,
     NotFoundError,
+    PageImageError,
     PolyadError,
     RerankerError,
     StoreError,
@@ -51,6 +52,7 @@ class RequestError(PolyadError):
 
 _STATUSES: tuple[tuple[type[PolyadError], int], ...] = (
     (NotFoundError, 404),
+    (PageImageError, 404),
     (StoreNotFoundError, 503),  # another process deleted or replaced the index
     (IndexMismatchError, 503),
     (ConfigurationError, 422),

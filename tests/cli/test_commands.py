@@ -114,13 +114,13 @@ def test_index_reports_what_became_of_each_document(run: Run, tmp_path: Path) ->
 
 def test_skipped_files_are_listed_by_kind_and_fail_a_strict_run(run: Run, tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
-    for name in ("a.txt", "b.png", "c.PNG", "d.exe", "e"):
+    for name in ("a.txt", "b.mp3", "c.MP3", "d.exe", "e"):
         (tmp_path / "folder" / name).write_text("The Bell of Tarn.", encoding="utf-8")
     loose = run("index", "folder", "--store", "kb", "--json")
     report = result_of(loose)
-    assert report["skipped_kinds"] == {".png": 2, ".exe": 1, "without extension": 1}
-    assert report["skipped_files"] == ["folder/b.png", "folder/c.PNG", "folder/d.exe", "folder/e"]
-    assert "skipped 4 files of unsupported type or minified: 2 .png, 1 .exe, 1 without extension; " in loose.stderr
+    assert report["skipped_kinds"] == {".mp3": 2, ".exe": 1, "without extension": 1}
+    assert report["skipped_files"] == ["folder/b.mp3", "folder/c.MP3", "folder/d.exe", "folder/e"]
+    assert "skipped 4 files of unsupported type or minified: 2 .mp3, 1 .exe, 1 without extension; " in loose.stderr
     strict = run("index", "folder", "--store", "kb", "--strict", "--json")
     assert result_of(strict, code=1)["unchanged"] == 1
     (tmp_path / "folder2").mkdir()

@@ -12,6 +12,7 @@ import pytest
 from polyad import Document, Engine, Settings
 from polyad.config import SplitSettings
 from polyad.errors import ConfigurationError
+from polyad.model import TextMatch
 
 WORDS = (
     *("bell", "bells", "Bell", "tower", "Tarn", "rang", "ringing", "cast", "by", "the", "of", "Ines", "Moreau"),
@@ -76,7 +77,8 @@ def test_pages_of_results(tmp_path: Path) -> None:
     with open_engine(tmp_path, *documents) as engine:
         everything = engine.find_text("the").matches
         assert len(everything) == 15
-        parts, cursor = [], 0
+        parts: list[TextMatch] = []
+        cursor: int | None = 0
         while cursor is not None:
             result = engine.find_text("the", 4, cursor=cursor)
             assert result.total == 15

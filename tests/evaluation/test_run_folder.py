@@ -126,7 +126,7 @@ def test_the_rankings_are_what_trec_eval_reads(tmp_path: Path, manifest: dict[st
     ("change", "message"),
     [
         (lambda manifest: manifest | {"k": 3}, "a run with k = 2, not 3; give another --out"),
-        (lambda manifest: manifest | {"settings": None}, 'settings = {"read": .*, not null; give another'),
+        (lambda manifest: manifest | {"settings": None}, "settings = {.*, not null; give another"),
         (lambda manifest: manifest | {"versions": {"polyad": "0"}}, "versions.numpy = .*, not null"),
         (lambda manifest: manifest | {"dataset": {**manifest["dataset"], "digest": "0"}}, "dataset.digest = "),
     ],

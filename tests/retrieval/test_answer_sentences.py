@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -78,9 +79,10 @@ def test_one_or_two_different_sentences_are_returned(sentences: list[tuple[str, 
 
 
 def test_json_has_the_best_sentences_as_ranges_of_the_text(engine: Engine) -> None:
-    (hit,) = evidence_json(engine.search("How long are logs kept?", 1), explain=False)["hits"]
-    start, end = hit["best_sentences"][0]["start"], hit["best_sentences"][0]["end"]
-    assert hit["text"][start:end] == "Logs are kept for 30 days."
+    evidence = engine.search("How long are logs kept?", 1)
+    (hit,) = json.loads(json.dumps(evidence_json(evidence, explain=False)))["hits"]
+    best = hit["best_sentences"][0]
+    assert hit["text"][best["start"] : best["end"]] == "Logs are kept for 30 days."
 
 
 def test_hits_without_excerpts_have_no_best_sentences(engine: Engine) -> None:

@@ -42,7 +42,12 @@ def test_exact_search(server: RunningServer) -> None:
     shape = server.client.get("/api/v1/grep", params={"pattern": "19[0-9]{2}", "limit": 1}).json()
     assert [match["document_id"] for match in shape["matches"]] == ["bell.md"]
     assert (shape["total"], shape["next_cursor"]) == (2, 1)
-    parameters = {"pattern": "corven tower", "phrase": True, "ignore_case": True, "where": 'id = "tower.md"'}
+    parameters: dict[str, str | bool] = {
+        "pattern": "corven tower",
+        "phrase": True,
+        "ignore_case": True,
+        "where": 'id = "tower.md"',
+    }
     assert server.client.get("/api/v1/grep", params=parameters).json()["total"] == 1
     assert server.client.get("/api/v1/grep", params={"pattern": "(a"}).status_code == 422
 

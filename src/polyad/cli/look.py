@@ -15,6 +15,7 @@ from polyad.cli.command_tables import commands
 from polyad.cli.options import AsOf, Filtered, Json, KnownAt, Model, Preset, Store, load_settings, open_engine
 from polyad.cli.streams import say, say_json, say_result, warn
 from polyad.engine.catalogue import Catalogue
+from polyad.engine.page_images import MAX_WIDTH
 from polyad.engine.registry import get_tables
 from polyad.errors import ConfigurationError
 from polyad.model import Condition
@@ -98,6 +99,17 @@ def show(
             "--show-removed", help="For a document, read its file again and list what its text leaves out, by kind."
         ),
     ] = False,
+    image: Annotated[
+        Path | None,
+        typer.Option(
+            "--image",
+            metavar="FILE",
+            help="For a passage of a PDF file or scan, write its page with the passage marked to this PNG file.",
+        ),
+    ] = None,
+    page: Annotated[
+        int | None, typer.Option("--page", metavar="N", min=1, help="With --image, another page of the file.")
+    ] = None,
     model: Model = None,
     json: Json = False,
 ) -> None:
@@ -110,8 +122,12 @@ def show(
     """
     if show_removed and kind is not schemas.Kind.DOCUMENT:
         raise ConfigurationError(f"--show-removed is for a document; the kind is {kind.value}")
+    if (image or page) and kind is not schemas.Kind.PASSAGE:
+        raise ConfigurationError(f"--image and --page are for a passage; the kind is {kind.value}")
     settings = load_settings(store=store, model=model)
     with open_engine(settings, bare=True) as engine:
+        if image:
+            image.write_bytes(engine.page_images.render(id, page=page, width=MAX_WIDTH // 2).png)
         shape = schemas.look_up(engine.catalogue, kind, id)
         if summary and kind is schemas.Kind.ENTITY:
             shape["summary"] = engine.catalogue.summary(str(shape["key"]))

@@ -25,6 +25,7 @@ from polyad.engine.corrections import Corrections
 from polyad.engine.graph_views import GraphViews
 from polyad.engine.maintenance import BackupReport, Checker, CheckReport
 from polyad.engine.opening import get_embedder, open_index
+from polyad.engine.page_images import PageImages
 from polyad.engine.registry import DEFAULT_METHOD, SpendingLimits
 from polyad.engine.search import RetrieverLike, Searcher
 from polyad.engine.settings import Settings
@@ -110,6 +111,7 @@ class Engine:
     Attributes:
         components: Settings and models; each model is loaded when it is first needed.
         catalogue: Looks up documents, passages, entities, hyperedges and statistics.
+        page_images: Renders the pages of PDF files and scans.
         corrections: Retracts facts, adds aliases of entities, and disables documents.
         graph_views: Selects what drawings of the hypergraph show.
     """
@@ -125,6 +127,7 @@ class Engine:
         self.catalogue = Catalogue(
             store, components.language_model, files.get_recall if files else dict, components.prompts
         )
+        self.page_images = PageImages(self.catalogue, components.settings.read)
         self._snapshots = SnapshotProvider(store, store.manifest.dimension, files)
         preset = PRESETS.get(components.settings.preset)
         self._method = preset.method if preset else DEFAULT_METHOD
@@ -253,6 +256,7 @@ class Engine:
 
     def close(self) -> None:
         """Close the database and the snapshot of the index."""
+        self.page_images.close()
         self._snapshots.close()
         self._store.close()
 
@@ -354,8 +358,10 @@ class Engine:
             NotFoundError: A document is not in the index; no document was removed.
         """
         ids = [document_ids] if isinstance(document_ids, str) else document_ids
+        digests = self.page_images.list_digests([*ids])
         Curator(self._store).remove(ids, HistoryRecorder("remove", now or datetime.now(UTC)))
         self._see_own_writes()
+        self.page_images.forget(digests)
 
     def replace_embedder(
         self, embedder: str | Embedder, progress: Progress = silent, now: datetime | None = None

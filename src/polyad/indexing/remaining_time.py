@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import defaultdict
 from collections.abc import Callable, Container, Mapping, Sequence
@@ -79,7 +80,7 @@ class RemainingTime:
     def end_batch(self) -> None:
         """Record that the batch is stored."""
         now = self._clock()
-        embedding = self._embedding_started_at or now
+        embedding = now if self._embedding_started_at is None else self._embedding_started_at
         self._seconds["preparing"] += embedding - self._batch_started_at
         self._seconds["embedding"] += now - embedding
         self._done += self._batch
@@ -101,9 +102,9 @@ class RemainingTime:
             or done < _MIN_SHARE * (done + rest + unread)
         ):
             return None
-        embedding_at = self._embedding_started_at or now
-        preparing_seconds = self._seconds["preparing"] + embedding_at - self._batch_started_at
         is_preparing = self._embedding_started_at is None
+        embedding_at = now if self._embedding_started_at is None else self._embedding_started_at
+        preparing_seconds = self._seconds["preparing"] + embedding_at - self._batch_started_at
         preparing = preparing_seconds / (self._done if is_preparing and self._done else self._done + self._batch)
         embedding = (self._seconds["embedding"] + now - embedding_at) / done
         return rest * embedding + unread * (preparing + embedding)
@@ -129,5 +130,5 @@ class RemainingTime:
 def _guess_characters(suffix: str, size: int) -> float:
     """Return the number of characters of text that a file of a type and size usually has."""
     if suffix in _HTML:
-        return min(float(size), _HTML_FACTOR * float(size) ** _HTML_EXPONENT)
+        return min(float(size), _HTML_FACTOR * math.pow(size, _HTML_EXPONENT))
     return size * _CHARACTERS_PER_BYTE.get(suffix, 1.0)

@@ -17,11 +17,11 @@ from polyad.config import ReadSettings
 from polyad.errors import ConfigurationError, ReadError
 from polyad.model import Document, Failure
 from polyad.readers.ignoring import IgnoreRules
-from polyad.readers.metadata import FILE_NAME, TITLE_FROM, count_undecodable, get_file_metadata
+from polyad.readers.metadata import CONTENT_HASH, FILE_NAME, TITLE_FROM, count_undecodable, get_file_metadata
 from polyad.readers.ocr import is_ocr_installed
 from polyad.readers.one_file import format_reason, load_function, read_content, require_plausible_length
 from polyad.readers.plain_text import Content, to_single_line
-from polyad.readers.sources import format_path
+from polyad.readers.sources import format_path, keep_copy
 from polyad.readers.titles import get_readable_file_name, is_generic_name
 from polyad.readers.workers import ReadJob, WorkerPool
 from polyad.text.removals import PAGES, Removals, count_removals
@@ -326,6 +326,8 @@ class FileReader:
                 self.skipped.append(name)
                 return
             raise ReadError("empty: no text")
+        if self._settings.keep_files and self._settings.folder and CONTENT_HASH in content.metadata:
+            keep_copy(path, self._settings.folder, str(content.metadata[CONTENT_HASH]))
         yield _build_document(path, name, content)
         if pages := content.removals.get(PAGES):
             numbers = ", ".join(pages[:_MAX_SHOWN_PAGES]) + (" ..." if len(pages) > _MAX_SHOWN_PAGES else "")

@@ -45,6 +45,9 @@ _MIN_CONFIDENCE = 0.6
 """Mean confidence of the characters of a page below which its script is unknown to the model. Pages of English, German,
 Chinese and Japanese have 0.9 and more, also with noise; those of scripts without a model have 0.5 and less."""
 
+_MIN_CHARACTERS = 20
+"""Number of uncertain characters from which a page has text; fewer are spots and edges of a picture."""
+
 _VERSION = 1
 """Number of this module's results in the cache; raise it when equal pictures give other lines."""
 
@@ -103,7 +106,7 @@ class PageOcr:
         self._digest = digest
 
     def read_page(self, page: int, render: Callable[[], tuple[Picture, float]]) -> list[OcrLine]:
-        """Return the lines of a page from the cache, or recognise and store them.
+        """Return the lines of a page from the cache, or recognise and store them; an empty list for a mere picture.
 
         Args:
             page: Number of the page, from 1.
@@ -117,9 +120,11 @@ class PageOcr:
             lines = recognize(picture, scale, self._settings.ocr_model)
             self._store_page(page, lines)
         characters = [each for line in lines for each in line.confidences]
-        if characters and sum(characters) < _MIN_CONFIDENCE * len(characters):
-            raise ReadError("its script is unknown to the OCR model (see ocr_model)")
-        return lines
+        if sum(characters) >= _MIN_CONFIDENCE * len(characters):
+            return lines
+        if len(characters) < _MIN_CHARACTERS:
+            return []
+        raise ReadError("its script is unknown to the OCR model (see ocr_model)")
 
     def find_page(self, page: int) -> list[OcrLine] | None:
         """Return the stored lines of a page; None if there are none."""
@@ -245,10 +250,10 @@ def _build_line(text: str, words: Any, corners: npt.NDArray[np.float32]) -> OcrL
         corners: Corners of the line, of shape ``[4, 2]``.
     """
     columns = iter([column for word in words.word_cols for column in word])
-    known = [
+    centres = [
         (place, (next(columns, 0) + 0.5) / words.line_txt_len) for place, each in enumerate(text) if not each.isspace()
     ]
-    places = np.interp(np.arange(len(text)), *np.array(known).T).clip(0, 1)
+    places = np.interp(np.arange(len(text)), *np.array(centres).T).clip(0, 1)
     confidences = [1.0 if each.isspace() else value for each, value in zip(text, words.confs, strict=True)]
     if not any(map(_is_wide, text)):  # Latin text with Chinese punctuation
         text = "".join(

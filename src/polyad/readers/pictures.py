@@ -108,6 +108,16 @@ def open_frame(data: bytes, number: int) -> tuple[Picture, float]:
     return np.ascontiguousarray(picture), picture.shape[1] / _WIDTH
 
 
+def resize(picture: Picture, width: int) -> Picture:
+    """Return a picture with at most ``width`` pixels from left to right."""
+    from PIL import Image
+
+    if picture.shape[1] <= width:
+        return picture
+    height = max(1, round(picture.shape[0] * width / picture.shape[1]))
+    return np.array(Image.fromarray(picture).resize((width, height), Image.Resampling.BOX))
+
+
 def _put_on_white(image: Any) -> Any:
     """Return a picture without transparency."""
     from PIL import Image

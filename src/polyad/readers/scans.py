@@ -36,12 +36,17 @@ _MAX_CROSSING = 0.3
 class _Box(NamedTuple):
     """A line in upright coordinates, in points from the upper left corner."""
 
-    text: str
+    line: OcrLine
     left: float
     right: float
     middle: float
     size: float
     turn: int
+
+    @property
+    def text(self) -> str:
+        """The text of the line."""
+        return self.line.text.strip()
 
 
 def order_lines(lines: Sequence[OcrLine], height: float) -> list[Line]:
@@ -54,12 +59,19 @@ def order_lines(lines: Sequence[OcrLine], height: float) -> list[Line]:
         lines: The recognised lines.
         height: Height of the page in points.
     """
-    if not lines:
-        return []
-    boxes = _put_upright(lines)
+    return [_join_row(row, height) for row in _order_rows(lines)]
+
+
+def get_reading_order(lines: Sequence[OcrLine]) -> list[OcrLine]:
+    """Return the recognised lines of a page in the order of :func:`order_lines`."""
+    return [box.line for row in _order_rows(lines) for box in row]
+
+
+def _order_rows(lines: Sequence[OcrLine]) -> list[list[_Box]]:
+    """Return the lines of a page by rows in reading order; lines of another direction follow."""
+    boxes = _put_upright(lines) if lines else []
     upright = [box for box in boxes if not box.turn]
-    rows = [*_order_columns(upright), *([box] for box in boxes if box.turn)]
-    return [_join_row(row, height) for row in rows]
+    return [*_order_columns(upright), *([box] for box in boxes if box.turn)]
 
 
 def _put_upright(lines: Sequence[OcrLine]) -> list[_Box]:
@@ -74,7 +86,7 @@ def _put_upright(lines: Sequence[OcrLine]) -> list[_Box]:
         ratio = line.height / usual
         size = usual if abs(ratio - 1) < _EQUAL else usual * round(4 * ratio) / 4
         left, right = min(x for x, _ in points), max(x for x, _ in points)
-        boxes.append(_Box(line.text.strip(), left, right, sum(y for _, y in points) / 4, _SIZE * size, turn))
+        boxes.append(_Box(line, left, right, sum(y for _, y in points) / 4, _SIZE * size, turn))
     shift_x, shift_y = min(box.left for box in boxes), min(box.middle - box.size for box in boxes)
     return [
         box._replace(left=box.left - shift_x, right=box.right - shift_x, middle=box.middle - shift_y) for box in boxes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -14,6 +15,9 @@ from polyad.text.files import get_source_file
 
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f]")
 _ESCAPE = re.compile(r"\\(?=x[0-9a-f]{2})")
+
+COPIES_FOLDER = "files"
+"""Name of the folder of an index that holds copies of files, by their digest."""
 
 
 def format_path(path: Path) -> str:
@@ -26,6 +30,21 @@ def format_path(path: Path) -> str:
         return posix
     decoded = os.fsencode(posix).decode("utf-8", errors="backslashreplace")
     return _UNPRINTABLE.sub(lambda match: f"\\x{ord(match[0]):02x}", decoded)
+
+
+def get_copy(folder: str, digest: str) -> Path:
+    """Return the path of the copy of a file in the folder of an index; ``digest`` is the SHA-256 of the file."""
+    return Path(folder, COPIES_FOLDER, digest)
+
+
+def keep_copy(path: Path, folder: str, digest: str) -> None:
+    """Copy a file into the folder of an index, unless its copy is there."""
+    copy = get_copy(folder, digest)
+    if not copy.exists():
+        copy.parent.mkdir(exist_ok=True)
+        part = copy.with_name(f"{digest}.{os.getpid()}.part")
+        shutil.copyfile(path, part)
+        part.replace(copy)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,13 @@
 The pool is :mod:`polyad.readers.workers`. Requests and replies are lines of JSON, so that the pool never executes data
 that a hostile document may produce:
 
-    -> {"path", "function", "settings"}
+    -> {"path", "function", "settings"}, with "name" for a file of records, with "image" for the picture of a page
     <- {"ready"}                once, at the start
     <- {"page", "pages", "is_scan"}  progress in a document with pages
     <- {"text"}                 pieces of the text of a document, before its content
     <- {"records"}              documents of a file of records, before its end
-    <- {"content", "is_spent"}, {"is_spent"} after records, or {"failure", "is_spent"}; the process ends if it is spent
+    <- {"content", "is_spent"}, {"image", "is_spent"}, {"is_spent"} after records, or {"failure", "is_spent"};
+       the process ends if it is spent
 """
 
 from __future__ import annotations
@@ -105,6 +106,9 @@ def _reply_to(request: Mapping[str, Any], replies: IO[bytes]) -> dict[str, Any]:
             _send_records(path, function, request["name"], settings, replies)
             return {"is_spent": _is_memory_spent(settings.max_memory)}
         _limit_seconds(settings.max_seconds)
+        if "image" in request:
+            image = load_function(function)(path, request["image"], settings)
+            return {"image": image, "is_spent": _is_memory_spent(settings.max_memory)}
         content = read_content(path, function, settings, _make_page_reporter(replies, settings.max_seconds))
         for start in range(0, len(content.text), _PIECE_CHARACTERS):
             _send(replies, {"text": content.text[start : start + _PIECE_CHARACTERS]})

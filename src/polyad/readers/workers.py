@@ -146,7 +146,17 @@ class WorkerPool:
         for reply in self._send_request(path, function, name=name):
             yield from map(parse_record, reply.get("records", ()))
 
-    def _send_request(self, path: Path, function: str, **more: str) -> Iterator[dict[str, Any]]:
+    def render_page(self, path: Path, function: str, request: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the picture of a page that a worker process renders (see :mod:`polyad.readers.page_image`).
+
+        Raises:
+            ReadError: The file cannot be read, was changed, or exceeds a limit.
+        """
+        *_, reply = self._send_request(path, function, image=request)
+        image: Mapping[str, Any] = reply["image"]
+        return image
+
+    def _send_request(self, path: Path, function: str, **more: Any) -> Iterator[dict[str, Any]]:
         """Send a worker process the request to read a file, and yield its replies.
 
         The process ends if it has used too much memory or failed, or if the caller stops the iteration.

@@ -66,10 +66,10 @@ def format_html(value: Displayed) -> str:
 
 def _list_rows(value: Displayed) -> Iterable[Mapping[str, Any]]:
     if isinstance(value, Answer):
-        names = ("number", "claim", "title", "source", "page", "heading", "document_id", "passage_id")
+        names = {"number", "claim", "title", "source", "page", "heading", "document_id", "passage_id"}
         citations = answer_json(value, explain=False)["citations"]
         return ({name: item for name, item in each.items() if name in names} for each in citations)
-    names = ("title", "text", "score", "relevance", "source", "page", "heading", "document_id", "passage_id")
+    names = {"title", "text", "score", "relevance", "source", "page", "heading", "document_id", "passage_id"}
     hits = value.passages if isinstance(value, Evidence) else (value,)
     return (
         {

@@ -61,6 +61,12 @@ export async function call(path, options) {
   return (await send(`/api/v1/${path}`, options)).json();
 }
 
+/** Request a picture and return it as a Blob, with the headers of the response. */
+export async function getImage(path, options) {
+  const response = await send(`/api/v1/${path}`, options);
+  return { blob: await response.blob(), headers: response.headers };
+}
+
 /** Send a request and yield the server-sent events of its response as {event, data}. */
 export async function* stream(path, options) {
   const response = await send(`/api/v1/${path}`, options);

@@ -2,6 +2,7 @@
 
 import { address } from "./main.js";
 import { el, fill, markWords } from "./dom.js";
+import { pageButton } from "./pageimage.js";
 import { plainReasons } from "./reasons.js";
 
 const SNIPPET = 215; // characters of a collapsed source: three lines
@@ -110,7 +111,7 @@ export function hitCard(hit, number, words, { id = null, shared = false } = {}) 
     text,
     hit.retracted.length > 0 &&
       el("p.warning", {}, "States what was retracted: ", hit.retracted.map((fact, index) => [index ? "; " : "", el("bdi", {}, fact.text)])),
-    el("footer", {}, more, whyDetails(hit, pageNote), hit.copies.length > 0 && el("span.faint", {}, `also in ${hit.copies.length} more`), shared && el("span.tag", {}, "in both")),
+    el("footer", {}, more, whyDetails(hit, pageNote), pageButton(hit), hit.copies.length > 0 && el("span.faint", {}, `also in ${hit.copies.length} more`), shared && el("span.tag", {}, "in both")),
   );
 }
 

@@ -579,7 +579,7 @@ _QUERIES: Mapping[type, _RecordQuery[Any]] = {
         f"SELECT id, title, source, url, metadata, recorded, tokens, passages {_DOCUMENT_CONDITION}",
         "document.id",
         lambda _, rows: {
-            row[0]: DocumentSummary(Origin(*row[1:4], parse_metadata(row[4]), row[5]), *row[6:])
+            row[0]: DocumentSummary(Origin(row[1], row[2], row[3], parse_metadata(row[4]), row[5]), row[6], row[7])
             for row in check_types(rows, *[str] * 6, int, int)
         },
     ),

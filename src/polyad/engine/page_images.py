@@ -1,0 +1,156 @@
+"""Pictures of the pages of PDF files and scans, with the place of a passage marked; the copies of files behind them."""
+
+from __future__ import annotations
+
+import base64
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from polyad.config import ReadSettings
+from polyad.engine.catalogue import Catalogue
+from polyad.errors import PageImageError, ReadError
+from polyad.model import Origin, Pagination
+from polyad.readers.metadata import CONTENT_HASH
+from polyad.readers.sources import get_copy
+from polyad.text.files import get_source_file
+
+if TYPE_CHECKING:
+    from polyad.readers.workers import WorkerPool
+
+_RENDER = "polyad.readers.page_image:render_marked_page"
+
+_MAX_CACHED = 64 * 1024 * 1024
+"""Bytes of the pictures in memory; a page of text has 100 to 300 kB."""
+
+DEFAULT_WIDTH, MIN_WIDTH, MAX_WIDTH = 1000, 100, 3000
+"""Pixels of the width of a picture."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageImage:
+    """The picture of a page.
+
+    Attributes:
+        png: The picture.
+        page: Number of the page, from 1.
+        pages: Number of pages of the file.
+        boxes: Left, upper, right and lower end of each marked line, as shares of width and height in [0, 1].
+    """
+
+    png: bytes
+    page: int
+    pages: int
+    boxes: tuple[tuple[float, ...], ...]
+
+
+class PageImages:
+    """Renders pages in worker processes, and holds the last pictures in memory.
+
+    Args:
+        catalogue: Looks up passages and documents.
+        settings: Limits of the worker processes.
+    """
+
+    def __init__(self, catalogue: Catalogue, settings: ReadSettings) -> None:
+        self._catalogue = catalogue
+        self._settings = replace(settings, workers=settings.workers or 2)
+        self._lock = threading.Lock()
+        self._pool: WorkerPool | None = None
+        self._cache: OrderedDict[tuple[object, ...], PageImage] = OrderedDict()
+
+    def render(
+        self,
+        passage_id: str,
+        *,
+        start: int | None = None,
+        end: int | None = None,
+        page: int | None = None,
+        width: int = DEFAULT_WIDTH,
+    ) -> PageImage:
+        """Return the picture of the page of a passage, on which the passage or a sentence is marked.
+
+        Args:
+            passage_id: Id of the passage.
+            start: Start of the sentence in the document's text; None for the whole passage.
+            end: End of the sentence.
+            page: Number of another page of the file, from 1; None for the page on which the marked text begins.
+            width: Width of the picture in pixels.
+
+        Raises:
+            NotFoundError: There is no such passage.
+            PageImageError: The document has no pages to show, or its file was changed or deleted.
+        """
+        passage = self._catalogue.passage(passage_id)
+        document = self._catalogue.document(passage.document_id)
+        origin = self._catalogue.origin(passage.document_id)
+        first = passage.start if start is None else start
+        sentence = "" if start is None or end is None else document.text[start:end]
+        number = page or Pagination(document.places).find(first).page or 1
+        digest = str(origin.metadata.get(CONTENT_HASH, ""))
+        file = self._find_file(origin, digest)
+        status = file.stat()
+        key = (digest, status.st_mtime_ns, status.st_size, number, width, passage.text, sentence)
+        with self._lock:
+            if image := self._cache.get(key):
+                self._cache.move_to_end(key)
+                return image
+            self._pool = self._pool or _open_pool(self._settings)
+        request = {"digest": digest, "page": number, "width": width, "passage": passage.text, "sentence": sentence}
+        try:
+            reply = self._pool.render_page(file, _RENDER, request)
+        except ReadError as error:
+            raise PageImageError(str(error)) from error
+        boxes = tuple(tuple(box) for box in reply["boxes"])
+        image = PageImage(base64.b64decode(reply["png"]), number, int(reply["pages"]), boxes)
+        with self._lock:
+            self._cache[key] = image
+            while sum(len(each.png) for each in self._cache.values()) > _MAX_CACHED:
+                self._cache.popitem(last=False)
+        return image
+
+    def close(self) -> None:
+        """End the worker processes."""
+        if self._pool:
+            self._pool.close()
+
+    def list_digests(self, document_ids: list[str]) -> set[str]:
+        """Return the SHA-256 of the files of documents, as far as known."""
+        origins = map(self._catalogue.origin, document_ids)
+        return {str(origin.metadata[CONTENT_HASH]) for origin in origins if CONTENT_HASH in origin.metadata}
+
+    def forget(self, digests: set[str]) -> None:
+        """Delete the copies and the recognised lines of files of which no document is left."""
+        if not self._settings.folder or not digests:
+            return
+        from polyad.readers.ocr import forget_pages  # commands that only search do not need it
+
+        for digest in digests:
+            if not self._catalogue.sources(f"{CONTENT_HASH} = '{digest}'"):
+                get_copy(self._settings.folder, digest).unlink(missing_ok=True)
+                forget_pages(Path(self._settings.folder), digest)
+
+    def _find_file(self, origin: Origin, digest: str) -> Path:
+        """Return the copy of a document's file, or the file itself.
+
+        Raises:
+            PageImageError: There is none.
+        """
+        if not digest:
+            raise PageImageError("only pages of PDF files and pictures can be shown; index older documents again")
+        if self._settings.folder and (copy := get_copy(self._settings.folder, digest)).is_file():
+            return copy
+        if not origin.source:
+            raise PageImageError("the file of this document was not stored; set read.keep_files before it is indexed")
+        file = Path(get_source_file(origin.source))
+        if not file.is_file():
+            raise PageImageError("the file of this document is no longer there; its text is still in the index")
+        return file
+
+
+def _open_pool(settings: ReadSettings) -> WorkerPool:
+    from polyad.readers.workers import WorkerPool  # commands that only search do not need it
+
+    return WorkerPool(settings)

@@ -1,0 +1,288 @@
+"""Renders a page of a PDF file or picture, and marks the place of a passage or sentence on it.
+
+Places are not stored: the text is looked for among the characters of the page, which PDFium or OCR locates.
+"""
+
+from __future__ import annotations
+
+import base64
+import ctypes
+import hashlib
+import io
+import math
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from polyad.config import ReadSettings
+from polyad.errors import MissingExtraError, ReadError
+from polyad.readers.ocr import OcrLine, PageOcr, Picture, is_ocr_installed
+from polyad.readers.scans import get_reading_order
+
+_COLOUR = np.array([120, 225, 255], dtype=np.uint16)
+"""Colour (blue, green, red) by which marked pixels are multiplied: text stays black, paper becomes yellow."""
+
+_FRAME = np.array([0, 120, 200], dtype=np.uint8)
+
+_CHUNK = 12
+"""Letters of the parts of a text that are looked for if the whole text, which may continue elsewhere, is not there."""
+
+_SPARE = 200
+"""Letters before and after a passage on its page among which a sentence of the passage is looked for."""
+
+_MARGIN = 0.15
+"""Margin around a marked line, as a share of its height."""
+
+_READABLE = 20
+"""Characters of a page of a PDF file from which its own text is used, and not that of OCR."""
+
+Box = tuple[float, float, float, float]
+"""Left, upper, right and lower end of a rectangle, in points or as shares of the page."""
+
+
+class _Page(NamedTuple):
+    """A rendered page, with its characters in reading order.
+
+    Attributes:
+        picture: The page.
+        characters: The characters.
+        boxes: The box of each character, in pixels.
+    """
+
+    picture: Picture
+    characters: Sequence[str]
+    boxes: Sequence[Box]
+
+
+def render_marked_page(path: Path, request: Mapping[str, Any], settings: ReadSettings) -> dict[str, Any]:
+    """Return the picture of a page as PNG, in base64, with the marked boxes as shares of its width and height.
+
+    Args:
+        path: The file.
+        request: SHA-256 of the file (``digest``), number of the page from 1 (``page``), ``width`` of the picture in
+            pixels, text of the ``passage`` and of its ``sentence``; both may be empty.
+        settings: Limits of reading, and the folder of recognised lines.
+
+    Raises:
+        ReadError: The file was changed, cannot be read, or does not have this page.
+    """
+    if path.stat().st_size > settings.max_bytes:
+        raise ReadError("the file is larger than read.max_bytes")
+    data = path.read_bytes()
+    if hashlib.sha256(data).hexdigest() != request["digest"]:
+        raise ReadError("the file was changed after it was indexed; index it again to see its pages")
+    ocr = PageOcr(settings, request["digest"])
+    render = _render_pdf_page if data[:1024].find(b"%PDF-") >= 0 else _render_frame
+    page, count = render(data, request, ocr)
+    height, width = page.picture.shape[:2]
+    marks = find_marks(page.characters, request["passage"], request["sentence"])
+    clipped = (_clip(box, width, height) for box in join_boxes(page.boxes[index] for index in marks))
+    boxes = [box for box in clipped if box[0] < box[2] and box[1] < box[3]]
+    for box in boxes:
+        _mark(page.picture, box)
+    shares = [(left / width, top / height, right / width, bottom / height) for left, top, right, bottom in boxes]
+    return {
+        "png": base64.b64encode(_encode_png(page.picture)).decode(),
+        "pages": count,
+        "width": width,
+        "height": height,
+        "boxes": [[round(share, 4) for share in box] for box in shares],
+    }
+
+
+def _render_pdf_page(data: bytes, request: Mapping[str, Any], ocr: PageOcr) -> tuple[_Page, int]:
+    """Return a page of a PDF file and the number of pages."""
+    import pypdfium2  # type: ignore[import-untyped]  # has no stubs
+
+    from polyad.readers.pdf_scans import render_page
+
+    try:
+        with pypdfium2.PdfDocument(data) as document:
+            count = len(document)
+            page = document[_require_page(request["page"], count) - 1]
+            picture, scale = render_page(page, request["width"] / max(page.get_width(), 1.0))
+            characters, boxes = _read_characters(page, picture)
+            lines = ocr.find_page(request["page"])
+            if lines is None and len(characters) < _READABLE and is_ocr_installed():
+                lines = ocr.read_page(request["page"], lambda: render_page(page))
+            if lines:
+                characters, boxes = _locate_characters(lines, scale)
+    except pypdfium2.PdfiumError as error:
+        raise ReadError(f"the page cannot be rendered: {error}") from error
+    return _Page(picture, characters, boxes), count
+
+
+def _render_frame(data: bytes, request: Mapping[str, Any], ocr: PageOcr) -> tuple[_Page, int]:
+    """Return a page of a picture and the number of pages."""
+    from polyad.readers.pictures import count_frames, open_frame, resize
+
+    count = count_frames(data)
+    number = _require_page(request["page"], count)
+    picture, scale = open_frame(data, number)
+    lines = ocr.read_page(number, lambda: (picture, scale)) if is_ocr_installed() else ocr.find_page(number) or []
+    small = resize(picture, request["width"])
+    return _Page(small, *_locate_characters(lines, scale * small.shape[1] / picture.shape[1])), count
+
+
+def _require_page(number: int, count: int) -> int:
+    """Return the number of a page. Raise ReadError if the file does not have this page."""
+    if not 1 <= number <= count:
+        raise ReadError(f"the page is {number}; expected 1 to {count}")
+    return number
+
+
+def _read_characters(page: Any, picture: Picture) -> tuple[list[str], list[Box]]:
+    """Return the letters and digits of a page of a PDF file, with their boxes in pixels of its picture."""
+    from pypdfium2 import raw
+
+    text_page = page.get_textpage()
+    ends, pixels = tuple(ctypes.c_double() for _ in range(4)), (ctypes.c_int(), ctypes.c_int())
+    height, width = picture.shape[:2]
+    characters: list[str] = []
+    boxes: list[Box] = []
+    try:
+        for index in range(text_page.count_chars()):
+            character = chr(raw.FPDFText_GetUnicode(text_page, index))
+            if not character.isalnum():
+                continue
+            raw.FPDFText_GetCharBox(text_page, index, *map(ctypes.byref, ends))
+            left, right, bottom, top = (end.value for end in ends)
+            corners = []
+            for x, y in ((left, top), (right, bottom)):
+                raw.FPDF_PageToDevice(page, 0, 0, width, height, 0, x, y, *map(ctypes.byref, pixels))
+                corners.append((pixels[0].value, pixels[1].value))
+            (first_x, first_y), (second_x, second_y) = corners
+            characters.append(character)
+            boxes.append(
+                (min(first_x, second_x), min(first_y, second_y), max(first_x, second_x), max(first_y, second_y))
+            )
+    finally:
+        text_page.close()
+    return characters, boxes
+
+
+def _locate_characters(lines: Sequence[OcrLine], scale: float) -> tuple[list[str], list[Box]]:
+    """Return the characters of recognised lines in reading order, with their boxes in pixels.
+
+    Args:
+        lines: The lines.
+        scale: Pixels per point.
+    """
+    characters, boxes = [], []
+    for line in get_reading_order(lines):
+        (x, y), (end_x, end_y), _, (low_x, low_y) = line.corners
+        middles = [(first + second) / 2 for first, second in zip(line.places, line.places[1:], strict=False)]
+        ends = [0.0, *middles, 1.0]
+        for place, character in enumerate(line.text):
+            xs = [x + share * (end_x - x) + low * (low_x - x) for share in ends[place : place + 2] for low in (0, 1)]
+            ys = [y + share * (end_y - y) + low * (low_y - y) for share in ends[place : place + 2] for low in (0, 1)]
+            characters.append(character)
+            boxes.append((scale * min(xs), scale * min(ys), scale * max(xs), scale * max(ys)))
+    return characters, boxes
+
+
+def find_marks(characters: Sequence[str], passage: str, sentence: str) -> range:
+    """Return the indices of the characters of a page that belong to a sentence of a passage.
+
+    Without a sentence, or if the sentence is not on the page, those of the passage. Only letters and digits are
+    compared, so that line endings, hyphens and spaces do not matter.
+
+    >>> find_marks("The pump. It runs.", "pump. It", "It")
+    range(10, 12)
+    """
+    letters, places = _fold(characters)
+    whole = _locate(letters, _fold(passage)[0])
+    if whole is None:
+        return range(0)
+    first = max(0, whole[0] - _SPARE)
+    part = _locate(letters[first : whole[1] + _SPARE], _fold(sentence)[0]) if sentence else None
+    start, end = (first + part[0], first + part[1]) if part else whole
+    return range(places[start], places[end - 1] + 1)
+
+
+def _fold(characters: Iterable[str]) -> tuple[str, list[int]]:
+    """Return the letters and digits of a text in their simplest form, and for each the index of its character."""
+    letters: list[str] = []
+    places: list[int] = []
+    for place, character in enumerate(characters):
+        for letter in unicodedata.normalize("NFKC", character).casefold():
+            if letter.isalnum():
+                letters.append(letter)
+                places.append(place)
+    return "".join(letters), places
+
+
+def _locate(letters: str, text: str) -> tuple[int, int] | None:
+    """Return the start and end of a text, or of the part of the text that is among ``letters``."""
+    if not text:
+        return None
+    if (start := letters.find(text)) >= 0:
+        return start, start + len(text)
+    size = min(_CHUNK, len(text))
+    parts = [(letters.find(text[at : at + size]), at) for at in range(0, len(text) - size + 1, size)]
+    offsets = [place - at for place, at in parts if place >= 0]
+    if not offsets:
+        return None
+    usual = median(offsets)
+    near = [(place, at) for place, at in parts if place >= 0 and abs(place - at - usual) <= len(text) / 4 + size]
+    if not near:
+        return None
+    (first, first_at), (last, last_at) = min(near), max(near)
+    return max(0, first - first_at), min(len(letters), last + len(text) - last_at)
+
+
+def join_boxes(boxes: Iterable[Box]) -> list[Box]:
+    """Return a box for each line of characters, which may run upwards or downwards, with a margin."""
+    lines: list[Box] = []
+    for left, top, right, bottom in boxes:
+        if right <= left or bottom <= top:
+            continue
+        if lines:
+            last = lines[-1]
+            width, height = max(last[2] - last[0], right - left), max(last[3] - last[1], bottom - top)
+            size = right - left + bottom - top
+            is_level = abs((last[1] + last[3]) - (top + bottom)) < height and -height < left - last[2] < 4 * height
+            is_upright = abs((last[0] + last[2]) - (left + right)) < width and (
+                min(abs(top - last[3]), abs(last[1] - bottom)) < width
+            )
+            if (is_level and height < 2 * size) or (is_upright and width < 2 * size):
+                lines[-1] = min(last[0], left), min(last[1], top), max(last[2], right), max(last[3], bottom)
+                continue
+        lines.append((left, top, right, bottom))
+    margins = [_MARGIN * min(right - left, bottom - top) for left, top, right, bottom in lines]
+    return [
+        (left - margin, top - margin, right + margin, bottom + margin)
+        for (left, top, right, bottom), margin in zip(lines, margins, strict=True)
+    ]
+
+
+def _clip(box: Box, width: int, height: int) -> Box:
+    left, top, right, bottom = box
+    return (
+        max(0, math.floor(left)),
+        max(0, math.floor(top)),
+        min(width, math.ceil(right)),
+        min(height, math.ceil(bottom)),
+    )
+
+
+def _mark(picture: Picture, box: Box) -> None:
+    """Colour the pixels of a box, and draw a line below it, which is visible without colours too."""
+    left, top, right, bottom = map(int, box)
+    part = picture[top:bottom, left:right]
+    part[:] = (part * _COLOUR // 255).astype(np.uint8)
+    picture[max(top, bottom - 2) : bottom, left:right] = _FRAME
+
+
+def _encode_png(picture: Picture) -> bytes:
+    try:
+        from PIL import Image
+    except ImportError as error:
+        raise MissingExtraError("pillow", "documents") from error
+    file = io.BytesIO()
+    Image.fromarray(np.ascontiguousarray(picture[:, :, ::-1])).save(file, "PNG", compress_level=1)
+    return file.getvalue()

@@ -1,0 +1,167 @@
+"""Pictures of pages with the place of a passage marked."""
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PIL import Image
+from reportlab.lib.utils import ImageReader  # type: ignore[import-untyped, unused-ignore]  # typed only with its stubs
+from reportlab.pdfgen.canvas import Canvas  # type: ignore[import-untyped, unused-ignore]  # typed only with its stubs
+
+from polyad import Engine
+from polyad.config import ReadSettings
+from polyad.engine.settings import Settings
+from polyad.errors import NotFoundError, PageImageError
+
+LINES = [
+    "The bell of Tarn was cast in 1702 by Anna Voss.",
+    "It weighs nine tons and hangs in the north tower.",
+    "Its tone is a low A, which is heard in Aldby.",
+]
+TOP, STEP, LEFT, SIZE = 700, 20, 72, 12
+
+
+def build_pdf(pages: int = 2, rotation: int = 0) -> bytes:
+    """A PDF whose last page has LINES, 20 points apart."""
+    file = io.BytesIO()
+    canvas = Canvas(file, pagesize=(842 if rotation else 595, 842), invariant=1)
+    for number in range(pages):
+        canvas.setFont("Helvetica", SIZE)
+        canvas.setPageRotation(rotation)
+        for place, line in enumerate(LINES if number == pages - 1 else ["The first page has another text."]):
+            canvas.drawString(LEFT, TOP - STEP * place, line)
+        canvas.showPage()
+    canvas.save()
+    return file.getvalue()
+
+
+def scan(data: bytes) -> bytes:
+    """The PDF with pictures in place of its pages."""
+    import pypdfium2  # type: ignore[import-untyped, unused-ignore]  # has no stubs
+
+    file = io.BytesIO()
+    canvas = Canvas(file, pagesize=(595, 842), invariant=1)
+    for page in pypdfium2.PdfDocument(data):
+        canvas.drawImage(ImageReader(page.render(scale=2).to_pil()), 0, 0, 595, 842)
+        canvas.showPage()
+    canvas.save()
+    return file.getvalue()
+
+
+@pytest.fixture
+def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
+    monkeypatch.chdir(tmp_path)
+    with Engine.open("kb", embedder="hashing:64") as engine:
+        yield engine
+
+
+def index(engine: Engine, data: bytes, name: str = "bell.pdf") -> str:
+    """Index a file and return the id of the passage with LINES."""
+    Path(name).write_bytes(data)
+    report = engine.index([name])
+    assert report.is_complete, report.failures
+    return next(passage.id for passage in engine.catalogue.passages() if "nine tons" in passage.text)
+
+
+def get_box(line: int, text: str = "") -> tuple[float, float, float, float]:
+    """The box of a line of the last page as shares of the page."""
+    from reportlab.pdfbase.pdfmetrics import stringWidth  # type: ignore[import-untyped, unused-ignore]
+
+    baseline = 842 - (TOP - STEP * line)
+    width = stringWidth(text or LINES[line], "Helvetica", SIZE)
+    return LEFT / 595, (baseline - 0.5 * SIZE) / 842, (LEFT + width) / 595, baseline / 842
+
+
+def covers(box: tuple[float, ...], other: tuple[float, ...], tolerance: float = 0.006) -> bool:
+    return all(a <= b + tolerance for a, b in zip(box[:2], other[:2], strict=True)) and all(
+        a >= b - tolerance for a, b in zip(box[2:], other[2:], strict=True)
+    )
+
+
+@pytest.mark.parametrize("is_scan", [False, True])
+def test_the_box_covers_the_sentence_on_its_page(engine: Engine, is_scan: bool) -> None:
+    id = index(engine, scan(build_pdf()) if is_scan else build_pdf())
+    passage = engine.catalogue.passage(id)
+    start = passage.start + passage.text.index("It weighs")
+
+    whole = engine.page_images.render(id, page=2)
+    sentence = engine.page_images.render(id, start=start, end=start + len(LINES[1]))
+
+    assert (sentence.page, sentence.pages) == (2, 2)
+    assert len(sentence.boxes) == 1
+    assert covers(sentence.boxes[0], get_box(1))
+    assert not covers(sentence.boxes[0], get_box(0))
+    assert sentence.boxes[0][3] - sentence.boxes[0][1] < 2.2 * SIZE / 842
+    assert all(any(covers(box, get_box(line)) for box in whole.boxes) for line in range(3))
+    image = Image.open(io.BytesIO(sentence.png))
+    assert image.size[0] == 1000
+    left, top, _, _ = (round(share * side) for share, side in zip(sentence.boxes[0], image.size * 2, strict=True))
+    assert image.getpixel((left + 1, top + 1)) != (255, 255, 255)
+    assert image.getpixel((left + 1, top - 4)) == (255, 255, 255)
+
+
+def test_the_lines_of_a_rotated_page_are_marked(engine: Engine) -> None:
+    id = index(engine, build_pdf(rotation=90))
+    passage = engine.catalogue.passage(id)
+    start = passage.start + passage.text.index("It weighs")
+
+    (box,) = engine.page_images.render(id, start=start, end=start + len(LINES[1])).boxes
+
+    middle, long = (842 - TOP + STEP) / 842, (LEFT + 100) / 842
+    assert 1 - middle - 0.02 < box[0] < box[2] < 1 - middle + 0.03
+    assert box[1] < long < box[3]
+    with pytest.raises(PageImageError, match="expected 1 to 2"):
+        engine.page_images.render(id, page=3)
+
+
+def test_a_changed_or_deleted_file_and_a_text_are_errors_without_a_path(engine: Engine) -> None:
+    id = index(engine, build_pdf())
+    Path("note.md").write_text("The otter eats fish.")
+    engine.index(["note.md"])
+    note = next(passage.id for passage in engine.catalogue.passages() if "otter" in passage.text)
+    errors = []
+
+    for prepare in (
+        lambda: Path("bell.pdf").write_bytes(build_pdf(3)),
+        lambda: Path("bell.pdf").write_bytes(b""),
+        lambda: Path("bell.pdf").unlink(),
+    ):
+        prepare()
+        with pytest.raises(PageImageError) as caught:
+            engine.page_images.render(id)
+        errors.append(str(caught.value))
+    with pytest.raises(PageImageError, match="only pages of PDF files"):
+        engine.page_images.render(note)
+    with pytest.raises(NotFoundError):
+        engine.page_images.render("unknown#1")
+
+    assert "changed" in errors[0]
+    assert "no longer there" in errors[2]
+    assert not any(str(Path.cwd()) in error or "bell.pdf" in error for error in errors)
+
+
+def test_a_copy_shows_the_page_of_a_deleted_file_until_the_document_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    settings = Settings(read=ReadSettings(keep_files=True))
+    with Engine.open("kb", embedder="hashing:64", settings=settings) as engine:
+        id = index(engine, build_pdf())
+        Path("bell.pdf").unlink()
+        assert engine.page_images.render(id).boxes
+        assert len(list(Path("kb/files").iterdir())) == 1
+
+        engine.remove("bell.pdf")
+
+        assert list(Path("kb/files").iterdir()) == []
+
+
+def test_a_page_is_rendered_once(engine: Engine) -> None:
+    id = index(engine, build_pdf())
+    first = engine.page_images.render(id)
+    Path("bell.pdf").touch()
+    again = engine.page_images.render(id)
+
+    assert engine.page_images.render(id) is again
+    assert again == first
