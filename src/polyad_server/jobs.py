@@ -22,7 +22,7 @@ from polyad.engine.catalogue import Catalogue
 from polyad.errors import NotFoundError, PolyadError, StoreUnavailableError
 from polyad.indexing.run import IndexReport
 from polyad.model import Document, Failure, MetadataValue
-from polyad.protocols.store import INDEXING, LockingStore
+from polyad.protocols.store import LockingStore
 from polyad.schemas.reports import index_json
 from polyad_server.file_results import OUTCOMES, FileResult, FileResults
 from polyad_server.problems import RequestError, describe_error
@@ -80,7 +80,6 @@ class Job:
             more documents than before.
         kind: ``files``, ``addresses`` or ``documents``.
         results: The state and the outcome of each file; see :mod:`polyad_server.file_results`.
-        notice: A remark for whoever watches the job, such as that another process adds documents too; may be empty.
     """
 
     id: str
@@ -100,7 +99,6 @@ class Job:
     interruptions: int = 0
     kind: Kind = "files"
     results: Sequence[Mapping[str, Any]] = ()
-    notice: str = ""
 
     @property
     def is_over(self) -> bool:
@@ -293,7 +291,6 @@ class JobRunner:
             started=job.started or _now(),
             number=job.number + 1,
             interruptions=interruptions,
-            notice=self._describe_other_runs(),
         )
         self._put(job)
         recorder = _ProgressRecorder(self, job, self._engine.catalogue)
@@ -317,12 +314,6 @@ class JobRunner:
             message = "; ".join(f"{failure.id}: {failure.reason}" for failure in report.failures[:3])
             ended = recorder.end(report.failures, report.counts.stop_reason)
             self._end(ended, "failed" if is_failed else "succeeded", message, dict(index_json(report)))
-
-    def _describe_other_runs(self) -> str:
-        with self._open_lock(INDEXING) as take_lock:
-            return (
-                "" if take_lock() else "Another process is adding documents to this index; both may do the same work."
-            )
 
     def _run_kind(self, job: Job, recorder: _ProgressRecorder) -> IndexReport:
         if job.kind != "documents":

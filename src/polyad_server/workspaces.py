@@ -17,7 +17,7 @@ from typing import TypeVar
 from polyad.engine import Engine
 from polyad.engine.loaders import Place, get_place_name
 from polyad.errors import ConfigurationError, NotFoundError, PolyadError
-from polyad.protocols.store import INDEXING, ValueStore
+from polyad.protocols.store import ValueStore
 from polyad.readers.ocr import FILE_NAME as OCR_FILE_NAME
 from polyad.readers.sources import COPIES_FOLDER
 from polyad.snapshot.files import SnapshotFiles
@@ -265,8 +265,7 @@ def _delete_index(folder: Path) -> None:
     if folder.is_symlink():
         folder.unlink()
         return
-    locks = ("jobs.lock", "submission.lock", f"{INDEXING}.lock")
-    for name in (_FILE, REPLIES_FILE_NAME, OCR_FILE_NAME, LEDGER, *locks):
+    for name in (_FILE, REPLIES_FILE_NAME, OCR_FILE_NAME, "jobs.lock", "submission.lock", LEDGER):
         for suffix in ("", "-wal", "-shm", "-journal"):
             (folder / f"{name}{suffix}").unlink(missing_ok=True)
     SnapshotFiles(folder).delete()

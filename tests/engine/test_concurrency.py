@@ -215,19 +215,3 @@ def test_two_processes_may_prune_the_same_documents(tmp_path: Path, monkeypatch:
         monkeypatch.setattr(Curator, "remove", remove_after_another)
         first.index([docs], prune=True)
         assert set(first.catalogue.sources()) == {f"{docs}/a.md"}
-
-
-def test_a_run_beside_another_run_is_noticed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    place = tmp_path / "kb"
-    with Engine.open(place, embedder="hashing:32") as first, Engine.open(place, embedder="hashing:32") as second:
-
-        def documents() -> Iterator[Document]:
-            yield document(1)
-            assert not caplog.messages
-            second.index_documents([document(2)])
-
-        first.index_documents(documents())
-        assert [message for message in caplog.messages if "another run" in message]
-        caplog.clear()
-        second.index_documents([document(3)])
-        assert not caplog.messages, "the lock ended with the runs"

@@ -139,20 +139,3 @@ def test_a_document_lists_its_passages_and_what_reading_left_out(
         removals = server.client.get("/api/v1/document/removals", params={"id": "a.html"}).json()
         assert sum(removals["counts"].values()) > 0
         assert any("Shop" in text for texts in removals["texts"].values() for text in texts)
-
-
-def test_a_job_beside_another_indexing_run_has_a_notice(manuals: RunningServer, tmp_path: Path) -> None:
-    def upload(text: bytes) -> dict[str, Any]:
-        files = [("files", ("c.md", text))]
-        return follow(manuals, manuals.client.post("/api/v1/documents/files", files=files).json()["job"])
-
-    with Engine.open(tmp_path / "kb") as engine:
-
-        def documents() -> Iterator[Document]:
-            yield Document("other.md", "", "The Orra rises in Velm.")
-            notices.append(upload(b"The Lode rises in Cold Down.")["notice"])
-
-        notices: list[str] = []
-        engine.index_documents(documents())
-    assert "Another process" in notices[0]
-    assert upload(b"The Lode is cold.")["notice"] == ""

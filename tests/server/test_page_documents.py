@@ -72,10 +72,13 @@ def test_a_question_is_asked_in_some_documents(browser: Browser, manuals: Runnin
             page.get_by_label(f"Select {title}").click()
         page.get_by_role("button", name="Ask in these").click()
         expect(page.locator(".question")).to_contain_text("in 2 documents")
-        page.get_by_label("Question").fill("When does the bell of Tarn ring?")
-        page.keyboard.press("Enter")
-        expect(page.locator(".answer")).not_to_contain_text("Searching")
-        assert "Bell" not in page.locator(".hits h3").all_text_contents()
+        visit(
+            page,
+            manuals,
+            f"{page.url.removeprefix(manuals.url + '/')}&q=When+does+the+bell+of+Tarn+ring%3F&all=1",
+            "Seal",
+        )
+        assert set(page.locator(".card h3").all_text_contents()) == {"Pump", "Seal"}
 
 
 def test_each_uploaded_file_shows_its_own_result_once(browser: Browser, tmp_path: Path) -> None:
@@ -172,7 +175,7 @@ def test_the_settings_of_a_workspace_are_kept_in_the_browser(browser: Browser, m
             lambda request: requests.append(request.post_data or "") if request.url.endswith("/ask") else None,
         )
         visit(page, manuals, "#/ask?q=Which+pump+is+opened%3F&all=1", "Pump")
-        expect(page.locator(".hits h3")).to_have_count(1)
+        expect(page.locator(".card h3")).to_have_count(1)
         assert '"retriever":"bm25"' in requests[0]
         assert '"k":1' in requests[0]
 

@@ -32,7 +32,7 @@ def ask(directory: Path, model: ScriptedLanguageModel, replies: Path | None = No
 
 def test_the_replies_of_an_index_lie_beside_it_unless_told_otherwise(tmp_path: Path) -> None:
     ask(tmp_path / "kb", answering())
-    assert {path.name for path in (tmp_path / "kb").iterdir()} == {"index.sqlite", "indexing.lock", "replies.sqlite"}
+    assert {path.name for path in (tmp_path / "kb").iterdir()} == {"index.sqlite", "replies.sqlite"}
 
 
 def test_an_index_without_a_language_model_has_no_file_of_replies(tmp_path: Path) -> None:

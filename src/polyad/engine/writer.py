@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence, Set
-from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import groupby
@@ -26,7 +26,7 @@ from polyad.engine.registry import (
 )
 from polyad.engine.search import Searcher
 from polyad.engine.transfer import Importer, ImportReport
-from polyad.errors import ConfigurationError, NoMoreRepliesError, NotFoundError, StoreError
+from polyad.errors import ConfigurationError, NoMoreRepliesError, NotFoundError
 from polyad.indexing.indexer import Indexer
 from polyad.indexing.remaining_time import NO_SIZES
 from polyad.indexing.run import IndexCounts, IndexReport, RebuildCheckpoint
@@ -34,7 +34,7 @@ from polyad.indexing.split import SentenceSplitter
 from polyad.model import Document, Failure, HyperedgeKind, Usage
 from polyad.protocols.components import HyperedgeBuilder, Progress, Prompt, silent
 from polyad.protocols.lookups import find_duplicates, get_document_kinds, get_kinds, get_sources, get_version
-from polyad.protocols.store import INDEXING, LockingStore, Store, StoredDocument
+from polyad.protocols.store import Store, StoredDocument
 from polyad.readers.files import FileReader
 from polyad.readers.sources import MissingDocuments, find_missing_documents, find_moved_documents, get_source_roots
 from polyad.snapshot.provider import SnapshotProvider
@@ -107,21 +107,10 @@ class Writer:
     def _record(self, now: datetime) -> Iterator[HistoryRecorder]:
         """Yield a recorder that writes the documents and costs of the ``with`` block to the index's history."""
         recorder = HistoryRecorder("index", now, lambda: self._components.usage)
-        with self._notice_other_runs():
-            try:
-                yield recorder
-            finally:
-                recorder.finish(self._store)
-
-    @contextmanager
-    def _notice_other_runs(self) -> Iterator[None]:
-        """Warn if another run adds documents to the index during the ``with`` block: both may do the same work."""
-        with ExitStack() as locks:
-            if isinstance(self._store, LockingStore):
-                with suppress(StoreError):  # a folder that cannot be written to: indexing reports it
-                    if not locks.enter_context(self._store.lock(INDEXING))():
-                        _LOG.warning("another run is adding documents to this index; both may do the same work")
-            yield
+        try:
+            yield recorder
+        finally:
+            recorder.finish(self._store)
 
     def _select_files(
         self, paths: Sequence[Path], method: str, *, force: bool

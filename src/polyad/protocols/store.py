@@ -49,9 +49,6 @@ REPLIES = "replies"
 VECTOR_NAMESPACES = (PENDING_VECTORS, ENTITY_VECTORS, RELEVANCE, ENCODER_TRUST)
 """Namespaces whose values were computed from vectors of the index's embedder."""
 
-INDEXING = "indexing"
-"""Name of the lock of a run that adds documents. Runs may overlap; the lock only tells the later ones."""
-
 REBUILDS = "rebuild-"
 """Beginning of the namespaces of checkpoints of interrupted rebuilds."""
 

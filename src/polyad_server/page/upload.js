@@ -75,11 +75,10 @@ class Uploads {
     this.rows = [];
     this.jobs = new Set();
     this.summary = el("p.upload-summary", { role: "status" });
-    this.notice = el("p.upload-notice", { role: "status" });
     this.list = el("ul.plain.files", { tabindex: 0, "aria-label": "Files" });
     this.stop = el("button.quiet", { type: "button", onclick: () => this.cancel() }, "Cancel");
     this.clear = el("button.quiet", { type: "button", onclick: () => (this.rows.splice(0), this.draw()) }, "Clear list");
-    this.report = el("section.uploads", { hidden: true, "aria-label": "Added files" }, el("header", {}, this.summary, this.stop, this.clear), this.notice, this.list);
+    this.report = el("section.uploads", { hidden: true, "aria-label": "Added files" }, el("header", {}, this.summary, this.stop, this.clear), this.list);
     this.element = el("div", {}, this.isWritable && this.buildArea(allowUrls), this.report);
   }
 
@@ -194,7 +193,6 @@ class Uploads {
   }
 
   update(job, rows) {
-    this.notice.textContent = job.ended ? "" : job.notice;
     const hasMore = this.rows.some((row) => row.state === "waiting" && !rows.includes(row)); // which the job does not know
     this.remaining = (!hasMore && job.message.match(/[^,]* left$/)?.[0].trim()) || "";
     if (job.kind === "documents") rows[0].show(describeReindexing(job), job.ended ? "" : job.message);
