@@ -3,7 +3,7 @@
 
 import { stream } from "./api.js";
 import { announce, el, fill, plural, questionWords } from "./dom.js";
-import { answerSentences, bestSentences, describePlace, hitCard, passageAddress } from "./evidence.js";
+import { answerSentences, bestSentences, describePlace, findAnswers, hitCard, passageAddress } from "./evidence.js";
 import { showProblem } from "./form.js";
 import { evidenceGraph } from "./graph.js";
 import { address, getParameters } from "./main.js";
@@ -70,6 +70,7 @@ class Turn {
     const json = { ...this.options, question: this.question, history, stream: true, regenerate };
     for await (const { event, data } of stream("ask", { method: "POST", json, signal })) {
       if (event === "evidence") {
+        data.hits.forEach((hit, rank) => (hit.rank = rank));
         Object.assign(this, { evidence: data, state: "writing" });
         this.drawHits();
         this.drawGraph();
@@ -89,7 +90,7 @@ class Turn {
   }
 
   toMessages() {
-    const answer = this.text || (this.evidence?.hits ?? []).slice(0, 1).map(bestSentences).join(" ");
+    const answer = this.text || findAnswers(this.evidence?.hits ?? []).map(({ text }) => text).join(" ");
     return [{ role: "user", content: this.question }, ...(answer ? [{ role: "assistant", content: answer.slice(0, 20000) }] : [])];
   }
 

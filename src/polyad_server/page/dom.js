@@ -87,7 +87,7 @@ export function readableText(text, start = 0, end = 0) {
 }
 
 const COMMON = new Set(
-  "the and for was were who what when where which how why did does has have had that this with from are its not can".split(" "),
+  "the and for was were who what when where which how why did does has have had that this with from are its not can she her his him they them their you your".split(" "),
 );
 
 /** Return the words of a question that are worth marking. */

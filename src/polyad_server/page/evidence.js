@@ -36,9 +36,14 @@ export function passageAddress(hit) {
 
 /** Return the ranges of the sentences that answer, in the characters of a hit's text. */
 function bestSpans(hit) {
-  if (hit.best_sentences?.length) return hit.best_sentences;
-  return hit.highlight ? [{ start: hit.highlight[0], end: hit.highlight[1] }] : [];
+  const highlight = hit.highlight ? [{ start: hit.highlight[0], end: hit.highlight[1] }] : [];
+  const sentences = hit.best_sentences ?? [];
+  // Where names lead from source to source, the sentence that answers need not have words of the question.
+  return sentences.length && !(isReached(hit) && highlight.length) ? sentences : highlight;
 }
+
+/** Return whether a name in a better source led to a hit. */
+const isReached = (hit) => hit.rank > 0 && /linked from/.test(hit.reason ?? "");
 
 /** Return the sentences of a hit that answer, as one text; empty if none is known. */
 export function bestSentences(hit) {
@@ -133,17 +138,19 @@ function relevanceMeter(relevance) {
   return el("span.relevance", { title: "How probably this source helps to answer" }, el("span.visually-hidden", {}, "Relevance "), `${percent} %`);
 }
 
-/** Return the sentences that answer, large, with their sources: those of the best hit, and of a second that it leads to. */
-export function answerSentences(hits) {
+/** Return the sentences that answer, with their hits: those of the best hit, and of a second that it leads to. */
+export function findAnswers(hits) {
   const [first, second] = hits;
-  const leads = second && second.relevance >= 0.5 && /linked from/.test(second.reason);
-  return [first, leads && second].filter((hit) => hit && bestSentences(hit)).map((hit) => {
+  const leads = second && second.relevance >= 0.5 && isReached(second);
+  const answers = [first, leads && second].filter((hit) => hit && bestSentences(hit));
+  return answers.map((hit) => ({ hit, text: cut(bestSentences(hit), leads ? 200 : 320) }));
+}
+
+/** Return the sentences that answer, large, each with its source. */
+export function answerSentences(hits) {
+  return findAnswers(hits).map(({ hit, text }) => {
     const { title, rest } = describePlace(hit);
-    return el(
-      "figure.found",
-      {},
-      el("blockquote", { dir: "auto" }, cut(bestSentences(hit), leads ? 180 : 320)),
-      el("figcaption", { dir: "auto" }, el("a", { href: passageAddress(hit) }, [title, rest].filter(Boolean).join(" · "))),
-    );
+    const source = el("a", { href: passageAddress(hit) }, [title, rest].filter(Boolean).join(" · "));
+    return el("figure.found", {}, el("blockquote", { dir: "auto" }, text), el("figcaption", { dir: "auto" }, source));
   });
 }

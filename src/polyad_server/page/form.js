@@ -82,7 +82,7 @@ function editorOf(key, value, submit) {
   return el(
     "div.chip-editor",
     {},
-    el("details", {}, el("summary.chip", { dir: "auto" }, value ? format(value) : label), input),
+    el("details", {}, el(value ? "summary.chip.value" : "summary.chip", { dir: "auto" }, value ? format(value) : label), input),
     value && el("button.quiet", { type: "button", "aria-label": `Remove ${format(value)}`, onclick: remove }, "✕"),
     el("p.error", { id: `problem-${key}`, role: "alert" }),
   );
