@@ -32,9 +32,9 @@ def test_html_is_escaped_and_the_best_sentence_is_marked(evidence: Evidence, ans
     html = evidence._repr_html_()
     assert "<mark>The Bell of Tarn was cast by Ines &lt;i&gt;Moreau&lt;/i&gt; &amp; sons in 1702.</mark>" in html
     assert evidence.passages[0]._repr_html_() in html
-    for text in (html, answer._repr_html_()):
-        assert "&lt;of&gt;" in text
-        assert not {"<i>", "<of>", "<did>"} & set(text.replace(">", ">|").replace("<", "|<").split("|"))
+    for page in (html, answer._repr_html_()):
+        assert "&lt;of&gt;" in page
+        assert not {"<i>", "<of>", "<did>"} & set(page.replace(">", ">|").replace("<", "|<").split("|"))
 
 
 def test_text_is_readable(evidence: Evidence, answer: Answer) -> None:

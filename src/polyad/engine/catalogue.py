@@ -36,7 +36,6 @@ from polyad.protocols.lookups import (
     get_statistics,
 )
 from polyad.protocols.store import RELEVANCE, Store
-from polyad.readers.sources import match_documents
 from polyad.retrieval.default.relevance import Calibration
 from polyad.retrieval.roles import RoleBinding, answer_roles, count_units, list_roles
 from polyad.snapshot.vectors import RECALL_K
@@ -111,6 +110,8 @@ class Catalogue:
         Raises:
             NotFoundError: A name selects no document.
         """
+        from polyad.readers.sources import match_documents  # a search reads no documents
+
         sources = get_sources(self._store)
         ids: dict[str, None] = {}
         for name in names:

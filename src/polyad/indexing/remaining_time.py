@@ -130,5 +130,5 @@ class RemainingTime:
 def _guess_characters(suffix: str, size: int) -> float:
     """Return the number of characters of text that a file of a type and size usually has."""
     if suffix in _HTML:
-        return min(float(size), _HTML_FACTOR * math.pow(size, _HTML_EXPONENT))
+        return min(size, _HTML_FACTOR * math.pow(size, _HTML_EXPONENT))
     return size * _CHARACTERS_PER_BYTE.get(suffix, 1.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NotRequired
 
 from typing_extensions import TypedDict
 
@@ -82,7 +83,7 @@ class RemovalSchema(TypedDict):
 
     removed: list[str]
     documents: int
-    is_trial: bool
+    is_trial: NotRequired[bool]
 
 
 class HistorySchema(TypedDict):
