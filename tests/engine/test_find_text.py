@@ -72,6 +72,16 @@ def test_filters_dates_and_removed_documents(tmp_path: Path) -> None:
             engine.find_text("The", where="colour = red")
 
 
+def test_a_change_of_the_index_is_seen(tmp_path: Path) -> None:
+    with open_engine(tmp_path, BELL, TOWER) as engine:
+        assert list(engine.find_text("The").counts) == ["bell.md", "tower.md"]
+        engine.index_documents([Document("bell.md", "Bell", "A bell.")])
+        assert list(engine.find_text("The").counts) == ["tower.md"]
+        with Engine.open(tmp_path / "kb", create=False) as other:
+            other.index_documents([Document("a.md", "", "The new one.")])
+        assert list(engine.find_text("The").counts) == ["a.md", "tower.md"]
+
+
 def test_pages_of_results(tmp_path: Path) -> None:
     documents = [Document(str(number), "", "the bell\nthe tower\nnothing\nthe end") for number in range(5)]
     with open_engine(tmp_path, *documents) as engine:

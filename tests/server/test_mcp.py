@@ -430,6 +430,7 @@ def test_over_http(server: RunningServer, mode: str) -> None:
             assert (
                 actual["results"][0]["url"] == f"{server.url}/#/passage?workspace=kb&id=bell.md%230000&start=0&end=75"
             )
+            assert (await call(client, "find_text", pattern="Corven Tower"))["total"] == 2
 
     run(test)
     response = server.client.post("/mcp", json={}, headers={"Host": "evil.example"})

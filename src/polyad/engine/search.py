@@ -13,7 +13,7 @@ from typing import Protocol, cast, runtime_checkable
 from polyad.curation.corrections import mark_retracted
 from polyad.engine.components import Components
 from polyad.engine.registry import RetrieverSpec, retrievers
-from polyad.engine.text_search import TextSearcher, TextSearchOptions
+from polyad.engine.text_search import TextBlockCache, TextSearcher, TextSearchOptions
 from polyad.errors import ConfigurationError, RetrieverError, StaleSnapshotError
 from polyad.model import Evidence, Query, TextMatches, Timings
 from polyad.protocols.components import Progress, Retriever, report_failure, silent
@@ -123,6 +123,7 @@ class Searcher:
         self._store = store
         self._snapshots = snapshots
         self._parts = PartCache()
+        self._texts = TextBlockCache()
         self._components = components
         self._default_retriever = default_retriever
         self._max_characters = components.settings.question.max_characters
@@ -208,7 +209,7 @@ class Searcher:
 
         def search(snapshot: MappedSnapshot, transaction: ReadTransaction) -> TextMatches:
             part = self._parts.restrict(snapshot, options.get_filter(), options.get_time())
-            return TextSearcher(part.selected, transaction, pattern).search(page)
+            return TextSearcher(part.selected, transaction, pattern, self._texts).search(page)
 
         snapshot = self._snapshots.get_current(min_version=self.min_version)
         with suppress(StaleSnapshotError), self._store.read_transaction() as transaction:

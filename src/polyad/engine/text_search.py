@@ -12,6 +12,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, islice
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,6 +28,10 @@ _BATCH = 1000
 
 _SEPARATOR = b"\n\0\n"
 """Bytes between documents in a block: a line of its own, which no text contains."""
+
+_MAX_BLOCK = 1 << 20
+_MAX_BLOCKS = 128
+"""Bytes of the largest block that is cached, and the number of blocks: the texts of some 100,000 passages."""
 
 _MAX_LINE = 300
 """Characters of a line that a match displays; of a longer line, those around the match."""
@@ -57,6 +62,46 @@ class TextSearchOptions:
                 raise SettingError(name, getattr(self, name), f"{lowest:,} to {highest:,}")
 
 
+class TextBlock(NamedTuple):
+    """The texts of some documents in one piece of memory.
+
+    Attributes:
+        ids: Ids of the documents.
+        starts: Offset at which each text begins, and the end of the last with its separator.
+        data: The texts as UTF-8, joined by separators.
+    """
+
+    ids: list[str]
+    starts: list[int]
+    data: bytes
+
+
+class TextBlockCache:
+    """A cache of the texts that recent searches read, of one version of an index, for several threads.
+
+    Reading takes most of the time of a search: of 100,000 passages 0.4 s, where matching takes 0.01 to 0.3 s.
+    """
+
+    def __init__(self) -> None:
+        self._version = -1
+        self._blocks: dict[bytes, TextBlock] = {}
+
+    def get_block(self, version: int, passages: IntArray, transaction: ReadTransaction) -> TextBlock:
+        """Return the texts of the documents that begin with ``passages``, which are primary keys of this version."""
+        if version != self._version:
+            self._version, self._blocks = version, {}
+        blocks, key = self._blocks, passages.tobytes()
+        if key not in blocks:
+            documents = transaction.get(DocumentText, passages.tolist()).values()
+            texts = [document.text.encode() for document in documents]
+            starts = [0, *accumulate(len(text) + len(_SEPARATOR) for text in texts)]
+            block = TextBlock([document.id for document in documents], starts, _SEPARATOR.join(texts))
+            if len(block.data) > _MAX_BLOCK or len(blocks) >= _MAX_BLOCKS:
+                return block
+            blocks[key] = block
+        return blocks[key]
+
+
 class TextSearcher:
     """Searches the texts of the documents of a snapshot for one pattern.
 
@@ -64,9 +109,13 @@ class TextSearcher:
         snapshot: The index, or the part of it that a filter selects.
         transaction: An open read transaction of the version of the snapshot.
         pattern: The pattern.
+        cache: Texts that earlier searches of the index read.
     """
 
-    def __init__(self, snapshot: MappedSnapshot, transaction: ReadTransaction, pattern: TextPattern) -> None:
+    def __init__(
+        self, snapshot: MappedSnapshot, transaction: ReadTransaction, pattern: TextPattern, cache: TextBlockCache
+    ) -> None:
+        self._cache = cache
         self._snapshot = snapshot
         self._transaction = transaction
         self._pattern = pattern
@@ -100,15 +149,13 @@ class TextSearcher:
     def _find_matching_lines(self, deadline: float) -> Iterator[tuple[int, str]]:
         """Yield (row of the first passage, id) of a document for each line that matches."""
         for rows in self._split_candidates():
-            numbers = self._snapshot.passages.pks.take(rows).tolist()
-            documents = self._transaction.get(DocumentText, numbers)
-            texts = [document.text.encode() for document in documents.values()]
-            starts: list[int] = []
-            for line in self._pattern.find_lines(_SEPARATOR.join(texts), deadline):
-                starts = starts or [0, *accumulate(len(text) + len(_SEPARATOR) for text in texts)]
-                place = bisect_right(starts, line.start) - 1
-                if line.start < starts[place] + max(1, len(texts[place])):  # not the separator
-                    yield int(rows[place]), documents[numbers[place]].id
+            block = self._cache.get_block(
+                self._snapshot.version, self._snapshot.passages.pks.take(rows), self._transaction
+            )
+            for line in self._pattern.find_lines(block.data, deadline):
+                place = bisect_right(block.starts, line.start) - 1
+                if line.start < max(block.starts[place] + 1, block.starts[place + 1] - len(_SEPARATOR)):  # no separator
+                    yield int(rows[place]), block.ids[place]
 
     def _split_candidates(self) -> list[IntArray]:
         """Return the first passages of the documents that may match, in batches of rows."""
