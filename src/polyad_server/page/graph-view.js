@@ -56,7 +56,8 @@ export class GraphView {
     this.height = Math.max(this.area.clientHeight, 320);
     layOut(nodes, links, this.width / this.height);
     const lines = drawHulls ? drawHulls() : links.map((link) => drawLine(link));
-    this.drawing = svg("svg", { role: "group", "aria-label": `${nodes.filter((node) => node.kind === "entity").length} entities` }, svg("g", {}, lines), svg("g", {}, shapes.map((shape) => this.drawShape(shape))));
+    const number = nodes.filter((node) => node.kind === "entity").length;
+    this.drawing = svg("svg", { role: "group", "aria-label": number === 1 ? "1 entity" : `${number} entities` }, svg("g", {}, lines), svg("g", {}, shapes.map((shape) => this.drawShape(shape))));
     this.drawing.addEventListener("wheel", (event) => this.onWheel(event), { passive: false });
     this.drawing.addEventListener("pointerdown", (event) => this.startMove(event));
     fill(this.area, this.drawing);
