@@ -9,8 +9,8 @@ const quoted = (text) => `"${text.replace(/[\\"]/g, "\\$&")}"`;
 
 /** Ask a question in some documents only. */
 export function askInDocuments(ids) {
-  const where = ids.length === 1 ? `id = ${quoted(ids[0])}` : `id in (${ids.map(quoted).join(", ")})`;
-  if (where.length > MAX_LENGTH) announce(`${count(ids.length, "document")} are too many to list; choose a folder, a type or a year instead.`);
+  const where = `id in (${ids.map(quoted).join(", ")})`;
+  if (where.length > MAX_LENGTH) announce(`${count(ids.length, "document")} are too many to list; choose a folder, a type or a language instead.`);
   else go("ask", { where });
 }
 
@@ -26,10 +26,9 @@ export function askInFacets({ folder, type, language }) {
 
 /** Return a filter in words if it is the scope of a question: "in 3 documents"; otherwise the filter as it is. */
 export function describeScope(where) {
-  const listed = where.match(/^id in \(("(?:[^"\\]|\\.)*"(?:, )?)+\)$/);
-  if (listed) return `in ${count(where.match(/"(?:[^"\\]|\\.)*"/g).length, "document")}`;
-  const [, kind, text] = where.match(/^(id =|path like) "((?:[^"\\]|\\.)*)"$/) ?? [];
+  const [, kind, list] = where.match(/^(id in \(|path like )((?:"(?:[^"\\]|\\.)*"(?:, )?)+)\)?$/) ?? [];
   if (!kind) return where;
-  const name = text.replace(/\\(.)/g, "$1");
-  return kind === "id =" ? `in ${name}` : `in the folder ${name.replace(/\/\*$/, "")}`;
+  const names = list.match(/"(?:[^"\\]|\\.)*"/g).map((name) => name.slice(1, -1).replace(/\\(.)/g, "$1"));
+  if (kind === "path like ") return `in the folder ${names[0].replace(/\/\*$/, "")}`;
+  return names.length === 1 ? `in ${names[0]}` : `in ${count(names.length, "document")}`;
 }
