@@ -19,7 +19,7 @@ MAX_TURNS = 10
 MAX_CHARACTERS = 2_000
 """Characters of each of these messages, and of the rewritten question."""
 
-MAX_NAMES = 4
+MAX_NAMES = 2
 """Maximum number of names of the last answer that a follow-up question gets without a language model."""
 
 
@@ -68,8 +68,8 @@ def rewrite_question(
 def add_names(question: str, history: Sequence[Mapping[str, str]], list_names: Callable[[str], Sequence[str]]) -> str:
     """Return a follow-up question with the names of the last answer, for a search without a language model.
 
-    If the answer has no names, those of the last question are added. A question with a name that the last question and
-    answer lack begins a new topic and stays as it is.
+    The last names of the answer that the last question lacks are added, since an answer ends with what is new, or else
+    those of the last question. A question with a name that both lack begins a new topic and stays as it is.
 
     Args:
         question: The last message of the user.
@@ -84,9 +84,10 @@ def add_names(question: str, history: Sequence[Mapping[str, str]], list_names: C
     if "user" not in last:
         return question
     earlier_names = list_names(last["user"])
-    names = list_names(last.get("assistant", "")) or earlier_names
+    answer_names = list_names(last.get("assistant", ""))
     own_names = set(list_names(question))
-    if own_names - {*names, *earlier_names}:
+    if own_names - {*answer_names, *earlier_names}:
         return question
-    added_names = [name for name in names if name not in own_names][:MAX_NAMES]
+    names = [name for name in answer_names if name not in earlier_names] or answer_names or earlier_names
+    added_names = [name for name in names if name not in own_names][-MAX_NAMES:]
     return f"{question} ({', '.join(added_names)})" if added_names else question
