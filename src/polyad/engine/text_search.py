@@ -79,7 +79,7 @@ class TextBlock(NamedTuple):
 class TextBlockCache:
     """A cache of the texts that recent searches read, of one version of an index, for several threads.
 
-    Reading takes most of the time of a search: of 100,000 passages 0.4 s, where matching takes 0.01 to 0.3 s.
+    Reading takes most of the time of a search: of 100,000 passages 0.4 s, where matching takes 0.01 to 0.7 s.
     """
 
     def __init__(self) -> None:
