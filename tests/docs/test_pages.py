@@ -14,12 +14,13 @@ from polyad.protocols.components import Embedder
 from tests.docs.pages import DOCS, run
 from tests.scripted_server import ScriptedServer
 
-NEED_A_SERVER = {"how-to/index-with-workers.md"}
-"""Pages whose commands need PostgreSQL or a Ray cluster; the suites of workers and of Ray run these commands."""
+TESTED_ELSEWHERE = {"how-to/index-with-workers.md", "how-to/web-page.md"}
+"""Pages whose commands need PostgreSQL or a Ray cluster, which the suites of workers and of Ray run, and the page on
+the web page, whose steps the tests of the page take."""
 
 PAGES = [
     "tutorial.md",
-    *sorted({f"how-to/{page.name}" for page in (DOCS / "how-to").glob("*.md")} - NEED_A_SERVER),
+    *sorted({f"how-to/{page.name}" for page in (DOCS / "how-to").glob("*.md")} - TESTED_ELSEWHERE),
 ]
 
 

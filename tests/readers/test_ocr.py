@@ -18,7 +18,7 @@ from polyad.readers import files, ocr, pdf_scans, pictures
 from polyad.readers.files import FileReader
 from polyad.readers.pdf import read_pdf
 from polyad.readers.pictures import read_picture
-from polyad.text.removals import PICTURES, SCANS, UNCERTAIN
+from polyad.text.removals import PAGES, PICTURES, SCANS, UNCERTAIN
 
 pytest.importorskip("rapidocr")
 
@@ -213,6 +213,19 @@ def test_a_language_without_a_model_is_refused() -> None:
         ReadSettings(ocr_language="ru")
     assert ReadSettings(ocr_language="de").ocr_language == "de"
     assert ReadSettings(ocr_language="ru", ocr_model="cyrillic.onnx").ocr_language == "ru"
+
+
+def test_a_page_in_a_script_that_the_model_does_not_know_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    corners = ((72.0, 72.0), (500.0, 72.0), (500.0, 88.0), (72.0, 88.0))
+    lines = [ocr.OcrLine("nt", corners, (0.1, 0.2), (0.7, 0.7)), ocr.OcrLine("", corners, (), ())]
+    monkeypatch.setattr(ocr, "recognize", lambda *_: lines)
+
+    with pytest.raises(ReadError, match="script is unknown"):
+        read_picture(encode(draw_page((1, 1, BELL))))
+    content = read_pdf(build_pdf(PUMP, draw_page((1, 1, BELL))))
+
+    assert get_lines(content.text) == PUMP
+    assert "script is unknown" in content.removals[PAGES][0]
 
 
 def test_each_character_of_a_line_has_its_place() -> None:

@@ -25,7 +25,6 @@ from polyad.engine.corrections import Corrections
 from polyad.engine.graph_views import GraphViews
 from polyad.engine.maintenance import BackupReport, Checker, CheckReport
 from polyad.engine.opening import get_embedder, open_index
-from polyad.engine.page_images import PageImages
 from polyad.engine.registry import DEFAULT_METHOD, SpendingLimits
 from polyad.engine.search import RetrieverLike, Searcher
 from polyad.engine.settings import Settings
@@ -47,6 +46,7 @@ from polyad.text.patterns import TextPattern
 from polyad.text.validity import Time
 
 if TYPE_CHECKING:
+    from polyad.engine.page_images import PageImages
     from polyad.engine.transfer import ExportReport, ImportReport
     from polyad.engine.writer import Writer
     from polyad.indexing.replacement import ReplacementReport
@@ -111,7 +111,6 @@ class Engine:
     Attributes:
         components: Settings and models; each model is loaded when it is first needed.
         catalogue: Looks up documents, passages, entities, hyperedges and statistics.
-        page_images: Renders the pages of PDF files and scans.
         corrections: Retracts facts, adds aliases of entities, and disables documents.
         graph_views: Selects what drawings of the hypergraph show.
     """
@@ -127,7 +126,6 @@ class Engine:
         self.catalogue = Catalogue(
             store, components.language_model, files.get_recall if files else dict, components.prompts
         )
-        self.page_images = PageImages(self.catalogue, components.settings.read)
         self._snapshots = SnapshotProvider(store, store.manifest.dimension, files)
         preset = PRESETS.get(components.settings.preset)
         self._method = preset.method if preset else DEFAULT_METHOD
@@ -163,6 +161,13 @@ class Engine:
         from polyad.engine.writer import Writer  # takes 0.2 s with the readers, which a search does not need
 
         return Writer(self._store, self._snapshots, self._searcher, self.components, self._method)
+
+    @cached_property
+    def page_images(self) -> PageImages:
+        """The component that renders the pages of PDF files and scans."""
+        from polyad.engine.page_images import PageImages  # loads the readers, which a search does not need
+
+        return PageImages(self.catalogue, self.components.settings.read)
 
     @classmethod
     def open(
@@ -256,7 +261,8 @@ class Engine:
 
     def close(self) -> None:
         """Close the database and the snapshot of the index."""
-        self.page_images.close()
+        if "page_images" in vars(self):
+            self.page_images.close()
         self._snapshots.close()
         self._store.close()
 

@@ -41,12 +41,10 @@ _TALL = 1.5
 _LONG = 6.0
 """Least ratio of width and height of a line that shows the skew of its page; that of a word is off by some degrees."""
 
-_MIN_CONFIDENCE = 0.6
-"""Mean confidence of the characters of a page below which its script is unknown to the model. Pages of English, German,
-Chinese and Japanese have 0.9 and more, also with noise; those of scripts without a model have 0.5 and less."""
-
-_MIN_CHARACTERS = 20
-"""Number of uncertain characters from which a page has text; fewer are spots and edges of a picture."""
+_MIN_CONFIDENCE, _MIN_DENSITY, _MIN_LENGTH = 0.6, 0.4, 40.0
+"""Mean confidence of letters, and letters per square of a line's height, below which the script of a page is unknown to
+the model; and the squares of the shortest text that is judged. Of Russian and Arabic the model reads hardly any letter.
+"""
 
 _VERSION = 1
 """Number of this module's results in the cache; raise it when equal pictures give other lines."""
@@ -119,12 +117,9 @@ class PageOcr:
             picture, scale = render()
             lines = recognize(picture, scale, self._settings.ocr_model)
             self._store_page(page, lines)
-        characters = [each for line in lines for each in line.confidences]
-        if sum(characters) >= _MIN_CONFIDENCE * len(characters):
-            return lines
-        if len(characters) < _MIN_CHARACTERS:
-            return []
-        raise ReadError("its script is unknown to the OCR model (see ocr_model)")
+        if _is_unknown_script(lines):
+            raise ReadError("its script is unknown to the OCR model (see ocr_model)")
+        return [line for line in lines if line.text]
 
     def find_page(self, page: int) -> list[OcrLine] | None:
         """Return the stored lines of a page; None if there are none."""
@@ -156,6 +151,19 @@ def _parse_lines(text: str) -> list[OcrLine]:
     ]
 
 
+def _is_unknown_script(lines: Sequence[OcrLine]) -> bool:
+    """Return whether the model reads few letters in lines of text, or is uncertain of most."""
+    squares = sum(line.width / max(line.height, 1.0) for line in lines)
+    letters = [
+        confidence
+        for line in lines
+        for character, confidence in zip(line.text, line.confidences, strict=True)
+        if not character.isspace()
+    ]
+    is_empty = len(letters) < _MIN_DENSITY * squares
+    return squares >= _MIN_LENGTH and (is_empty or sum(letters) < _MIN_CONFIDENCE * len(letters))
+
+
 def forget_pages(folder: Path, digest: str) -> None:
     """Delete the stored lines of the file with this SHA-256, which was removed from the index in ``folder``."""
     if (file := folder / FILE_NAME).exists():
@@ -173,7 +181,7 @@ def _open_cache(file: Path) -> sqlite3.Connection:
 
 
 def recognize(picture: Picture, scale: float, model: str = "") -> list[OcrLine]:
-    """Return the lines of text in a picture, in any order.
+    """Return the lines in a picture, in any order; those without a letter that the model knows have no text.
 
     Lines are detected in a smaller picture, and recognised in the original one. A line may have any direction.
 
@@ -214,10 +222,8 @@ def recognize(picture: Picture, scale: float, model: str = "") -> list[OcrLine]:
     )
     lines = []
     for place, (text, words) in enumerate(zip(recognized.txts, recognized.word_results, strict=True)):
-        if text.strip():
-            first = (1 if is_tall[place] else 0) + (2 if is_turned[place] else 0)
-            corners = np.roll(boxes[place], -first, axis=0) / scale
-            lines.append(_build_line(text, words, corners))
+        first = (1 if is_tall[place] else 0) + (2 if is_turned[place] else 0)
+        lines.append(_build_line(text, words, np.roll(boxes[place], -first, axis=0) / scale))
     return lines
 
 
@@ -249,6 +255,9 @@ def _build_line(text: str, words: Any, corners: npt.NDArray[np.float32]) -> OcrL
         words: RapidOCR's ``WordInfo``: the columns of the characters without spaces, and confidences with spaces.
         corners: Corners of the line, of shape ``[4, 2]``.
     """
+    rounded = tuple((round(float(x), 2), round(float(y), 2)) for x, y in corners)
+    if not text.strip():
+        return OcrLine("", rounded, (), ())
     columns = iter([column for word in words.word_cols for column in word])
     centres = [
         (place, (next(columns, 0) + 0.5) / words.line_txt_len) for place, each in enumerate(text) if not each.isspace()
@@ -259,7 +268,6 @@ def _build_line(text: str, words: Any, corners: npt.NDArray[np.float32]) -> OcrL
         text = "".join(
             unicodedata.normalize("NFKC", each)[:1] if "\uff01" <= each <= "\uff5e" else each for each in text
         )
-    rounded = tuple((round(float(x), 2), round(float(y), 2)) for x, y in corners)
     return OcrLine(text, rounded, tuple(round(float(each), 4) for each in places), tuple(confidences))
 
 

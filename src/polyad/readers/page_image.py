@@ -109,7 +109,7 @@ def _render_pdf_page(data: bytes, request: Mapping[str, Any], ocr: PageOcr) -> t
             lines = ocr.find_page(request["page"])
             if lines is None and len(characters) < _READABLE and is_ocr_installed():
                 lines = ocr.read_page(request["page"], lambda: render_page(page))
-            if lines:
+            if lines := [line for line in lines or () if line.text]:
                 characters, boxes = _locate_characters(lines, scale)
     except pypdfium2.PdfiumError as error:
         raise ReadError(f"the page cannot be rendered: {error}") from error
@@ -123,7 +123,7 @@ def _render_frame(data: bytes, request: Mapping[str, Any], ocr: PageOcr) -> tupl
     count = count_frames(data)
     number = _require_page(request["page"], count)
     picture, scale = open_frame(data, number)
-    lines = ocr.read_page(number, lambda: (picture, scale)) if is_ocr_installed() else ocr.find_page(number) or []
+    lines = ocr.read_page(number, lambda: (picture, scale)) if is_ocr_installed() else []
     small = resize(picture, request["width"])
     return _Page(small, *_locate_characters(lines, scale * small.shape[1] / picture.shape[1])), count
 
