@@ -23,6 +23,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
+from polyad.errors import ReadError
 from polyad.readers.pictures import read_picture
 from polyad.readers.worker import get_peak_memory
 from polyad.text.removals import UNCERTAIN
@@ -64,7 +65,10 @@ def measure(pages: Sequence[tuple[Image.Image, str]], is_degraded: bool) -> dict
         file = io.BytesIO()
         (degrade(image) if is_degraded else image).save(file, "PNG")
         start, clock = time.process_time(), time.perf_counter()
-        content = read_picture(file.getvalue())
+        try:
+            content = read_picture(file.getvalue())
+        except ReadError as error:
+            return {"error": str(error)}
         uncertain += len(content.removals.get(UNCERTAIN, ()))
         for unit, split in (("characters", split_characters), ("words", str.split)):
             expected, actual = split(normalize(text)), split(normalize(content.text))
