@@ -72,12 +72,15 @@ def test_a_changed_file_is_a_problem_without_a_path_and_the_text_remains(server:
 
 def test_an_agent_gets_the_page_as_a_resource(tmp_path: Path, server: RunningServer) -> None:
     pytest.importorskip("mcp")
+    from mcp_types import BlobResourceContents
+
     from tests.server.test_mcp import call, connect
 
     async def test() -> None:
         async with connect(tmp_path / "kb") as client:
             passage = await call(client, "fetch", id=ID)
             (content,) = (await client.read_resource(passage["metadata"]["image"])).contents
+            assert isinstance(content, BlobResourceContents)
             assert content.mime_type == "image/png"
             assert base64.b64decode(content.blob).startswith(PNG)
             assert (await call(client, "fetch", id="note.md#0000"))["metadata"]["image"] == ""
