@@ -117,9 +117,7 @@ class PageOcr:
             picture, scale = render()
             lines = recognize(picture, scale, self._settings.ocr_model)
             self._store_page(page, lines)
-        if _is_unknown_script(lines):
-            raise ReadError("its script is unknown to the OCR model (see ocr_model)")
-        return [line for line in lines if line.text]
+        return _judge_lines(lines)
 
     def find_page(self, page: int) -> list[OcrLine] | None:
         """Return the stored lines of a page; None if there are none."""
@@ -151,8 +149,12 @@ def _parse_lines(text: str) -> list[OcrLine]:
     ]
 
 
-def _is_unknown_script(lines: Sequence[OcrLine]) -> bool:
-    """Return whether the model reads few letters in lines of text, or is uncertain of most."""
+def _judge_lines(lines: Sequence[OcrLine]) -> list[OcrLine]:
+    """Return the lines that have text; an empty list if a page has only some uncertain letters, as a picture has.
+
+    Raises:
+        ReadError: The model reads few letters in long lines, or is uncertain of most: their script is unknown to it.
+    """
     squares = sum(line.width / max(line.height, 1.0) for line in lines)
     letters = [
         confidence
@@ -160,8 +162,10 @@ def _is_unknown_script(lines: Sequence[OcrLine]) -> bool:
         for character, confidence in zip(line.text, line.confidences, strict=True)
         if not character.isspace()
     ]
-    is_empty = len(letters) < _MIN_DENSITY * squares
-    return squares >= _MIN_LENGTH and (is_empty or sum(letters) < _MIN_CONFIDENCE * len(letters))
+    is_uncertain = sum(letters) < _MIN_CONFIDENCE * len(letters)
+    if squares >= _MIN_LENGTH and (is_uncertain or len(letters) < _MIN_DENSITY * squares):
+        raise ReadError("its script is unknown to the OCR model (see ocr_model)")
+    return [] if is_uncertain else [line for line in lines if line.text]
 
 
 def forget_pages(folder: Path, digest: str) -> None:
