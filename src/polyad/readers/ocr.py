@@ -46,6 +46,9 @@ _MIN_CONFIDENCE, _MIN_DENSITY, _MIN_LENGTH = 0.6, 0.4, 40.0
 the model; and the squares of the shortest text that is judged. Of Russian and Arabic the model reads hardly any letter.
 """
 
+_MIN_LETTERS = 4
+"""Letters of a page of uncertain words below which the page has no text: edges in a picture are read as "1" or "I"."""
+
 _VERSION = 1
 """Number of this module's results in the cache; raise it when equal pictures give other lines."""
 
@@ -104,7 +107,7 @@ class PageOcr:
         self._digest = digest
 
     def read_page(self, page: int, render: Callable[[], tuple[Picture, float]]) -> list[OcrLine]:
-        """Return the lines of a page from the cache, or recognise and store them; an empty list for a mere picture.
+        """Return the lines of a page from the cache, or recognise and store them.
 
         Args:
             page: Number of the page, from 1.
@@ -117,7 +120,11 @@ class PageOcr:
             picture, scale = render()
             lines = recognize(picture, scale, self._settings.ocr_model)
             self._store_page(page, lines)
-        return _judge_lines(lines)
+        if _is_unknown_script(lines):
+            raise ReadError("its script is unknown to the OCR model (see ocr_model)")
+        readable = [line for line in lines if line.text]
+        is_noise = " ".join(line.text for line in readable).split() == list_uncertain_words(readable)
+        return [] if is_noise and sum(len(line.text) for line in readable) < _MIN_LETTERS else readable
 
     def find_page(self, page: int) -> list[OcrLine] | None:
         """Return the stored lines of a page; None if there are none."""
@@ -149,12 +156,8 @@ def _parse_lines(text: str) -> list[OcrLine]:
     ]
 
 
-def _judge_lines(lines: Sequence[OcrLine]) -> list[OcrLine]:
-    """Return the lines that have text; an empty list if a page has only some uncertain letters, as a picture has.
-
-    Raises:
-        ReadError: The model reads few letters in long lines, or is uncertain of most: their script is unknown to it.
-    """
+def _is_unknown_script(lines: Sequence[OcrLine]) -> bool:
+    """Return whether the model reads few letters in lines of text, or is uncertain of most."""
     squares = sum(line.width / max(line.height, 1.0) for line in lines)
     letters = [
         confidence
@@ -162,10 +165,8 @@ def _judge_lines(lines: Sequence[OcrLine]) -> list[OcrLine]:
         for character, confidence in zip(line.text, line.confidences, strict=True)
         if not character.isspace()
     ]
-    is_uncertain = sum(letters) < _MIN_CONFIDENCE * len(letters)
-    if squares >= _MIN_LENGTH and (is_uncertain or len(letters) < _MIN_DENSITY * squares):
-        raise ReadError("its script is unknown to the OCR model (see ocr_model)")
-    return [] if is_uncertain else [line for line in lines if line.text]
+    is_empty = len(letters) < _MIN_DENSITY * squares
+    return squares >= _MIN_LENGTH and (is_empty or sum(letters) < _MIN_CONFIDENCE * len(letters))
 
 
 def forget_pages(folder: Path, digest: str) -> None:
