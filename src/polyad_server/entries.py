@@ -10,6 +10,7 @@ import json
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from polyad.errors import ConfigurationError
 
@@ -68,7 +69,7 @@ def _find_object(text: str, section: str = "") -> int:
         ConfigurationError: The text is no JSON object, or the section is none.
     """
     words = [token for token, *_ in _list_tokens(text)]
-    following = [*words[1:], ""]
+    following = [*words, ""][1:]
     last_comma_free = [word for word, after in zip(words, following, strict=True) if word != "," or after not in "}]"]
     try:
         value = json.loads("".join(last_comma_free))
@@ -131,10 +132,10 @@ def put_toml_entry(text: str, section: str, name: str, entry: Entry) -> str:
     _parse_toml(text)
     lines = "".join(f"{key} = {json.dumps(value, ensure_ascii=False)}\n" for key, value in entry.items())
     table = f"[{section}.{name}]\n{lines}"
-    if span := _find_table(text, section, name):
-        return text[: span[0]] + table + text[span[1] :]
-    changed = f"{text}\n{table}" if text else table
-    _parse_toml(changed)  # fails if the table exists in another form
+    span = _find_table(text, section, name)
+    appended = f"{text}\n{table}" if text else table
+    changed = text[: span[0]] + table + text[span[1] :] if span else appended
+    _require_equal_values(text, changed, section, name)
     return changed
 
 
@@ -145,9 +146,11 @@ def remove_toml_entry(text: str, section: str, name: str) -> str:
         ConfigurationError: The text is no TOML.
     """
     _parse_toml(text)
-    while span := _find_table(text, section, name, r"(?:\.[^\]]+)?"):  # with tables below it, which a program added
-        text = text[: span[0]].removesuffix("\n") + text[span[1] :]
-    return text
+    changed = text
+    while span := _find_table(changed, section, name, r"(?:\.[^\]]+)?"):  # with tables below it, which a program added
+        changed = changed[: span[0]].removesuffix("\n") + changed[span[1] :]
+    _require_equal_values(text, changed, section, name)
+    return changed
 
 
 def _find_table(text: str, section: str, name: str, rest: str = "") -> tuple[int, int] | None:
@@ -157,9 +160,29 @@ def _find_table(text: str, section: str, name: str, rest: str = "") -> tuple[int
     return table.span() if table else None
 
 
-def _parse_toml(text: str) -> None:
+def _require_equal_values(text: str, changed: str, section: str, name: str) -> None:
+    """Check that a change of a TOML text leaves all values but the table ``section.name`` as they are.
+
+    Raises:
+        ConfigurationError: It does not; the table, or a text that looks like it, is in a form that is not understood.
+    """
+    versions = [_parse_toml(text), _parse_toml(changed)]
+    for values in versions:
+        tables = values.get(section)
+        if isinstance(tables, dict):
+            tables.pop(name, None)
+            if not tables:
+                del values[section]
+    if versions[0] != versions[1]:
+        raise ConfigurationError(
+            f"[{section}.{name}] cannot be changed without changing other values; edit the file, or print the entry "
+            "with --print"
+        )
+
+
+def _parse_toml(text: str) -> dict[str, Any]:
     try:
-        tomllib.loads(text)
+        return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigurationError(
             f"the file is no TOML with room for the entry: {error}; correct it, or print the entry with --print"

@@ -7,6 +7,7 @@ that resolves to another address a moment later (DNS rebinding) gains nothing. P
 
 from __future__ import annotations
 
+import codecs
 import http.client
 import ipaddress
 import mimetypes
@@ -29,6 +30,9 @@ _MAX_REDIRECTS = 5
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _MAX_URL = 2000
 _EXTENSIONS = {"application/xhtml+xml": ".html", "text/html": ".html", "text/plain": ".txt", "text/markdown": ".md"}
+_CHARSETS = ("ascii", "big5", "cp", "euc", "gb", "hz", "iso", "johab", "koi8", "mac", "shift", "tis", "utf-8", "utf-16")
+"""Beginnings of the names of charsets; those of other codecs may take hours to decode, such as ``punycode``."""
+
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 
 
@@ -49,7 +53,10 @@ def fetch_page(url: str) -> UploadedFile:
         reply = _Request(target).send()
         if isinstance(reply, UploadedFile):
             return UploadedFile(urldefrag(url.strip()).url, reply.content, reply.extension, target)
-        target = urldefrag(urljoin(target, reply)).url
+        try:
+            target = urldefrag(urljoin(target, reply)).url
+        except ValueError as error:
+            raise FetchError(f"the page redirects to {reply[:200]!r}, which is no web address") from error
     raise FetchError(f"the page redirects more than {_MAX_REDIRECTS} times")
 
 
@@ -94,7 +101,7 @@ class _Request:
             if is_late.is_set():  # a reply without a stated length seems to end here
                 raise TimeoutError("the time is over")
             return result
-        except (OSError, http.client.HTTPException, UnicodeError) as error:
+        except (OSError, http.client.HTTPException, ValueError) as error:
             reason = str(error) or type(error).__name__
             raise FetchError(f"{self._host} gave no whole reply within {MAX_SECONDS:g} s: {reason}") from error
         finally:
@@ -132,9 +139,12 @@ class _Request:
 def _encode_in_utf_8(content: bytes, charset: str) -> bytes:
     """Return a text in UTF-8 with a byte order mark: the charset of the header takes precedence over the page's own."""
     try:
-        return content.decode(charset, "replace").encode("utf-8-sig")
-    except LookupError:
+        name = codecs.lookup(charset).name
+    except (LookupError, ValueError):
         return content
+    if not name.startswith(_CHARSETS):
+        return content
+    return content.decode(name, "replace").encode("utf-8-sig")
 
 
 def resolve_public_address(host: str, port: int) -> str:
@@ -164,7 +174,7 @@ def is_public_address(text: str) -> bool:
         inner = [address.ipv4_mapped, address.sixtofour, *(address.teredo or ())]
         if address in _NAT64:
             inner.append(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
-        if not all(each is None or is_public_address(str(each)) for each in inner):
+        if address.is_site_local or not all(each is None or is_public_address(str(each)) for each in inner):
             return False
     return address.is_global and not (address.is_multicast or address.is_reserved or address.is_unspecified)
 

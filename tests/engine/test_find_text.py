@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -155,3 +156,21 @@ def test_catastrophic_patterns_take_linear_time(tmp_path: Path, pattern: str) ->
 def test_a_search_that_takes_too_long_is_incomplete(tmp_path: Path) -> None:
     with open_engine(tmp_path, BELL) as engine:
         assert not engine.find_text("bell", seconds=-1.0).is_complete
+
+
+def test_context_and_numbers_of_lines_are_those_of_the_text(tmp_path: Path) -> None:
+    lines = [f"line {number} é bell" if number % 3 else "" for number in range(41)]
+    with open_engine(tmp_path, Document("a", "", "\n".join(lines))) as engine:
+        for match in engine.find_text("bell", 100, context=2).matches:
+            place = match.line - 1
+            assert match.text == lines[place]
+            assert list(match.before) == lines[max(0, place - 2) : place]
+            assert list(match.after) == lines[place + 1 : place + 3]
+
+
+def test_very_many_lines_end_at_the_time_limit(tmp_path: Path) -> None:
+    with open_engine(tmp_path, Document("a", "", "a\n" * 300_000)) as engine:
+        started_at = time.monotonic()
+        result = engine.find_text("a", phrase=True, seconds=0.2)
+        assert not result.is_complete
+        assert time.monotonic() - started_at < 5

@@ -9,7 +9,7 @@ from PIL import Image
 from reportlab.lib.utils import ImageReader  # type: ignore[import-untyped, unused-ignore]  # typed only with its stubs
 from reportlab.pdfgen.canvas import Canvas  # type: ignore[import-untyped, unused-ignore]  # typed only with its stubs
 
-from polyad import Engine
+from polyad import Document, Engine
 from polyad.config import ReadSettings
 from polyad.engine.settings import Settings
 from polyad.errors import NotFoundError, PageImageError
@@ -165,3 +165,26 @@ def test_a_page_is_rendered_once(engine: Engine) -> None:
 
     assert engine.page_images.render(id) is again
     assert again == first
+
+
+@pytest.mark.parametrize("digest", ["{victim}", "../victim", "x' OR '1'='1", "%", "0" * 64])
+def test_a_digest_that_the_author_of_a_document_states_deletes_nothing_else(tmp_path: Path, digest: str) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("keep me", encoding="utf-8")
+    settings = Settings(read=ReadSettings(keep_files=True))
+    with Engine.open(tmp_path / "kb", embedder="hashing:64", settings=settings) as engine:
+        metadata = {"sha256": digest.format(victim=victim)}
+        engine.index_documents(
+            [Document("evil", "", "The bell rings.", metadata=metadata), Document("good", "", "A bell.")]
+        )
+        engine.remove(["evil"])
+        assert engine.catalogue.statistics().documents == 1
+    assert victim.exists()
+
+
+def test_a_file_is_not_stored_under_the_digest_of_another(engine: Engine, tmp_path: Path) -> None:
+    note = tmp_path / "note.md"
+    note.write_text(f"---\nsha256: {'a' * 64}\n---\n\nThe bell rings.", encoding="utf-8")
+    with Engine.open("kept", embedder="hashing:64", settings=Settings(read=ReadSettings(keep_files=True))) as keeping:
+        assert keeping.index([note]).is_complete
+    assert not [*Path("kept").glob("files/*")]

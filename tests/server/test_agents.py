@@ -7,6 +7,7 @@ import re
 import shutil
 import sys
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import yaml  # type: ignore[import-untyped, unused-ignore]  # typed only when it
 from typer.testing import CliRunner, Result
 
 from polyad.cli import app
+from polyad.errors import ConfigurationError
 from polyad_server.agents import CLIENTS
 from polyad_server.entries import put_json_entry, put_toml_entry, remove_json_entry, remove_toml_entry
 from tests.server.serving import build_index
@@ -215,3 +217,28 @@ def test_the_command_of_an_entry_starts_polyad(home: Path, monkeypatch: pytest.M
     shape = json.loads(run("cursor", "--store", "kb", "--print", "--json").stdout)
     assert shape["entry"]["command"] == sys.executable
     assert shape["entry"]["args"][:3] == ["-m", "polyad", "mcp"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[mcp_servers.polyad]\ncommand = "a"\nargs = [\n\n  "b",\n]\n',
+        'note = """\n[mcp_servers.polyad]\ncommand = "a"\n"""\n',
+    ],
+)
+def test_toml_that_is_not_understood_is_left(text: str) -> None:
+    changes: list[Callable[[], str]] = [
+        lambda: put_toml_entry(text, "mcp_servers", "polyad", {"command": "polyad"}),
+        lambda: remove_toml_entry(text, "mcp_servers", "polyad"),
+    ]
+    for change in changes:
+        try:
+            changed = tomllib.loads(change())
+        except ConfigurationError:
+            continue
+        assert changed.get("note") == tomllib.loads(text).get("note")
+
+
+def test_json_of_a_comment_only_is_an_error() -> None:
+    with pytest.raises(ConfigurationError, match="no JSON"):
+        put_json_entry("// nothing yet\n", "mcpServers", "polyad", {"command": "polyad"})

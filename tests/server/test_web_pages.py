@@ -37,11 +37,13 @@ class _Site(BaseHTTPRequestHandler):
             "/inside": "http://intern.test/secret",
             "/loop": "/loop",
             "/file": "file:///etc/passwd",
+            "/broken": "http://[::1",
         }
         self.send_response(302 if self.path in redirects else 200 if self.path != "/missing" else 404)
         if self.path in redirects:
             self.send_header("Location", redirects[self.path])
-        self.send_header("Content-Type", "text/html; charset=iso-8859-1")
+        charset = {"/punycode": "punycode", "/nul": "a\0b"}.get(self.path, "iso-8859-1")
+        self.send_header("Content-Type", f"text/html; charset={charset}")
         self.end_headers()
         if self.path == "/large":
             self.wfile.write(b"x" * 2000)
@@ -78,12 +80,24 @@ def test_a_page_is_fetched_in_its_charset_after_a_redirect(site: str) -> None:
 
 @pytest.mark.parametrize(
     ("path", "reason"),
-    [("/inside", "private"), ("/file", "http://"), ("/loop", "redirects"), ("/missing", "404"), ("/large", "MB")],
+    [
+        ("/inside", "private"),
+        ("/file", "http://"),
+        ("/loop", "redirects"),
+        ("/missing", "404"),
+        ("/large", "MB"),
+        ("/broken", "web address"),
+    ],
 )
 def test_a_page_is_refused(site: str, path: str, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(web_pages, "MAX_BYTES", 1000)
     with pytest.raises(FetchError, match=reason):
         fetch_page(site + path)
+
+
+@pytest.mark.parametrize("path", ["/punycode", "/nul"])
+def test_the_page_states_a_charset_that_is_none(site: str, path: str) -> None:
+    assert fetch_page(site + path).content.startswith(b"<title>")
 
 
 def test_a_page_that_comes_byte_by_byte_is_given_up(site: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,6 +121,7 @@ def test_a_page_that_comes_byte_by_byte_is_given_up(site: str, monkeypatch: pyte
         "http://100.64.0.1/",
         "http://0.0.0.0/",
         "http://[fe80::1]/",
+        "http://[fec0::1]/",
         "https://192.168.1.1/",
     ],
 )

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from polyad.config import ReadSettings
 from polyad.engine.catalogue import Catalogue
-from polyad.errors import PageImageError, ReadError
+from polyad.errors import ConfigurationError, PageImageError, ReadError
 from polyad.model import Origin, Pagination
 from polyad.readers.metadata import CONTENT_HASH
-from polyad.readers.sources import get_copy
+from polyad.readers.sources import get_copy, is_digest
 from polyad.text.files import get_source_file
 
 if TYPE_CHECKING:
@@ -118,8 +118,8 @@ class PageImages:
 
     def list_digests(self, document_ids: list[str]) -> set[str]:
         """Return the SHA-256 of the files of documents, as far as known."""
-        origins = map(self._catalogue.origin, document_ids)
-        return {str(origin.metadata[CONTENT_HASH]) for origin in origins if CONTENT_HASH in origin.metadata}
+        stated = (self._catalogue.origin(id).metadata.get(CONTENT_HASH) for id in document_ids)
+        return {str(digest) for digest in stated if is_digest(digest)}
 
     def forget(self, digests: set[str]) -> None:
         """Delete the copies and the recognised lines of files of which no document is left."""
@@ -128,9 +128,15 @@ class PageImages:
         from polyad.readers.ocr import forget_pages  # commands that only search do not need it
 
         for digest in digests:
-            if not self._catalogue.sources(f"{CONTENT_HASH} = '{digest}'"):
+            if not self._has_documents(digest):
                 get_copy(self._settings.folder, digest).unlink(missing_ok=True)
                 forget_pages(Path(self._settings.folder), digest)
+
+    def _has_documents(self, digest: str) -> bool:
+        try:
+            return bool(self._catalogue.sources(f"{CONTENT_HASH} = '{digest}'"))
+        except ConfigurationError:  # no document has this field
+            return False
 
     def _find_file(self, origin: Origin, digest: str) -> Path:
         """Return the copy of a document's file, or the file itself.
@@ -138,7 +144,7 @@ class PageImages:
         Raises:
             PageImageError: There is none.
         """
-        if not digest:
+        if not is_digest(digest):
             raise PageImageError("only pages of PDF files and pictures can be shown; index older documents again")
         if self._settings.folder and (copy := get_copy(self._settings.folder, digest)).is_file():
             return copy

@@ -138,11 +138,13 @@ class TextSearcher:
             is_complete = False
         ordered = {id: counts[id] for id in sorted(counts)}
         total, last = sum(counts.values()), options.cursor + options.limit
-        matches = [
-            match
-            for id, first, number in _select_documents(ordered, options.cursor, last)
-            for match in self._build_matches(rows[id], first, number, options.context)
-        ]
+        matches: list[TextMatch] = []
+        try:
+            for id, first, number in _select_documents(ordered, options.cursor, last):
+                places = slice(first, first + number)
+                matches.extend(self._build_matches(rows[id], places, options.context, deadline + options.seconds))
+        except TimeoutError:
+            is_complete = False
         next_cursor = last if last < total else None
         return TextMatches(self._pattern.text, tuple(matches), total, ordered, next_cursor, is_complete)
 
@@ -169,16 +171,23 @@ class TextSearcher:
         rows, batches = rows[places[may_match]], sizes[may_match].cumsum() // _BATCH
         return np.split(rows, np.flatnonzero(np.diff(batches)) + 1) if len(rows) else []
 
-    def _build_matches(self, row: int, first: int, number: int, context: int) -> Iterator[TextMatch]:
-        """Yield ``number`` matching lines of the document that begins with the passage ``row``, from ``first`` on."""
+    def _build_matches(self, row: int, places: slice, context: int, deadline: float) -> Iterator[TextMatch]:
+        """Yield the matching lines at ``places`` of the document that begins with the passage ``row``.
+
+        Raises:
+            TimeoutError: The deadline has passed.
+        """
         [document] = self._transaction.get(
             DocumentText, self._snapshot.passages.pks.take(np.array([row])).tolist()
         ).values()
         [pagination] = self._snapshot.get(Pagination, [row])
         _, [end] = self._snapshot.document_ranges(np.array([row]))
         data = document.text.encode()
-        for line in islice(self._pattern.find_lines(data), first, first + number):
-            start = len(data[: line.match_start].decode())
+        start = number = before = 0  # characters and lines before the match, counted from the match before
+        for line in islice(self._pattern.find_lines(data, deadline), places.start, places.stop):
+            start += len(data[before : line.match_start].decode())
+            number += data.count(b"\n", before, line.match_start)
+            before = line.match_start
             passage = self._find_passage(range(row, int(end)), start)
             yield TextMatch(
                 document_id=document.id,
@@ -186,14 +195,12 @@ class TextSearcher:
                 title=passage.title,
                 page=pagination.find(start).page,
                 heading=passage.heading,
-                line=data.count(b"\n", 0, line.start) + 1,
+                line=number - data.count(b"\n", line.start, line.match_start) + 1,
                 text=_shorten_line(data, line),
                 start=start,
                 end=start + len(data[line.match_start : line.match_end].decode()),
-                before=_decode_lines(data[: line.start].rsplit(b"\n", context + 1)[-context - 1 : -1]),
-                after=_decode_lines(data[line.end + 1 :].removesuffix(b"\n").split(b"\n", context)[:context])
-                if line.end + 1 < len(data)
-                else (),
+                before=_decode_lines(_list_lines_before(data, line.start, context)),
+                after=_decode_lines(_list_lines_after(data, line.end + 1, context)),
             )
 
     def _find_passage(self, rows: Sequence[int], offset: int) -> Passage:
@@ -219,6 +226,27 @@ def _shorten_line(data: bytes, line: LineMatch) -> str:
     place = len(data[line.start : line.match_start].decode())
     start = max(0, min(place - _MAX_LINE // 2, len(text) - _MAX_LINE))
     return f"{'…' if start else ''}{text[start : start + _MAX_LINE]}{'…' if start + _MAX_LINE < len(text) else ''}"
+
+
+def _list_lines_before(data: bytes, end: int, count: int) -> list[bytes]:
+    """Return up to ``count`` lines before the line that begins at ``end``."""
+    lines: list[bytes] = []
+    while end and len(lines) < count:
+        start = data.rfind(b"\n", 0, end - 1) + 1
+        lines.insert(0, data[start : end - 1])
+        end = start
+    return lines
+
+
+def _list_lines_after(data: bytes, start: int, count: int) -> list[bytes]:
+    """Return up to ``count`` lines from the line that begins at ``start`` on."""
+    lines: list[bytes] = []
+    while start < len(data) and len(lines) < count:
+        end = data.find(b"\n", start)
+        end = len(data) if end < 0 else end
+        lines.append(data[start:end])
+        start = end + 1
+    return lines
 
 
 def _decode_lines(lines: Sequence[bytes]) -> tuple[str, ...]:

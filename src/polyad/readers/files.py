@@ -21,7 +21,7 @@ from polyad.readers.metadata import CONTENT_HASH, FILE_NAME, TITLE_FROM, count_u
 from polyad.readers.ocr import is_ocr_installed
 from polyad.readers.one_file import format_reason, load_function, read_content, require_plausible_length
 from polyad.readers.plain_text import Content, to_single_line
-from polyad.readers.sources import format_path, keep_copy
+from polyad.readers.sources import format_path, is_digest, keep_copy
 from polyad.readers.titles import get_readable_file_name, is_generic_name
 from polyad.readers.workers import ReadJob, WorkerPool
 from polyad.text.removals import PAGES, Removals, count_removals
@@ -326,8 +326,9 @@ class FileReader:
                 self.skipped.append(name)
                 return
             raise ReadError("empty: no text")
-        if self._settings.keep_files and self._settings.folder and CONTENT_HASH in content.metadata:
-            keep_copy(path, self._settings.folder, str(content.metadata[CONTENT_HASH]))
+        digest = content.metadata.get(CONTENT_HASH)
+        if self._settings.keep_files and self._settings.folder and is_digest(digest):
+            keep_copy(path, self._settings.folder, str(digest))
         yield _build_document(path, name, content)
         if pages := content.removals.get(PAGES):
             numbers = ", ".join(pages[:_MAX_SHOWN_PAGES]) + (" ..." if len(pages) > _MAX_SHOWN_PAGES else "")

@@ -103,7 +103,7 @@ def open_frame(data: bytes, number: int) -> tuple[Picture, float]:
             if upright.mode in ("RGBA", "LA", "PA", "P"):
                 upright = _put_on_white(upright)
             picture = np.array(upright.convert("RGB"))[:, :, ::-1]
-        except (OSError, ValueError, EOFError, SyntaxError) as error:
+        except (OSError, ValueError, EOFError, SyntaxError, TypeError) as error:
             raise ReadError(f"not a picture, or damaged: {error}") from error
     return np.ascontiguousarray(picture), picture.shape[1] / _WIDTH
 
@@ -139,7 +139,7 @@ def _open(data: bytes) -> Any:
     Image.MAX_IMAGE_PIXELS = None  # the limit is checked here, without a warning
     try:
         image = Image.open(io.BytesIO(data), formats=("PNG", "JPEG", "TIFF", "WEBP"))
-    except (OSError, ValueError, SyntaxError) as error:
+    except (OSError, ValueError, SyntaxError, TypeError) as error:
         raise ReadError("not a picture, or damaged") from error
     _require_size(image)
     return image

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import shutil
@@ -14,6 +15,7 @@ from polyad.model import Failure
 from polyad.text.files import get_source_file
 
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f]")
+_DIGEST = re.compile("[0-9a-f]{64}")
 _ESCAPE = re.compile(r"\\(?=x[0-9a-f]{2})")
 
 COPIES_FOLDER = "files"
@@ -32,15 +34,28 @@ def format_path(path: Path) -> str:
     return _UNPRINTABLE.sub(lambda match: f"\\x{ord(match[0]):02x}", decoded)
 
 
+def is_digest(value: object) -> bool:
+    """Return whether a value of metadata, which anybody may have written, is a SHA-256 in hexadecimal digits."""
+    return isinstance(value, str) and bool(_DIGEST.fullmatch(value))
+
+
 def get_copy(folder: str, digest: str) -> Path:
-    """Return the path of the copy of a file in the folder of an index; ``digest`` is the SHA-256 of the file."""
+    """Return the path of the copy of a file in the folder of an index; ``digest`` is the SHA-256 of the file.
+
+    Raises:
+        ValueError: ``digest`` is no SHA-256.
+    """
+    if not is_digest(digest):
+        raise ValueError(f"{digest!r} is no SHA-256")
     return Path(folder, COPIES_FOLDER, digest)
 
 
 def keep_copy(path: Path, folder: str, digest: str) -> None:
-    """Copy a file into the folder of an index, unless its copy is there."""
+    """Copy a file into the folder of an index, unless its copy is there or its SHA-256 is another."""
     copy = get_copy(folder, digest)
-    if not copy.exists():
+    with path.open("rb") as file:
+        is_equal = hashlib.file_digest(file, "sha256").hexdigest() == digest
+    if is_equal and not copy.exists():
         copy.parent.mkdir(exist_ok=True)
         part = copy.with_name(f"{digest}.{os.getpid()}.part")
         shutil.copyfile(path, part)

@@ -126,6 +126,8 @@ class TextPattern:
             # A phrase may cross the end of a block, but its automaton is small and fast.
             end = len(text) if self.is_phrase else _find_line_end(text, min(start + _BLOCK, len(text)))
             while start < end and (match := self._compiled.search(text, start, end)):
+                if time.monotonic() > deadline:
+                    raise TimeoutError
                 line_end = _find_line_end(text, match.end())
                 yield LineMatch(text.rfind(b"\n", 0, match.start()) + 1, line_end, match.start(), match.end())
                 start = line_end + 1
