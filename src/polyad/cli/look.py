@@ -15,7 +15,6 @@ from polyad.cli.command_tables import commands
 from polyad.cli.options import AsOf, Filtered, Json, KnownAt, Model, Preset, Store, load_settings, open_engine
 from polyad.cli.streams import say, say_json, say_result, warn
 from polyad.engine.catalogue import Catalogue
-from polyad.engine.page_images import MAX_WIDTH
 from polyad.engine.registry import get_tables
 from polyad.errors import ConfigurationError
 from polyad.model import Condition
@@ -25,6 +24,9 @@ from polyad.text.files import get_source_file
 from polyad.text.filters import Filter, to_filter
 from polyad.text.literals import convert_unit, parse_condition, parse_number
 from polyad.text.validity import Time
+
+_IMAGE_WIDTH = 1500
+"""Pixels of the width of a page; A4 has 180 dots per inch then."""
 
 _MAX_ALTERNATIVES = 10
 """Maximum number of alternatives that a note on an unknown name lists."""
@@ -127,7 +129,7 @@ def show(
     settings = load_settings(store=store, model=model)
     with open_engine(settings, bare=True) as engine:
         if image:
-            image.write_bytes(engine.page_images.render(id, page=page, width=MAX_WIDTH // 2).png)
+            image.write_bytes(engine.page_images.render(id, page=page, width=_IMAGE_WIDTH).png)
         shape = schemas.look_up(engine.catalogue, kind, id)
         if summary and kind is schemas.Kind.ENTITY:
             shape["summary"] = engine.catalogue.summary(str(shape["key"]))

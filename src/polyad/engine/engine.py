@@ -137,6 +137,13 @@ class Engine:
         self.corrections = Corrections(store, self.catalogue, components, self._see_own_writes)
         _ENGINES.add(self)
 
+    @cached_property
+    def page_images(self) -> PageImages:
+        """Renders the pages of PDF files and scans."""
+        from polyad.engine.page_images import PageImages  # imports readers, which a search does not need
+
+        return PageImages(self.catalogue, self.components.settings.read)
+
     @property
     def values(self) -> ValueStore:
         """The index's key-value store, in which applications such as the server keep data of their own."""
