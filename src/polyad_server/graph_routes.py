@@ -22,8 +22,9 @@ from polyad.schemas.catalogue import (
 )
 from polyad.schemas.evidence import PassageSchema
 from polyad.schemas.filling import fill_schema
+from polyad.schemas.reports import WithdrawalSchema
 from polyad_server.access import AuthenticatedRoute, Reader
-from polyad_server.index_routes import Cursor, Id, Limit
+from polyad_server.index_routes import Cursor, Id, Limit, build_selector
 from polyad_server.models import HyperedgesBody
 from polyad_server.responses import build_page, describe_responses, parse_cursor, respond_json
 from polyad_server.state import State
@@ -67,12 +68,19 @@ def read_page_image(
 
 @router.get("/passage/hyperedges", responses=describe_responses(dict[str, Any]))
 def list_hyperedges_of_passage(access: Reader, id: Id) -> JSONResponse:
-    """List the hyperedges (facts) of a passage, with the names of their entities."""
+    """List the hyperedges (facts) of a passage, with the names of their entities, and those that users retracted."""
+    catalogue = access.workspace.engine.catalogue
     rows = [
         {"id": edge.id, "kind": edge.kind.value, "text": edge.text, "relation": edge.relation, "entities": names}
-        for edge, names in access.workspace.engine.catalogue.hyperedges_of_passage(id)
+        for edge, names in catalogue.hyperedges_of_passage(id)
     ]
-    return respond_json({"hyperedges": rows})
+    retractions = catalogue.statements().retractions
+    retracted = [
+        {**fill_schema(WithdrawalSchema, one), "selector": build_selector(retractions[one.retraction], [one])}
+        for one in catalogue.withdrawals(id.rpartition("#")[0])
+        if one.passage_id == id and one.retraction in retractions
+    ]
+    return respond_json({"hyperedges": rows, "retracted": retracted})
 
 
 @router.get("/hyperedge", responses=describe_responses(HyperedgeSchema))

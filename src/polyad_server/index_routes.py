@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -15,6 +16,7 @@ from fastapi.responses import JSONResponse, Response
 from fastapi.sse import format_sse_event
 from starlette.responses import StreamingResponse
 
+from polyad.curation.corrections import Retraction, Withdrawal
 from polyad.engine.document_table import FACETS, DocumentQuery, Facet, SortKey
 from polyad.engine.formats import build_file_reader
 from polyad.engine.registry import methods
@@ -22,7 +24,8 @@ from polyad.errors import ConfigurationError
 from polyad.model import MetadataValue
 from polyad.schemas.catalogue import ListKind, PassageItemSchema, list_items, statistics_json
 from polyad.schemas.filling import fill_schema
-from polyad.schemas.reports import CorrectionSchema, RemovalSchema, correction_json
+from polyad.schemas.reports import CorrectionSchema, RemovalSchema, WithdrawalSchema, correction_json
+from polyad.schemas.reports import list_retractions as list_retraction_rows
 from polyad.text.files import get_source_file
 from polyad.text.removals import NOTES
 from polyad_server.access import AuthenticatedRoute, Gatekeeper, Reader, Writer
@@ -49,6 +52,9 @@ router = APIRouter(prefix="/api/v1", route_class=AuthenticatedRoute)
 Limit = Annotated[int, Query(ge=1, le=1000, description="Number of items in a part of the list.")]
 Cursor = Annotated[str, Query(max_length=50, description="`next_cursor` of the part before; empty for the first.")]
 Id = Annotated[str, Query(min_length=1, max_length=1000, description="Id of the object.")]
+
+_MAX_FACTS = 20
+"""Facts of one retraction that the list of retractions contains."""
 
 
 # Workspaces
@@ -338,10 +344,37 @@ def cancel_job(body: JobBody, access: Writer) -> JSONResponse:
 # Corrections
 
 
+def build_selector(retraction: Retraction, withdrawals: Sequence[Withdrawal]) -> dict[str, str] | None:
+    """Return the request body that undoes a retraction; None if it is limited to a fact that is not in the index."""
+    selector = {"entity": retraction.entity, "role": retraction.role, "where": retraction.where}
+    if retraction.document_id:
+        if not withdrawals:
+            return None
+        selector["hyperedge"] = withdrawals[0].hyperedge_id
+    return {key: value for key, value in selector.items() if value}
+
+
 @router.get("/retractions", tags=["corrections"], responses=describe_responses(dict[str, Any]))
 def list_retractions(access: Reader, limit: Limit = 100, cursor: Cursor = "") -> JSONResponse:
-    """List the retractions: facts that users withdrew from the index."""
-    items = list_items(access.workspace.engine.catalogue, ListKind.RETRACTIONS, "")
+    """List the retractions, newest first: the first facts that each withdrew, and the `selector` that restores them.
+
+    `selector` is null if the fact is no longer in the index.
+    """
+    catalogue = access.workspace.engine.catalogue
+    withdrawals = defaultdict(list)
+    for one in catalogue.withdrawals():
+        withdrawals[one.retraction].append(one)
+    statements = catalogue.statements()
+    items = [
+        {
+            **row,
+            "facts": [fill_schema(WithdrawalSchema, one) for one in withdrawals[key][:_MAX_FACTS]],
+            "fact_count": len(withdrawals[key]),
+            "selector": build_selector(retraction, withdrawals[key]),
+        }
+        for row, (key, retraction) in zip(list_retraction_rows(statements), statements.retractions.items(), strict=True)
+    ]
+    items.sort(key=lambda item: str(item["recorded"]), reverse=True)
     return respond_json(build_page("retractions", items, limit, cursor))
 
 

@@ -176,7 +176,10 @@ def test_corrections_take_effect_at_once(server: RunningServer) -> None:
     assert server.client.get("/api/v1/retractions").json()["total"] == 0
     server.client.post("/api/v1/retractions", json=body).raise_for_status()
     assert server.client.get("/api/v1/hyperedge", params={"id": edge["id"]}).status_code == 404
-    server.client.post("/api/v1/retractions/restore", json={"hyperedge": edge["id"]}).raise_for_status()
+    [retraction] = server.client.get("/api/v1/retractions").json()["retractions"]
+    assert retraction["selector"] == {"hyperedge": edge["id"]}
+    assert [fact["hyperedge_id"] for fact in retraction["facts"]] == [edge["id"]]
+    server.client.post("/api/v1/retractions/restore", json=retraction["selector"]).raise_for_status()
     assert server.client.get("/api/v1/hyperedge", params={"id": edge["id"]}).status_code == 200
     alias = {"name": "The founder", "entity": "Ines Moreau"}
     server.client.post("/api/v1/aliases", json=alias).raise_for_status()

@@ -152,6 +152,9 @@ def test_a_retraction_is_taken_back_where_it_was_made(browser: Browser, tmp_path
         page.get_by_role("button", name="Retract …").first.click()
         expect(page.locator("dialog")).to_contain_text("withdraws one fact")
         expect(page.locator("dialog blockquote")).to_have_text(text)
+        expect(page.locator("dialog")).to_contain_text("Its sentence stays in the document and is marked")
+        page.get_by_role("button", name="Retract", exact=True).click()
+        expect(page.locator("dialog .error").first).to_contain_text("Say why the fact does not hold")
         page.get_by_label("Reason").fill("superseded")
         page.get_by_role("button", name="Retract", exact=True).click()
         expect(page.locator(".undo")).to_contain_text("Retracted: one fact.")
@@ -161,6 +164,23 @@ def test_a_retraction_is_taken_back_where_it_was_made(browser: Browser, tmp_path
         page.get_by_role("button", name="Undo").click()
         expect(facts.first).to_contain_text(text)
         assert server.client.get("/api/v1/retractions").json()["retractions"] == []
+
+
+@pytest.mark.parametrize(
+    ("view", "sought"), [("#/passage?id=bell.md%230000", ".fact"), ("#/log", ".retractions .fact")]
+)
+def test_a_retraction_is_taken_back_later(browser: Browser, tmp_path: Path, view: str, sought: str) -> None:
+    index = build_index(tmp_path / "kb")
+    with run_app(create_app(Workspaces(open_index(), [index]))) as server, open_page(browser, server) as page:
+        [fact, *_] = server.client.get("/api/v1/passage/hyperedges", params={"id": "bell.md#0000"}).json()["hyperedges"]
+        body = {"hyperedge": fact["id"], "reason": "superseded"}
+        server.client.post("/api/v1/retractions", json=body).raise_for_status()
+        visit(page, server, view, "superseded")
+        card = page.locator(sought).filter(has_text="superseded")
+        expect(card.locator("s")).to_contain_text(fact["text"][:20])
+        card.get_by_role("button", name="Undo").click()
+        expect(card).to_have_count(0)
+        assert server.client.get("/api/v1/retractions").json()["total"] == 0
 
 
 def test_the_settings_of_a_workspace_are_kept_in_the_browser(browser: Browser, manuals: RunningServer) -> None:

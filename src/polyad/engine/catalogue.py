@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from polyad.curation.corrections import Statements
+from polyad.curation.corrections import Statements, Withdrawal, load_effects
 from polyad.curation.curator import HistoryEntry, load_history
 from polyad.engine.document_table import DocumentTable
 from polyad.engine.selection import DocumentSelection
@@ -136,6 +136,11 @@ class Catalogue:
     def statements(self) -> Statements:
         """Return all corrections by users: retractions of facts, aliases of entities, and disabled documents."""
         return Statements.load(self._store)
+
+    def withdrawals(self, document_id: str = "") -> list[Withdrawal]:
+        """Return the facts, and the entities of facts, that retractions withdrew, of one document or of all."""
+        effects = load_effects(self._store, [document_id] if document_id else None)
+        return [one for each in effects.values() for one in each.withdrawals]
 
     def history(self, limit: int | None = None) -> list[HistoryEntry]:
         """Return one entry for each command that changed the index, newest first.

@@ -31,14 +31,13 @@ export function askToConfirm({ title, text, items = [], verb, onConfirm }) {
   cancel.focus();
 }
 
-/** Show a form in a dialog; an error of the submission stays in the form. */
+/** Show a form in a dialog; an error of the submission, or one that returns false, leaves it open. */
 export function openForm({ title, fields, verb, onSubmit }) {
   const problem = el("p.error", { role: "alert" });
   const submit = async (event) => {
     event.preventDefault();
     try {
-      await onSubmit();
-      close();
+      if ((await onSubmit()) !== false) close();
     } catch (error) {
       problem.textContent = error.message;
     }

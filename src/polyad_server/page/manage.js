@@ -2,10 +2,12 @@
 
 import { call } from "./api.js";
 import { el, fill } from "./dom.js";
+import { retractionList } from "./retractions.js";
 
-export async function showLog(main, _parameters, signal) {
-  const { changes } = await call("log", { query: { limit: 200 }, signal });
-  const head = ["Time", "Change", "Documents", "Passages", "Hyperedges", "Tokens"];
+export async function showLog(main, parameters, signal) {
+  const reload = () => showLog(main, parameters, signal);
+  const [{ changes }, retractions] = await Promise.all([call("log", { query: { limit: 200 }, signal }), retractionList(reload, signal)]);
+  const head = ["Time", "Change", "Documents", "Passages", "Facts", "Tokens"];
   const rows = changes.map((each) =>
     el(
       "tr",
@@ -16,7 +18,7 @@ export async function showLog(main, _parameters, signal) {
     ),
   );
   const table = el("table", {}, el("thead", {}, el("tr", {}, head.map((text) => el("th", { scope: "col" }, text)))), el("tbody", {}, rows));
-  fill(main, el("section.page", {}, el("h1", {}, "Log"), el("div.scroll", { tabindex: 0, role: "region", "aria-label": "Changes" }, table)));
+  fill(main, el("section.page", {}, el("h1", {}, "Log"), el("h2", {}, "Retracted facts"), retractions, el("h2", {}, "Changes"), el("div.scroll", { tabindex: 0, role: "region", "aria-label": "Changes" }, table)));
 }
 
 /** Return the paragraphs of a Markdown text, with its code. */

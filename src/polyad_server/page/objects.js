@@ -7,13 +7,14 @@ import { hideDocuments, indexAgain, removeDocuments, showInSearches } from "./do
 import { describePlace } from "./evidence.js";
 import { entityLink, neighbourhoodGraph } from "./graph.js";
 import { address, go } from "./main.js";
+import { askToRetract, retractedCard } from "./retractions.js";
 import { askInDocuments } from "./scope.js";
 
 const crumbs = (...parts) => el("p.crumbs", {}, parts.flatMap((part, index) => (index ? [" / ", part] : [part])));
 
 export async function showPassage(main, parameters, signal) {
   const id = parameters.get("id");
-  const [passage, { hyperedges }] = await Promise.all([
+  const [passage, { hyperedges, retracted }] = await Promise.all([
     call("passage", { query: { id }, signal }),
     call("passage/hyperedges", { query: { id }, signal }),
   ]);
@@ -35,7 +36,9 @@ export async function showPassage(main, parameters, signal) {
       el("div.text", { dir: "auto" }, readableText(passage.text, start, end)),
       el("p", {}, el("a", { href: open }, "Show in the document")),
       el("h2", {}, "Facts"),
-      hyperedges.length ? hyperedges.map((edge) => factCard(edge)) : el("p.faint", {}, "None."),
+      hyperedges.map((edge) => factCard(edge)),
+      retracted.map((fact) => retractedCard(fact, () => showPassage(main, parameters, signal))),
+      !hyperedges.length && !retracted.length && el("p.faint", {}, "None."),
     ),
   );
   document.title = `${title} – polyad`;
@@ -58,51 +61,6 @@ function factCard(edge) {
     el("footer", {}, el("button.quiet", { type: "button", onclick: () => askToRetract({ hyperedge: edge.id }, edge.text, card) }, "Retract …")),
   );
   return card;
-}
-
-/**
- * Show what a retraction would withdraw, and withdraw it when its reason is confirmed.
- * @param {Object} selector the facts to withdraw
- * @param {string} title text of the fact, or name of the entity
- * @param {Element} place the element that an Undo button replaces while the retraction can be taken back
- */
-async function askToRetract(selector, title, place) {
-  const preview = await call("retractions", { method: "POST", json: { ...selector, reason: "preview", dry_run: true } });
-  const reason = el("input", { dir: "auto", required: true, maxlength: 2000, placeholder: "superseded in 2025" });
-  const facts = preview.withdrawn.slice(0, 20).map((one) => el("li", { dir: "auto" }, one.text, one.entities.length ? ` (${one.entities.join(", ")})` : ""));
-  const more = preview.withdrawn.length - facts.length;
-  const withdrawn = preview.withdrawn.length === 1 ? "one fact" : count(preview.withdrawn.length, "fact");
-  const onSubmit = async () => {
-    await call("retractions", { method: "POST", json: { ...selector, reason: reason.value.trim() } });
-    announce(`${withdrawn} withdrawn`);
-    offerUndo(place, selector, withdrawn);
-  };
-  openForm({
-    title: "Retract",
-    fields: [
-      selector.entity && el("p", { dir: "auto" }, el("strong", {}, title)),
-      el("p", {}, `This withdraws ${withdrawn}; no search returns ${preview.withdrawn.length === 1 ? "it" : "them"} any more:`),
-      selector.hyperedge ? el("blockquote", { dir: "auto" }, readableText(title)) : el("ul", {}, facts, more > 0 && el("li.faint", {}, `and ${more} more`)),
-      el("label", {}, "Reason", reason),
-    ],
-    verb: "Retract",
-    onSubmit,
-  });
-  reason.focus();
-}
-
-/** Replace an element by a note with a button that takes a retraction back. */
-function offerUndo(place, selector, withdrawn) {
-  const undo = async () => {
-    await call("retractions/restore", { method: "POST", json: selector });
-    note.replaceWith(place);
-    place.querySelector("button")?.focus();
-    announce(`${withdrawn} restored`);
-  };
-  const button = el("button", { type: "button", onclick: undo }, "Undo");
-  const note = el("p.undo", {}, `Retracted: ${withdrawn}.`, button, el("a", { href: address("log") }, "Log"));
-  place.replaceWith(note);
-  button.focus();
 }
 
 export async function showEntity(main, parameters, signal) {
