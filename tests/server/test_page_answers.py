@@ -185,7 +185,7 @@ def test_a_long_question_is_displayed_whole(browser: Browser, tmp_path: Path) ->
 
 def test_an_empty_comparison_says_what_it_does(browser: Browser, tmp_path: Path) -> None:
     with serve(tmp_path) as server, open_page(browser, server) as page:
-        visit(page, server, "#/compare", "Two retrievers search for the same question")
+        visit(page, server, "#/compare", "Two search methods are tried with the same question")
 
 
 def test_a_conversation_is_in_the_address_and_a_new_chat_is_empty(browser: Browser, tmp_path: Path) -> None:

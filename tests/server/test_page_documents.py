@@ -70,7 +70,7 @@ def test_a_question_is_asked_in_some_documents(browser: Browser, manuals: Runnin
         visit(page, manuals, "#/documents", "3 documents")
         for title in ("Pump", "Seal"):
             page.get_by_label(f"Select {title}").click()
-        page.get_by_role("button", name="Ask in these").click()
+        page.get_by_role("button", name="Ask in 2 selected").click()
         expect(page.locator(".question")).to_contain_text("in 2 documents")
         visit(
             page,
@@ -188,7 +188,7 @@ def test_the_settings_of_a_workspace_are_kept_in_the_browser(browser: Browser, m
         visit(page, manuals, "#/documents", "3 documents")
         page.get_by_role("button", name="Settings").click()
         expect(page.locator("dialog")).to_contain_text("Language model")
-        page.get_by_label("Retriever").select_option("bm25")
+        page.get_by_label("Search method").select_option("bm25")
         page.get_by_label("Number of sources").fill("1")
         page.get_by_role("button", name="Save").click()
         requests: list[str] = []

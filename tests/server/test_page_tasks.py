@@ -119,6 +119,7 @@ def test_tasks_without_a_model(browser: Browser, server: RunningServer) -> None:
         assert page.url.count("q=") == 2
         # 13 A question without an answer says so, 14 and the closest passages are one click away.
         visit(page, server, f"#/ask?q={quote('What is the boiling point of tungsten hexafluoride?')}", "do not seem")
+        expect(page.locator(".notice")).to_contain_text("Searched all documents: nothing fits.")
         page.get_by_text("Show the closest passages").click()
         expect(page.locator(".card").first).to_be_visible()
         # 15 Two retrievers are compared, after the view has said what it does.

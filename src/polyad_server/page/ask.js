@@ -49,7 +49,7 @@ async function describeIndex(about, signal) {
     fill(about, el("p.faint", {}, "No documents yet: add some under ", el("a", { href: address("documents") }, "Documents"), "."));
     return;
   }
-  const counts = [plural(stats.documents, "document"), plural(stats.entities, "entity", "entities"), plural(stats.hyperedges, "hyperedge")];
+  const counts = [plural(stats.documents, "document"), plural(stats.entities, "entity", "entities"), plural(stats.hyperedges, "fact")];
   fill(about, el("p.faint", {}, counts.join(" · ")));
   const { questions } = await call("suggestions", { signal });
   const links = questions.map((question) => el("li", {}, el("a.suggestion", { href: address("ask", { q: question }), dir: "auto" }, question)));
@@ -74,12 +74,12 @@ export async function showCompare(main, parameters, signal) {
   const names = { a: parameters.get("a") || "default", b: parameters.get("b") || "dense" };
   const form = questionForm("compare", parameters, names);
   if (!question) {
-    const about = "Two retrievers search for the same question, and their sources stand side by side. A source that both find has the mark “in both”.";
-    fill(main, el("section.welcome", {}, el("h1", {}, "Compare two retrievers"), form, el("p.faint", {}, about)));
+    const about = "Two search methods are tried with the same question, and their sources stand side by side. A source that both find has the mark “in both”.";
+    fill(main, el("section.welcome", {}, el("h1", {}, "Compare two search methods"), form, el("p.faint", {}, about)));
     return;
   }
   const columns = Object.values(names).map((name) => el("section.column", { "aria-label": name }, el("h2", {}, name), el("p.faint", { "aria-busy": "true" }, "Searching …")));
-  fill(main, el("div.comparison", {}, el("h1.visually-hidden", {}, "Compare two retrievers"), form, el("div.columns", {}, columns)));
+  fill(main, el("div.comparison", {}, el("h1.visually-hidden", {}, "Compare two search methods"), form, el("div.columns", {}, columns)));
   const options = { ...readOptions(parameters), question };
   const results = await Promise.allSettled(
     Object.values(names).map((retriever) => call("search", { method: "POST", json: { ...options, retriever }, signal })),

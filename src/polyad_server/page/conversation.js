@@ -9,6 +9,7 @@ import { evidenceGraph } from "./graph.js";
 import { address, getParameters } from "./main.js";
 import { markdownNodes } from "./markdown.js";
 import { addPreview } from "./preview.js";
+import { describeScope } from "./scope.js";
 
 const MAX_TURNS = 20; // messages that the server gets with a follow-up question
 
@@ -115,12 +116,13 @@ class Turn {
   notices(hits) {
     const query = this.evidence?.query;
     const wasRewritten = query && query.trim() !== this.question.trim();
-    const note = this.data?.note && shortenNote(this.data.note);
+    const isEmpty = this.state === "done" && !hits.length && !this.text;
+    const note = isEmpty ? describeNothing(this.options) : this.data?.note && shortenNote(this.data.note);
     const everything = address("ask", { ...Object.fromEntries(getParameters()), q: getParameters().getAll("q"), all: 1 });
     return [
       this.problem && el("p.error", { role: "alert" }, this.evidence ? `No answer: ${this.problem}. ${hits.length ? "Here is the evidence that was found." : ""}` : this.problem),
       this.state === "stopped" && el("p.note", {}, "Stopped."),
-      note && el("p.note", {}, note),
+      note && el("p.note", { dir: "auto" }, note),
       wasRewritten && el("p.note", { dir: "auto" }, "Searched for: ", el("bdi", {}, query)),
       this.evidence && !hits.length && !this.text && !this.options.all && el("p", {}, el("a", { href: everything, onclick: forgetTurns }, "Show the closest passages")),
     ];
@@ -181,6 +183,13 @@ async function copy(text) {
   } catch {
     announce("The browser does not permit copying on this page; select the text instead.");
   }
+}
+
+/** Say that nothing was found, and what was searched. */
+function describeNothing({ where, as_of: date }) {
+  const scope = where && describeScope(where);
+  const documents = !where ? "all documents" : scope === where ? `the documents where ${where}` : scope;
+  return `The documents do not seem to answer this question. Searched ${documents}${date ? ` as of ${date}` : ""}: nothing fits.`;
 }
 
 function shortenNote(note) {

@@ -11,7 +11,7 @@ const COLUMNS = [
   { key: "title", label: "Title" },
   { key: "type", label: "Type" },
   { key: "language", label: "Language" },
-  { key: "tokens", label: "Size", hint: "in tokens, about three quarters of a word each", isNumber: true },
+  { key: "tokens", label: "Size (tokens)", hint: "A token is about three quarters of a word", isNumber: true },
   { key: "passages", label: "Passages", isNumber: true },
   { key: "date", label: "Date" },
   { key: "recorded", label: "Added" },
@@ -77,7 +77,7 @@ class DocumentTable {
       facetSelect({ label, values: facets[facet], chosen: this.query[facet], name: NAMES[facet], onChange: (value) => this.change({ [facet]: value }) }),
     );
     const isFiltered = Object.keys(FACETS).some((facet) => this.query[facet]) || this.query.text;
-    const ask = isFiltered && this.total > 0 && el("button.quiet", { type: "button", onclick: () => this.askInAll() }, `Ask in ${this.total === 1 ? "this one" : `these ${this.total.toLocaleString("en")}`}`);
+    const ask = isFiltered && this.total > 0 && el("button", { type: "button", onclick: () => this.askInAll() }, this.total === 1 ? "Ask in the one shown" : `Ask in all ${this.total.toLocaleString("en")} ${this.total > this.rows.length ? "found" : "shown"}`);
     const active = document.activeElement?.getAttribute("aria-label");
     fill(this.filters, selects, ask);
     this.filters.querySelector(`select[aria-label="${active}"]`)?.focus();
@@ -181,13 +181,14 @@ class DocumentTable {
     this.bar.hidden = !rows.length;
     if (!rows.length) return;
     const button = (label, onclick) => el("button", { type: "button", onclick }, label);
+    const ask = (chosen) => el("button.primary", { type: "button", onclick: () => askInDocuments(chosen.map((row) => row.id)) }, `Ask in ${chosen.length.toLocaleString("en")} selected`);
     const visible = rows.filter((row) => row.state !== "disabled");
     const hidden = rows.filter((row) => row.state === "disabled");
     fill(
       this.bar,
       el("strong", { role: "status" }, `${rows.length.toLocaleString("en")} selected`),
       isAll && rows.length < this.total && el("button.quiet", { type: "button", onclick: () => this.selectAll() }, `Select all ${this.total.toLocaleString("en")}`),
-      visible.length > 0 && button("Ask in these", () => askInDocuments(visible.map((row) => row.id))),
+      visible.length > 0 && ask(visible),
       this.isWritable && [
         visible.length > 0 && button("Hide …", () => this.confirm(hideDocuments(visible))),
         hidden.length > 0 && button("Show in searches", () => this.confirm(showInSearches(hidden))),

@@ -64,8 +64,8 @@ function retrieverSelector(name, chosen, submit) {
   const others = RETRIEVERS.includes(chosen) || !chosen ? RETRIEVERS : [...RETRIEVERS, chosen];
   return el(
     "select.chip",
-    { name, "aria-label": "Retriever", onchange: submit },
-    name === "retriever" && el("option", { value: "", selected: !chosen }, "retriever: automatic"),
+    { name, "aria-label": "Search method", onchange: submit },
+    name === "retriever" && el("option", { value: "", selected: !chosen }, "search method: automatic"),
     others.map((each) => el("option", { value: each, selected: each === chosen }, each)),
   );
 }

@@ -4,6 +4,7 @@ import { BubbleSets, rect } from "./vendor/bubblesets.js";
 import { call } from "./api.js";
 import { count } from "./controls.js";
 import { announce, el, fill } from "./dom.js";
+import { findAnswers } from "./evidence.js";
 import { GraphView, svgNode } from "./graph-view.js";
 import { address, go } from "./main.js";
 
@@ -14,7 +15,8 @@ const MIN_RELEVANCE = 0.3; // of a source that is drawn; the best source always 
 
 /** Draw the evidence of a search into a panel. */
 export async function evidenceGraph(panel, evidence) {
-  const graph = new Hypergraph(evidence.query ?? "");
+  const answer = findAnswers(evidence.hits).map(({ text }) => text).join(" ");
+  const graph = new Hypergraph(evidence.query ?? "", answer);
   evidence.hits.forEach((hit, index) => {
     if (index > 0 && hit.relevance !== null && hit.relevance < MIN_RELEVANCE) return;
     for (const edge of hit.hyperedges) graph.addHyperedge({ ...edge, passage_id: hit.passage_id }, index + 1);
@@ -32,9 +34,13 @@ export async function neighbourhoodGraph(panel, neighbourhood) {
 
 /** The entities and hyperedges of a drawing. */
 class Hypergraph {
-  /** @param {string} question text whose names come first */
-  constructor(question) {
+  /**
+   * @param {string} question text whose names come first
+   * @param {string} answer text whose names come next
+   */
+  constructor(question, answer = "") {
     this.question = question.toLowerCase();
+    this.answer = answer.toLowerCase();
     this.marked = new Set();
     this.hyperedges = new Map();
     this.entities = new Map();
@@ -57,17 +63,20 @@ class Hypergraph {
     for (const entity of entities) {
       const name = entity.name.toLowerCase();
       const isMarked = this.marked.has(name) || this.marked.has(entity.key) || this.question.includes(name) || this.asked.has(entity.key);
-      this.entities.set(entity.key, { ...this.entities.get(entity.key), ...entity, id: entity.key, kind: "entity", isMarked });
+      this.entities.set(entity.key, { ...this.entities.get(entity.key), ...entity, id: entity.key, kind: "entity", isMarked, isAnswer: this.answer.includes(name) });
     }
     for (const [id, keys] of Object.entries(members)) this.hyperedges.get(id).keys = keys;
   }
 
-  /** Return what is drawn: entities of the question or the path first, then those in several documents or hyperedges. */
+  /** Return what is drawn: entities of the question or the path first, then those of the answer, then those in several documents or hyperedges. */
   select() {
     const edges = [...this.hyperedges.values()];
     const degrees = new Map();
     for (const { keys } of edges) for (const key of keys) degrees.set(key, (degrees.get(key) ?? 0) + 1);
-    const rank = (key) => (this.entities.get(key).isMarked ? 1000 : 0) + (this.entities.get(key).documents > 1 ? 100 : 0) + degrees.get(key);
+    const rank = (key) => {
+      const { isMarked, isAnswer, documents } = this.entities.get(key);
+      return (isMarked ? 10_000 : 0) + (isAnswer ? 1000 : 0) + (documents > 1 ? 100 : 0) + degrees.get(key);
+    };
     const isShared = (key) => rank(key) > 1;
     const wanted = new Set([...degrees.keys()].filter(isShared));
     for (const { keys } of edges) for (const key of keys.filter((each) => !isShared(each)).slice(0, LEAVES)) wanted.add(key);
@@ -99,7 +108,7 @@ async function draw(panel, graph, title) {
     const { entities, hyperedges, links } = graph.select();
     const hasHulls = toggle.getAttribute("aria-pressed") === "true" && hyperedges.length <= MAX_HULLS;
     toggle.hidden = hyperedges.length > MAX_HULLS;
-    legend.textContent = describe(hyperedges, hasHulls);
+    legend.textContent = describe(hyperedges, entities, hasHulls);
     const open = (event, entity) => (event.shiftKey || event.altKey ? go("entity", { name: entity.name }) : grow(entity));
     const shapes = [...hyperedges.map((edge) => ({ node: edge, label: edge.edge.text, role: "link", className: "hyperedge", draw: drawDiamond, open: () => go("passage", { id: edge.edge.passage_id }) }))];
     for (const entity of entities) {
@@ -117,10 +126,10 @@ async function draw(panel, graph, title) {
   await render();
 }
 
-function describe(hyperedges, hasHulls) {
+function describe(hyperedges, entities, hasHulls) {
   if (hasHulls) return "Each coloured area is one fact and surrounds the entities that it joins.";
   const numbered = hyperedges.some((edge) => edge.source) ? "A diamond is a fact, with the number of its source" : "A diamond is a fact that joins entities";
-  return `${numbered}; blue names are in the question or led to a source.`;
+  return entities.some((each) => each.isMarked) ? `${numbered}; blue names are in the question or led to a source.` : `${numbered}.`;
 }
 
 function drawDiamond({ source }) {

@@ -1,4 +1,4 @@
-// The settings of a workspace that this browser remembers: the retriever, and the number of sources of an answer.
+// The settings of a workspace that this browser remembers: the search method, and the number of sources of an answer.
 
 import { call, getWorkspace } from "./api.js";
 import { announce, el } from "./dom.js";
@@ -28,5 +28,5 @@ export async function openSettings(onChange) {
   };
   const facts = [["Embedder", settings.embedder], ["Language model", model || "none: answers are the evidence alone"]];
   const list = el("dl.metadata", {}, facts.map(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]));
-  openForm({ title: "Settings", fields: [el("label", {}, "Retriever", choice), el("label", {}, "Number of sources", number), list, el("p.faint", {}, "Whoever runs the server chooses the models.")], verb: "Save", onSubmit });
+  openForm({ title: "Settings", fields: [el("label", {}, "Search method", choice), el("label", {}, "Number of sources", number), list, el("p.faint", {}, "Whoever runs the server chooses the models.")], verb: "Save", onSubmit });
 }
