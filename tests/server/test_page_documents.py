@@ -65,6 +65,14 @@ def test_documents_are_sorted_filtered_and_removed_together(browser: Browser, ma
         expect(get_titles(page)).to_have_text(["Bell"])
 
 
+def test_a_narrow_table_has_title_date_and_state_without_scrolling(browser: Browser, manuals: RunningServer) -> None:
+    with open_page(browser, manuals, width=360) as page:
+        visit(page, manuals, "#/documents", "3 documents")
+        headings = page.locator(".documents th:visible").all_inner_texts()
+        assert [heading.rstrip(" ↑↓") for heading in headings if heading] == ["Title", "Date", "State"]
+        assert page.locator(".scroll").evaluate("each => each.scrollWidth <= each.clientWidth")
+
+
 def test_a_question_is_asked_in_some_documents(browser: Browser, manuals: RunningServer) -> None:
     with open_page(browser, manuals) as page:
         visit(page, manuals, "#/documents", "3 documents")
