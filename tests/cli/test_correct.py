@@ -56,6 +56,36 @@ def test_a_fact_is_retracted_listed_marked_and_restored() -> None:
 
 
 @pytest.mark.usefixtures("store")
+@pytest.mark.parametrize(
+    "selectors",
+    [
+        ["--hyperedge", "bell.md#0000/000"],
+        ["--hyperedge", "bell.md#0000/000", "--entity", "Ines Moreau"],
+        ["--entity", "United States of America"],
+        ["--where", 'extension = ".md"'],
+    ],
+)
+def test_the_list_of_retractions_prints_the_command_that_undoes_each(selectors: list[str]) -> None:
+    before = run("show", "hyperedge", "bell.md#0000/000"), run("show", "hyperedge", "town.md#0000/000")
+    done = run("retract", *selectors, "--reason", "it's $(touch wrong)")
+    listed = RUNNER.invoke(app, ["list", "retractions", "--store", "kb"]).stdout
+    [command] = [line for line in listed.splitlines() if line.strip().startswith("polyad restore")]
+    result = RUNNER.invoke(app, [*run_in_shell(command), "--json"])
+    assert json.loads(result.stdout)["restored"] == done["withdrawn"]
+    assert run("list", "retractions")["retractions"] == []
+    assert before == (run("show", "hyperedge", "bell.md#0000/000"), run("show", "hyperedge", "town.md#0000/000"))
+
+
+@pytest.mark.usefixtures("store")
+def test_a_retraction_whose_fact_is_gone_is_listed_without_a_command() -> None:
+    run("retract", "--hyperedge", "bell.md#0000/000", "--reason", "it was Ada")
+    run("remove", "bell.md")
+    listed = RUNNER.invoke(app, ["list", "retractions", "--store", "kb"]).stdout
+    assert "it was Ada" in listed
+    assert "its document no longer has this fact" in listed
+
+
+@pytest.mark.usefixtures("store")
 def test_many_facts_are_retracted_only_when_that_is_confirmed() -> None:
     Path("rows.csv").write_text("name,town\n" + "".join(f"Person {n},Aldby\n" for n in range(150)), encoding="utf-8")
     run("index", "rows.csv")

@@ -157,14 +157,19 @@ def list_(
     """List the documents, passages, entities, hyperedges or corrections of an index, one per line.
 
     Documents are listed by id, entities by name, passages and hyperedges by id and text. `polyad show` prints one of
-    them in full; `polyad remove` removes documents. Corrections are retractions, aliases and disabled documents.
+    them in full; `polyad remove` removes documents. Corrections are retractions (each with the command that undoes
+    it), aliases and disabled documents.
 
     Example: polyad list entities --like lovelace --store kb
     """
-    with open_engine(load_settings(store=store), bare=True) as engine:
+    settings = load_settings(store=store)
+    with open_engine(settings, bare=True) as engine:
         documents = to_filter(where, known_at)
         items = schemas.list_items(engine.catalogue, kind, like, documents, as_of or datetime.now(UTC))
-    say_result(json, {kind.value: items}, output.show_list, items)
+    if kind is schemas.ListKind.RETRACTIONS:
+        say_result(json, {kind.value: items}, output.show_retractions, items, str(settings.command.store))
+    else:
+        say_result(json, {kind.value: items}, output.show_list, items)
 
 
 def facts(

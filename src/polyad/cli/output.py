@@ -13,7 +13,7 @@ from enum import Enum
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich import box
 from rich.cells import cell_len
@@ -424,6 +424,21 @@ def show_list(items: Sequence[Mapping[str, object]]) -> None:
         say("nothing found")
     for item in items:
         say("  ".join(shorten(str(item[key]), _LISTED_CHARACTERS) for key in _LISTED_KEYS if key in item))
+
+
+def show_retractions(items: Sequence[Mapping[str, Any]], store: str) -> None:
+    """Print each retraction of the index ``store``, and below it the command that undoes it."""
+    if not items:
+        say("nothing found")
+    for item in items:
+        show_list([item])
+        selectors = {"hyperedge": next(iter(item["hyperedges"]), "")}
+        selectors |= {key: item[key] for key in ("entity", "role", "where")}
+        if item["id"] and not item["hyperedges"]:
+            say("  its document no longer has this fact")
+        else:
+            options = [f"--{name}={value}" for name, value in selectors.items() if value]
+            say(f"  polyad restore {shlex.join(options)} --store {shlex.quote(mask_place(store))}")
 
 
 def show_correction(report: CorrectionReport, *, is_trial: bool) -> None:

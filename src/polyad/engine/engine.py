@@ -169,13 +169,6 @@ class Engine:
 
         return Writer(self._store, self._snapshots, self._searcher, self.components, self._method)
 
-    @cached_property
-    def page_images(self) -> PageImages:
-        """The component that renders the pages of PDF files and scans."""
-        from polyad.engine.page_images import PageImages  # loads the readers, which a search does not need
-
-        return PageImages(self.catalogue, self.components.settings.read)
-
     @classmethod
     def open(
         cls,

@@ -206,7 +206,6 @@ _SEARCHED_KEYS = {
     ListKind.DISABLED: ["id"],
 }
 _STATEMENTS = {
-    ListKind.RETRACTIONS: list_retractions,
     ListKind.ALIASES: list_aliases,
     ListKind.DISABLED: list_disabled,
 }
@@ -220,7 +219,9 @@ def list_items(
     The text may be in the id of a document, the name of an entity, or the id or text of a passage or hyperedge.
     """
     items: list[dict[str, object]]
-    if kind in _STATEMENTS:
+    if kind is ListKind.RETRACTIONS:
+        items = list_retractions(catalogue.statements(), catalogue.withdrawals())
+    elif kind in _STATEMENTS:
         items = _STATEMENTS[kind](catalogue.statements())
     elif kind is ListKind.DOCUMENTS:
         selected = catalogue.sources(where, as_of)
