@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyad.model import MetadataValue
+from polyad.model import Document, MetadataValue
 from polyad.text.filters import (
     AllOf,
     AnyOf,
@@ -19,6 +19,7 @@ from polyad.text.filters import (
     filter_to_json,
     format_filter,
     is_selected,
+    list_document_fields,
     parse_filter,
 )
 
@@ -170,3 +171,20 @@ def test_a_value_is_in_several_if_it_equals_one_of_them(several: list[str | bool
 def test_json_that_is_no_filter_is_an_error(tree: object) -> None:
     with pytest.raises(FilterError):
         filter_from_json(tree)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "year"),
+    [
+        ({"date": "2023-06-01"}, 2023),
+        ({"date": "2023"}, 2023),
+        ({"date": 2023}, 2023),
+        ({"date": "5. März 2021"}, 2021),
+        ({"date": "2023-06-01", "year": 2020}, 2020),
+        ({"date": "unknown, 2023 or later"}, None),
+        ({"date": "2023-13-01"}, None),
+        ({"modified": "2023-06-01"}, None),
+    ],
+)
+def test_the_year_of_a_document_is_that_of_its_date(metadata: dict[str, MetadataValue], year: int | None) -> None:
+    assert list_document_fields("a", Document("a", "", "Text.", metadata=metadata)).get("year") == year

@@ -45,6 +45,8 @@ _MAX_DEPTH: Final = 50
 _MAX_COMPARISONS: Final = 1000
 """Comparisons in a filter; each is evaluated for every distinct value of its field."""
 
+_YEAR: Final = re.compile(r"(?<!\d)\d{4}(?!\d)")
+
 _EXAMPLE: Final = 'year >= 2020 and author in ("Ada", "Bo") and not path like "drafts/*"'
 
 
@@ -224,12 +226,22 @@ def collect_fields(filter: Filter) -> set[str]:
 def list_document_fields(id: str, document: Document | Origin) -> dict[str, MetadataValue]:
     """Return the fields of a document that a filter can compare: metadata, and ``id``, title, source and URL.
 
-    A stored document has the time when the index learnt it, too.
+    A stored document has the time when the index learnt it, too. The field ``year`` of a document that states
+    none is the year of its ``date``.
     """
     fixed = {"id": id, "title": document.title, "source": document.source, "url": document.url}
     if isinstance(document, Origin):
         fixed[RECORDED] = document.recorded
-    return {**document.metadata, **{name: value for name, value in fixed.items() if value}}
+    fields = {**document.metadata, **{name: value for name, value in fixed.items() if value}}
+    if "date" in fields and "year" not in fields and (year := _find_year(str(fields["date"]))):
+        fields["year"] = year
+    return fields
+
+
+def _find_year(date: str) -> int | None:
+    """Return the year of a date, such as 2023 of "2023-06-01" and of "1 June 2023"; None if it is no date."""
+    match = _YEAR.search(date)
+    return int(match[0]) if match and parse_date(date) else None
 
 
 def list_hyperedge_fields(kind: str, roles: Sequence[str]) -> dict[str, MetadataValue]:
