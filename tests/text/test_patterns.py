@@ -55,3 +55,12 @@ def test_a_wrong_pattern_is_an_error(pattern: str) -> None:
 def test_a_search_ends_at_its_deadline() -> None:
     with pytest.raises(TimeoutError):
         list(TextPattern("a").find_lines(b"a\n" * 10, deadline=0.0))
+
+
+def test_the_error_of_a_wrong_pattern_shows_it_as_it_was_typed() -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        TextPattern("kroner(")
+    message = str(caught.value)
+    assert message.startswith("'kroner(' is no regular expression: ")
+    assert "(?m)" not in message
+    assert "polyad grep -F" in message

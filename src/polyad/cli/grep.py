@@ -37,7 +37,8 @@ def grep(
     """Print the lines of the documents that match a pattern exactly.
 
     The syntax is that of RE2: without look-around and back references, so that no pattern takes long. A match lies
-    within a line of the document, and may cross passages. No model is loaded.
+    within a line of the document, and may cross passages. Lines are counted in the text that was indexed, which lacks
+    front matter and markup: in the file the number may be another. No model is loaded.
 
     Example: polyad grep "born in 18[0-9]+" --store kb
     """

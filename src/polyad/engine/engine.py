@@ -578,7 +578,7 @@ class Engine:
 
         A regular expression matches within a line, as in ``grep -E``, in the syntax of RE2: without look-around and
         back references. Each pattern takes time in proportion to the texts that may match. Lines are those of the whole
-        document, so a match may cross passages.
+        text of the document, so a match may cross passages; this text lacks front matter and markup of its file.
 
         Args:
             pattern: The regular expression or phrase.

@@ -93,9 +93,10 @@ class TextPattern:
             return re2.compile(source, options)
         except re2.error as error:
             reason = error.args[0].decode(errors="replace") if isinstance(error.args[0], bytes) else error
+            reason = str(reason).removesuffix(f": {source}")
             raise ConfigurationError(
                 f"{self.text!r} is no regular expression: {reason}; expected the syntax of RE2, without look-around "
-                "and back references. Search for literal text as a phrase"
+                "and back references. Search for literal text as a phrase (polyad grep -F)"
             ) from error
 
     def list_words(self) -> list[str]:
