@@ -139,3 +139,10 @@ def test_a_document_lists_its_passages_and_what_reading_left_out(
         removals = server.client.get("/api/v1/document/removals", params={"id": "a.html"}).json()
         assert sum(removals["counts"].values()) > 0
         assert any("Shop" in text for texts in removals["texts"].values() for text in texts)
+
+
+def test_the_time_of_a_file_is_not_shown_as_the_date_of_its_document(tmp_path: Path) -> None:
+    document = Document("a.txt", "A", "The otter eats fish.", metadata={"modified": "2026-11-28T10:00:00+00:00"})
+    with Engine.open(tmp_path / "kb", embedder="hashing:64") as engine:
+        engine.index_documents([document])
+        assert engine.catalogue.documents.get("a.txt").date == ""
