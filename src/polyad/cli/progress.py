@@ -16,6 +16,9 @@ from polyad.protocols.components import Progress, silent
 _INTERVAL = 30.0
 """Seconds between two lines of progress."""
 
+_REPEAT = 10
+"""Intervals after which a line is printed again though nothing has changed."""
+
 
 @contextmanager
 def progress_bar(quiet: bool, interval: float = _INTERVAL) -> Iterator[Progress]:
@@ -55,7 +58,10 @@ def _draw_bar(screen: Console) -> Iterator[Progress]:
 
 @contextmanager
 def _print_lines(interval: float) -> Iterator[Progress]:
-    """Yield a progress callback whose last message is printed on stderr every ``interval`` seconds."""
+    """Yield a progress callback whose last message is printed on stderr every ``interval`` seconds if it is new.
+
+    An old one is printed again after :data:`_REPEAT` intervals, so that a long step is not taken for the end.
+    """
     last: tuple[int, int | None, str] | None = None
     is_finished = threading.Event()
 
@@ -64,10 +70,14 @@ def _print_lines(interval: float) -> Iterator[Progress]:
         last = (done, total, message)
 
     def repeat() -> None:
+        printed, age = "", 0
         while not is_finished.wait(interval):
-            if last:
+            line = _format_count(*last) if last else ""
+            age = age + 1 if line == printed else 0
+            if line and age % _REPEAT == 0:
                 with suppress(OSError):  # nobody reads the error stream
-                    warn("progress", _format_count(*last))
+                    warn("progress", line)
+            printed = line
 
     thread = threading.Thread(target=repeat, name="polyad-progress", daemon=True)
     thread.start()
