@@ -9,8 +9,9 @@ import shutil
 import sys
 from collections.abc import Callable
 from importlib.resources import files
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Annotated, Literal, NamedTuple
+from urllib.parse import urlsplit
 
 import typer
 
@@ -30,6 +31,9 @@ from polyad_server.entries import (
 
 _MARK = "generator: polyad"
 """Line of a skill that this command wrote, and may change."""
+
+_PLAIN_NAME = re.compile(r"[\w-]+(?:[. ][\w-]+)*")
+"""A name that is plain text in YAML."""
 
 
 class Client(NamedTuple):
@@ -121,7 +125,13 @@ def install(
 def _build_skill(name: str, store: str, command: str) -> str:
     """Return a skill in the format of Agent Skills for an index; ``command`` starts polyad in a shell."""
     template = files("polyad_server").joinpath("skill.md").read_text(encoding="utf-8")
-    return template.format(name=name, quoted=shlex.quote(store), command=command)
+    return template.format(name=name, index=_get_index_name(store) or name, quoted=shlex.quote(store), command=command)
+
+
+def _get_index_name(store: str) -> str:
+    """Return the name of the index in a folder or database; empty if it needs quotes in the description of a skill."""
+    last = PurePath(urlsplit(store).path if "://" in store else store).name
+    return last if _PLAIN_NAME.fullmatch(last) else ""
 
 
 def _edit_settings(file: Path, text: str, section: str, name: str, entry: Entry, remove: bool) -> str:

@@ -242,3 +242,11 @@ def test_toml_that_is_not_understood_is_left(text: str) -> None:
 def test_json_of_a_comment_only_is_an_error() -> None:
     with pytest.raises(ConfigurationError, match="no JSON"):
         put_json_entry("// nothing yet\n", "mcpServers", "polyad", {"command": "polyad"})
+
+
+@pytest.mark.usefixtures("home")
+@pytest.mark.parametrize(("store", "described"), [("kb", "kb"), ("my: notes", "polyad")])
+def test_the_skill_names_the_index_where_its_name_is_plain_text(store: str, described: str) -> None:
+    if not Path(store).exists():
+        build_index(Path(store))
+    assert f"documents in the index {described} for" in run("codex", "--store", store, "--print").stdout
