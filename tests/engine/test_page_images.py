@@ -1,6 +1,7 @@
 """Pictures of pages with the place of a passage marked."""
 
 import io
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,8 +9,10 @@ import pytest
 from PIL import Image
 from reportlab.lib.utils import ImageReader  # type: ignore[import-untyped, unused-ignore]  # typed only with its stubs
 from reportlab.pdfgen.canvas import Canvas  # type: ignore[import-untyped, unused-ignore]  # typed only with its stubs
+from typer.testing import CliRunner
 
 from polyad import Document, Engine
+from polyad.cli import app
 from polyad.config import ReadSettings
 from polyad.engine.settings import Settings
 from polyad.errors import NotFoundError, PageImageError
@@ -188,3 +191,15 @@ def test_a_file_is_not_stored_under_the_digest_of_another(engine: Engine, tmp_pa
     with Engine.open("kept", embedder="hashing:64", settings=Settings(read=ReadSettings(keep_files=True))) as keeping:
         assert keeping.index([note]).is_complete
     assert not [*Path("kept").glob("files/*")]
+
+
+def test_the_command_line_says_where_it_wrote_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with Engine.open("kb", embedder="hashing:64") as engine:
+        id = index(engine, build_pdf())
+    arguments = ["show", "passage", id, "--store", "kb", "--image", "page.png"]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines()[-1] == "page written to page.png"
+    assert Path("page.png").read_bytes().startswith(b"\x89PNG")
+    assert json.loads(CliRunner().invoke(app, [*arguments, "--json"]).stdout)["image"] == "page.png"

@@ -130,7 +130,7 @@ def show(
     with open_engine(settings, bare=True) as engine:
         if image:
             image.write_bytes(engine.page_images.render(id, page=page, width=_IMAGE_WIDTH).png)
-        shape = schemas.look_up(engine.catalogue, kind, id)
+        shape = schemas.look_up(engine.catalogue, kind, id) | ({"image": str(image)} if image else {})
         if summary and kind is schemas.Kind.ENTITY:
             shape["summary"] = engine.catalogue.summary(str(shape["key"]))
     if show_removed:
@@ -142,7 +142,9 @@ def show(
         say_json(shape)
     else:
         labels = {"score": "score of its surest mention, 0 to 100"} if kind is schemas.Kind.ENTITY else {}
-        output.show_fields({labels.get(key, key): value for key, value in shape.items()})
+        output.show_fields({labels.get(key, key): value for key, value in shape.items() if key != "image"})
+        if image:
+            say(f"page written to {image}")
 
 
 def list_(

@@ -145,7 +145,9 @@ class PageImages:
             PageImageError: There is none.
         """
         if not is_digest(digest):
-            raise PageImageError("only pages of PDF files and pictures can be shown; index older documents again")
+            if origin.metadata.get("extension") == ".pdf":
+                raise PageImageError("this PDF file was indexed by a version that shows no pages; index it again")
+            raise PageImageError("this document has no pages: only pages of PDF files and pictures can be shown")
         if self._settings.folder and (copy := get_copy(self._settings.folder, digest)).is_file():
             return copy
         if not origin.source:
