@@ -152,6 +152,8 @@ def write_answer(
         model = engine.components.language_model
         span = slot.enter_context(trace_answer(workspace.name, model.name if model else ""))
         complete_question = complete_within(state, lambda: engine.rewrite_question(question, history))
+        if complete_question.startswith(f"{question} ("):  # with names, without a language model
+            options["asked"] = question
         evidence = state.search(workspace, complete_question, answers=True, **options)
         stream = engine.stream_answer(evidence, regenerate=regenerate)
         return WrittenAnswer(evidence, stream, state, span, slot.pop_all())

@@ -361,10 +361,11 @@ def list_retractions(access: Reader, limit: Limit = 100, cursor: Cursor = "") ->
     `selector` is null if the fact is no longer in the index.
     """
     catalogue = access.workspace.engine.catalogue
+    statements, withdrawn = catalogue.statements(), catalogue.withdrawals()
     withdrawals = defaultdict(list)
-    for one in catalogue.withdrawals():
+    for one in withdrawn:
         withdrawals[one.retraction].append(one)
-    statements = catalogue.statements()
+    rows = list_retraction_rows(statements, withdrawn)
     items = [
         {
             **row,
@@ -372,7 +373,7 @@ def list_retractions(access: Reader, limit: Limit = 100, cursor: Cursor = "") ->
             "fact_count": len(withdrawals[key]),
             "selector": build_selector(retraction, withdrawals[key]),
         }
-        for row, (key, retraction) in zip(list_retraction_rows(statements), statements.retractions.items(), strict=True)
+        for row, (key, retraction) in zip(rows, statements.retractions.items(), strict=True)
     ]
     items.sort(key=lambda item: str(item["recorded"]), reverse=True)
     return respond_json(build_page("retractions", items, limit, cursor))

@@ -13,7 +13,7 @@ from reportlab.pdfgen.canvas import Canvas  # type: ignore[import-untyped, unuse
 
 from polyad.config import ReadSettings
 from polyad.errors import ConfigurationError, ReadError
-from polyad.model import Document
+from polyad.model import Document, Failure
 from polyad.readers import files, ocr, pdf_scans, pictures
 from polyad.readers.files import FileReader
 from polyad.readers.pdf import read_pdf
@@ -206,6 +206,14 @@ def test_pictures_of_a_folder_are_skipped_without_the_extra_or_without_text(
         assert [each.id for each in reader.read([Path("manual")])] == ["manual/a.txt"]
         assert reader.skipped == ["manual/logo.png"]
         without_ocr(monkeypatch)
+
+
+def test_a_single_picture_without_text_is_a_failure_that_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "logo.png"
+    path.write_bytes(encode(Image.new("RGB", (200, 100), "red")))
+    [failure] = FileReader(ReadSettings(workers=1)).read([path])
+    assert isinstance(failure, Failure)
+    assert failure.reason == "no text was found in the picture"
 
 
 def test_a_language_without_a_model_is_refused() -> None:

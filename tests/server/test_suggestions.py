@@ -9,10 +9,13 @@ import pytest
 
 from polyad import Document, Engine, sample
 from polyad.answering.conversation import add_names
+from polyad.config import ServerSettings
 from polyad.errors import LanguageModelError
 from polyad.language_models.scripted import ScriptedLanguageModel
+from polyad_server.app import create_app
 from polyad_server.suggestions import suggest_questions
-from tests.server.serving import RunningServer, build_index
+from polyad_server.workspaces import Workspaces
+from tests.server.serving import RunningServer, build_index, open_index, run_app
 
 HISTORY = (
     {"role": "user", "content": "Who cast the bell of Tarn?"},
@@ -80,3 +83,14 @@ def test_a_stream_begins_with_the_evidence_for_the_completed_question(server: Ru
         lines = list(response.iter_lines())
     assert lines[0] == "event: evidence"
     assert "Ines Moreau" in lines[1][:200]
+
+
+def test_the_best_sentence_answers_the_follow_up_question_as_it_was_typed(tmp_path: Path) -> None:
+    text = "Ines Moreau, the Ines Moreau of Tarn, was a founder. She learnt it in Aldby. She died in her house."
+    index = build_index(tmp_path / "kb", (Document("life.md", "Life", text),))
+    body = {"question": "Who was it that died?", "history": list(HISTORY), "min_relevance": 0}
+    with run_app(create_app(Workspaces(open_index(), [index]), ServerSettings())) as server:
+        evidence = server.client.post("/api/v1/ask", json=body).json()["evidence"]
+    [hit] = evidence["hits"]
+    best = hit["best_sentences"][0]
+    assert hit["text"][best["start"] : best["end"]] == "She died in her house."

@@ -325,7 +325,7 @@ class FileReader:
             if function == _READ_PICTURE and path not in self._start_paths:
                 self.skipped.append(name)
                 return
-            raise ReadError("empty: no text")
+            raise ReadError("no text was found in the picture" if function == _READ_PICTURE else "empty: no text")
         digest = content.metadata.get(CONTENT_HASH)
         if self._settings.keep_files and self._settings.folder and is_digest(digest):
             keep_copy(path, self._settings.folder, str(digest))
