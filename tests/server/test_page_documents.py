@@ -183,6 +183,8 @@ def test_a_retraction_is_taken_back_later(browser: Browser, tmp_path: Path, view
         [fact, *_] = server.client.get("/api/v1/passage/hyperedges", params={"id": "bell.md#0000"}).json()["hyperedges"]
         body = {"hyperedge": fact["id"], "reason": "superseded"}
         server.client.post("/api/v1/retractions", json=body).raise_for_status()
+        visit(page, server, "#/ask?q=Who+cast+the+bell+of+Tarn%3F&all=1", "Sources")
+        expect(page.locator(".card .warning").first).to_contain_text("States what was retracted")
         visit(page, server, view, "superseded")
         card = page.locator(sought).filter(has_text="superseded")
         expect(card.locator("s")).to_contain_text(fact["text"][:20])

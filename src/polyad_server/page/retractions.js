@@ -1,6 +1,7 @@
 // Retracted facts: withdrawing them with a reason, and taking the retraction back, at once or later.
 
 import { call } from "./api.js";
+import { forgetTurns } from "./conversation.js";
 import { announce, el, readableText } from "./dom.js";
 import { count, openForm, readableDate } from "./controls.js";
 import { address } from "./main.js";
@@ -30,6 +31,7 @@ export async function askToRetract(selector, title, place) {
       return false;
     }
     await call("retractions", { method: "POST", json: { ...selector, reason: reason.value.trim() } });
+    forgetTurns();
     announce(`${withdrawn} withdrawn`);
     offerUndo(place, selector, withdrawn);
     return true;
@@ -65,6 +67,7 @@ function undoButton(selector, onUndone) {
   const undo = async () => {
     try {
       await call("retractions/restore", { method: "POST", json: selector });
+      forgetTurns();
       onUndone();
       announce("Retraction taken back");
     } catch (error) {
