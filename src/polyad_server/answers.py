@@ -153,7 +153,7 @@ def write_answer(
         span = slot.enter_context(trace_answer(workspace.name, model.name if model else ""))
         complete_question = complete_within(state, lambda: engine.rewrite_question(question, history))
         if complete_question.startswith(f"{question} ("):  # with names, without a language model
-            options["asked"] = question
+            options["typed_question"] = question
         evidence = state.search(workspace, complete_question, answers=True, **options)
         stream = engine.stream_answer(evidence, regenerate=regenerate)
         return WrittenAnswer(evidence, stream, state, span, slot.pop_all())

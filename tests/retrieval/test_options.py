@@ -19,7 +19,7 @@ def test_the_keyword_arguments_have_the_names_and_types_of_the_options() -> None
 
 
 def test_each_option_of_commands_and_requests_has_a_help_text() -> None:
-    assert {each.name for each in fields(SearchOptions)} - set(list_options()) == {"merge", "asked"}
+    assert {each.name for each in fields(SearchOptions)} - set(list_options()) == {"merge", "typed_question"}
     assert all(option.help.endswith(".") for option in list_options().values())
 
 

@@ -327,7 +327,9 @@ class Searcher:
                 retrieve,
                 options,
                 SpanRanker(snapshot, question, embedder),
-                ExcerptSelector(snapshot, options.asked or question, self._split_sentences) if options.merge else None,
+                ExcerptSelector(snapshot, options.typed_question or question, self._split_sentences)
+                if options.merge
+                else None,
                 # A reranker reads a fixed number of candidates, so a larger request returns no other passages.
                 max_depth_factor=MAX_DEPTH_FACTOR if reranker is None else 1,
                 auto_limit=calibration.get_limit(question) if calibration else 0.0,

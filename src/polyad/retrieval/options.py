@@ -50,8 +50,8 @@ class SearchOptions:
             2024. [now]
         known_at: Use only documents that the index knew at this time, or by the end of this day, month or year. A
             document that was updated since is left out: only its last version is stored.
-        asked: The question as the user asked it, if names of a conversation were added to the question. The best
-            sentences of hits are those that answer this one: the added names would outweigh it.
+        typed_question: The question as the user wrote it, if names of a conversation were added to the question. The
+            best sentences of hits are those that answer this one: the added names would outweigh it.
 
     Raises:
         SettingError: A value is out of range, or a time is no date.
@@ -66,7 +66,7 @@ class SearchOptions:
     prefer: Where = None
     as_of: Time = None
     known_at: Time = None
-    asked: str = field(default="", metadata={"python_only": True})
+    typed_question: str = field(default="", metadata={"python_only": True})
 
     def __post_init__(self) -> None:
         for name, limit in (("k", self.k), ("max_words", self.max_words)):
@@ -110,7 +110,7 @@ class OptionArguments(TypedDict, total=False):
     prefer: Where
     as_of: Time
     known_at: Time
-    asked: str
+    typed_question: str
 
 
 class Option(NamedTuple):
