@@ -15,7 +15,7 @@ from typer.core import TyperGroup
 import polyad
 import polyad_baselines
 import polyad_bench
-import polyad_server
+import polyad_server.app  # autodoc, which imports with TYPE_CHECKING set, could not import it
 from polyad.cli import app
 
 HERE = Path(__file__).parent

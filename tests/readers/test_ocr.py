@@ -87,6 +87,19 @@ def test_a_page_that_was_scanned_sideways_upside_down_or_skewed_is_read(degrees:
     assert get_lines(read_picture(encode(page)).text) == BELL + PUMP
 
 
+def test_a_few_lines_are_read_in_the_direction_that_makes_sense(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = ocr._load_engine("")
+    judge = engine.cls_and_rotate
+
+    def misjudge(crops: list[ocr.Picture]) -> tuple[object, object]:
+        turned, directions = judge(crops)
+        directions.cls_res = [("180", 1.0)] * len(crops)
+        return turned, directions
+
+    monkeypatch.setattr(engine, "cls_and_rotate", misjudge)
+    assert get_lines(read_picture(encode(draw_page((1, 1, BELL)))).text) == BELL
+
+
 def test_columns_of_prose_follow_each_other_below_a_heading() -> None:
     left = ["The bell of Tarn was", "cast in the year of", "the great flood and", "hangs in the tower."]
     right = ["Its founder was a", "woman from Lund who", "had learnt the craft", "from her own father."]

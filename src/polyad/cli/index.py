@@ -282,7 +282,7 @@ def remove(
     Their passages, hyperedges and entities are removed too. A folder stands for all documents that were read from it,
     whether it still exists or not. If a name selects no document, no document is removed.
 
-    Example: polyad remove handbook/old.md 'drafts/*' --store kb
+    Example: polyad remove handbook/old.md 'drafts/2019*' --store kb
     """
     with options.open_engine(options.load_settings(store=store), bare=True) as engine:
         ids = engine.catalogue.match_documents(names)

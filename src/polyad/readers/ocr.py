@@ -46,10 +46,13 @@ _MIN_CONFIDENCE, _MIN_DENSITY, _MIN_LENGTH = 0.6, 0.4, 40.0
 the model; and the squares of the shortest text that is judged. Of Russian and Arabic the model reads hardly any letter.
 """
 
+_FEW_LINES = 4
+"""Lines up to which a page is read in both directions: the model that votes on the direction misjudges some lines."""
+
 _MIN_LETTERS = 4
 """Letters of a page of uncertain words below which the page has no text: edges in a picture are read as "1" or "I"."""
 
-_VERSION = 1
+_VERSION = 2
 """Number of this module's results in the cache; raise it when equal pictures give other lines."""
 
 _MODELS = ("Det", "PP-OCRv6_det_small.onnx"), ("Cls", "ch_ppocr_mobile_v2.0_cls_mobile.onnx")
@@ -123,8 +126,9 @@ class PageOcr:
         if _is_unknown_script(lines):
             raise ReadError("its script is unknown to the OCR model (see ocr_model)")
         readable = [line for line in lines if line.text]
-        is_noise = " ".join(line.text for line in readable).split() == list_uncertain_words(readable)
-        return [] if is_noise and sum(len(line.text) for line in readable) < _MIN_LETTERS else readable
+        is_noise = " ".join(line.text for line in readable).split() == list_uncertain_words(readable, 0.9)
+        letters = sum(character.isalnum() for line in readable for character in line.text)
+        return [] if not letters or (is_noise and letters < _MIN_LETTERS) else readable
 
     def find_page(self, page: int) -> list[OcrLine] | None:
         """Return the stored lines of a page; None if there are none."""
@@ -219,17 +223,29 @@ def recognize(picture: Picture, scale: float, model: str = "") -> list[OcrLine]:
     widths = np.array([max(crop.shape[:2]) for crop in crops])
     for group in (is_tall, ~is_tall):  # single short lines are often misjudged: most lines of a page decide
         is_turned[group] = 2 * widths[group & is_turned].sum() > widths[group].sum()
+        if 0 < group.sum() <= _FEW_LINES:
+            is_turned[group] = _are_turned(engine, [crop for crop, has in zip(crops, group, strict=True) if has])
     recognized = engine.recognize_txt(
-        [
-            np.ascontiguousarray(crop[::-1, ::-1]) if turned else crop
-            for crop, turned in zip(crops, is_turned, strict=True)
-        ]
+        [_turn(crop) if turned else crop for crop, turned in zip(crops, is_turned, strict=True)]
     )
     lines = []
     for place, (text, words) in enumerate(zip(recognized.txts, recognized.word_results, strict=True)):
         first = (1 if is_tall[place] else 0) + (2 if is_turned[place] else 0)
         lines.append(_build_line(text, words, np.roll(boxes[place], -first, axis=0) / scale))
     return lines
+
+
+def _are_turned(engine: Any, crops: Sequence[Picture]) -> bool:
+    """Return whether the recognition model reads more of some lines if they are turned by 180 degrees."""
+    confidences = [
+        sum(len(text) * score for text, score in zip(result.txts, result.scores, strict=True))
+        for result in (engine.recognize_txt([*crops]), engine.recognize_txt([*map(_turn, crops)]))
+    ]
+    return bool(confidences[1] > confidences[0])
+
+
+def _turn(crop: Picture) -> Picture:
+    return np.ascontiguousarray(crop[::-1, ::-1])
 
 
 def list_uncertain_words(lines: Sequence[OcrLine], threshold: float = 0.7) -> list[str]:

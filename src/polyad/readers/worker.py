@@ -1,7 +1,7 @@
 """Worker process that reads documents one after another, within limits that the operating system enforces.
 
 The pool is :mod:`polyad.readers.workers`. Requests and replies are lines of JSON, so that the pool never executes data
-that a hostile document may produce:
+that a hostile document may produce::
 
     -> {"path", "function", "settings"}, with "name" for a file of records, with "image" for the picture of a page
     <- {"ready"}                once, at the start

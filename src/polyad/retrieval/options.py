@@ -42,7 +42,7 @@ class SearchOptions:
         merge: Merge adjacent passages into one hit, and list copies once. Otherwise hits are passages as ranked.
         min_relevance: Leave out passages with a lower relevance, 0 to 1; auto refuses questions that the documents do
             not answer. [search: 0, ask: auto]
-        where: Use only the documents that a filter selects, such as 'year >= 2020 and not path like "drafts/*"'. Its
+        where: Use only the documents that a filter selects, such as 'year >= 2020 and not path like "draft*"'. Its
             fields are metadata, title, source, id, hyperedge.kind and hyperedge.role; its operators = != < <= > >= in
             like exists.
         prefer: Rank the documents that a filter selects higher, and hide nothing; see --where.
