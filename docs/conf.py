@@ -8,14 +8,16 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-import llama_index.core  # noqa: F401  autodoc, which imports with TYPE_CHECKING set, could not import it
+import fastapi  # noqa: F401  autodoc, which imports with TYPE_CHECKING set, could not import these
+import llama_index.core  # noqa: F401
+import mcp.server  # noqa: F401
 import typer.main
 from typer.core import TyperGroup
 
 import polyad
 import polyad_baselines
 import polyad_bench
-import polyad_server.app  # autodoc, which imports with TYPE_CHECKING set, could not import it
+import polyad_server
 from polyad.cli import app
 
 HERE = Path(__file__).parent

@@ -46,7 +46,7 @@ _MIN_CONFIDENCE, _MIN_DENSITY, _MIN_LENGTH = 0.6, 0.4, 40.0
 the model; and the squares of the shortest text that is judged. Of Russian and Arabic the model reads hardly any letter.
 """
 
-_FEW_LINES = 4
+_FEW_LINES = 12
 """Lines up to which a page is read in both directions: the model that votes on the direction misjudges some lines."""
 
 _MIN_LETTERS = 4
