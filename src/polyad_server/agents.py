@@ -9,6 +9,7 @@ import shutil
 import sys
 from collections.abc import Callable
 from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path, PurePath
 from typing import Annotated, Literal, NamedTuple
 from urllib.parse import urlsplit
@@ -16,7 +17,7 @@ from urllib.parse import urlsplit
 import typer
 
 from polyad.cli import options
-from polyad.cli.streams import say, say_result
+from polyad.cli.streams import say, say_result, warn
 from polyad.engine import Engine
 from polyad.engine.loaders import parse_place
 from polyad.errors import ConfigurationError
@@ -120,6 +121,8 @@ def install(
     ]
     paths = [str(path) for path in changed if path]
     say_result(json, {"changed": paths}, say, "\n".join(paths) or "nothing to change")
+    if not remove and find_spec("mcp") is None:
+        warn("warning", 'the MCP server needs an extra; run: pip install "polyad[server]"')
 
 
 def _build_skill(name: str, store: str, command: str) -> str:

@@ -26,7 +26,7 @@ QUESTION = "Who cast the Bell of Tarn, and where was she born?"
 
 def reply(prompt: Prompt) -> str:
     """As a model would: a rating, keywords, numbers of facts, or a summary."""
-    properties = dict((prompt.json_schema or {}).get("properties", {}))  # type: ignore[call-overload]
+    properties = dict((prompt.json_schema or {}).get("properties", {}))  # type: ignore[call-overload]  # a schema has any values
     replies = {"score": 60, "high_level": ["birth"], "low_level": ["Bell of Tarn"], "facts": [1, 2]}
     return json.dumps({key: replies[key] for key in properties}) if properties else "Bells, towers and their makers."
 

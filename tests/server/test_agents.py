@@ -201,6 +201,11 @@ def test_a_skill_of_the_user_is_left(home: Path) -> None:
     assert run("cursor", "--store", "none").exit_code == 2
 
 
+def test_without_the_extra_it_is_named(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("polyad_server.agents.find_spec", lambda _: None)
+    assert 'pip install "polyad[server]"' in run("codex", "--store", "kb").stderr
+
+
 def test_print_writes_nothing(home: Path) -> None:
     before = list_files(home)
     for client, spec in CLIENTS.items():

@@ -85,9 +85,9 @@ def add_names(question: str, history: Sequence[Mapping[str, str]], list_names: C
         return question
     earlier_names = list_names(last["user"])
     answer_names = list_names(last.get("assistant", ""))
-    own_names = set(list_names(question))
-    if own_names - {*answer_names, *earlier_names}:
+    question_names = set(list_names(question))
+    if question_names - {*answer_names, *earlier_names}:
         return question
     names = [name for name in answer_names if name not in earlier_names] or answer_names or earlier_names
-    added_names = [name for name in names if name not in own_names][-MAX_NAMES:]
+    added_names = [name for name in names if name not in question_names][-MAX_NAMES:]
     return f"{question} ({', '.join(added_names)})" if added_names else question
