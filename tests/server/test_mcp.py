@@ -365,6 +365,7 @@ def test_over_stdio(tmp_path: Path) -> None:
             actual = await call(client, "search", query="Who cast the bell of Tarn?")
             assert actual["results"][0]["id"] == "bell.md#0000"
             assert actual["results"][0]["url"] == "polyad:bell.md#0000"
+            assert (await call(client, "find_text", pattern="Corven Tower"))["total"] == 2
 
     run(test)
 
