@@ -73,11 +73,11 @@ def cost(folder: Path, style: str) -> dict[str, float]:
 
 
 @contextmanager
-def slow_server(corpus: Path, triples: Path) -> Iterator[str]:
-    """Run a scripted extractor in another process and yield its address."""
+def slow_server(corpus: Path, triples: Path, *options: str) -> Iterator[str]:
+    """Run a scripted extractor with these options in another process and yield its address."""
     command = [sys.executable, str(Path(__file__).with_name("scripted_extractor.py")), str(corpus), str(triples)]
     with subprocess.Popen(
-        [*command, "--port", "0", "--delay", str(DELAY)], stderr=subprocess.PIPE, text=True
+        [*command, *options, "--port", "0", "--delay", str(DELAY)], stderr=subprocess.PIPE, text=True
     ) as process:
         try:
             line = process.stderr.readline() if process.stderr else ""

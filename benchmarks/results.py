@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,6 +31,9 @@ RESULTS = Path(__file__).parent / "results"
 
 RETRIEVERS = "dense,bm25,hypersu,hypergraphrag,hyperretriever,default"
 
+BASELINES = "dense,hipporag2,linearrag,lightrag,pathrag,hypersu,hypergraphrag,default"
+"""The retrievers of the papers' tables that need no language model, beside those of polyad."""
+
 CONSTRUCTIONS = "mdl,mdl-no-entities,mdl-no-semantics,sentence,window,semantic-chunking"
 
 BENCHMARKS = ("hotpotqa", "musique", "2wiki")
@@ -46,6 +49,13 @@ TRAINED_BY_PRESET: Mapping[str, Sequence[str] | None] = {
 }
 """What is set in training beside the preset, by the name of the step; None for no training."""
 
+TEXT_ALONE = (
+    "segmentation.method=sentence",
+    "segmentation.join_subject=false",
+    "embedding.hyperedge_titles=false",
+)
+"""Settings by which a hyperedge has the names in its sentence alone, as in the public code of LinearRAG."""
+
 OF_A_MODEL = "openie.jsonl"
 """What a language model found in the passages of a benchmark, beside its corpus: names and triples."""
 
@@ -58,6 +68,8 @@ class Step(NamedTuple):
         arguments: Of polyad, without the benchmark.
         needs: A file beside the corpus, without which the step is left out.
         serves: Whether a server has to say, over HTTP, what is in this file.
+        settings: Values of ``--set``.
+        ungrouped: Whether the server returns each triple as a fact, instead of the triples of a subject.
         is_fresh: Whether it makes an index of its own each time, so that what indexing takes is known.
         trains: Where `hyperretriever` is trained first, on the other benchmarks, with the same preset and method, the
             options of polyad for training that differs from the preset's; else None.
@@ -69,6 +81,8 @@ class Step(NamedTuple):
     serves: bool = False
     is_fresh: bool = False
     trains: Sequence[str] | None = None
+    settings: Sequence[str] = ()
+    ungrouped: bool = False
 
 
 def _eval(
@@ -78,8 +92,10 @@ def _eval(
     serves: bool = False,
     is_fresh: bool = False,
     trains: Sequence[str] | None = None,
+    settings: Sequence[str] = (),
+    ungrouped: bool = False,
 ) -> Step:
-    return Step(folder, ("bench", "run", *options), needs, serves, is_fresh, trains)
+    return Step(folder, ("bench", "run", *options), needs, serves, is_fresh, trains, settings, ungrouped)
 
 
 def _ablation(retriever: str) -> Sequence[Step]:
@@ -118,6 +134,25 @@ EXPERIMENTS: Mapping[str, Sequence[Step]] = {
             *("facts of a model", "--retriever", RETRIEVERS, "--method", "facts", "--model", "gpt-3.5-turbo"),
             needs=OF_A_MODEL,
             serves=True,
+        ),
+    ],
+    "baselines": [
+        _eval("sentences", "--retriever", BASELINES, settings=TEXT_ALONE[:1]),
+        _eval("sentences, text alone", "--retriever", "dense,hipporag2,linearrag", settings=TEXT_ALONE),
+        _eval(
+            *("sentences, names of a model", "--retriever", "dense,hipporag2,linearrag"),
+            *("--mention-extractor", f"given:{{}}/{OF_A_MODEL}"),
+            needs=OF_A_MODEL,
+            settings=TEXT_ALONE[:1],
+        ),
+        *(
+            _eval(
+                *(name, "--retriever", BASELINES, "--method", "facts", "--model", "gpt-3.5-turbo"),
+                needs=OF_A_MODEL,
+                serves=True,
+                ungrouped=ungrouped,
+            )
+            for name, ungrouped in (("triples of a model", True), ("facts of a model", False))
         ),
     ],
     "constructions": _sweep(f"segmentation.method={CONSTRUCTIONS}", retrievers="hypersu,hypergraphrag,default"),
@@ -183,10 +218,16 @@ def measure(name: str, folder: Path, runs: Path) -> None:
             values["POLYAD_HYPERRETRIEVER_WEIGHTS"] = str(train_on_others(step, step.trains, folder, runs))
         remaining = [] if step.is_fresh else ["--store", str(stores)]
         with (
-            slow_server(folder / "corpus.jsonl", folder / step.needs) if step.serves else nullcontext("") as address,
+            _serve(folder, step) if step.serves else nullcontext("") as address,
             environment(OPENAI_BASE_URL=address, OPENAI_API_KEY="none", **values),
         ):
-            app([group, command, str(folder), *options, "--out", str(out), *remaining, "-q"], standalone_mode=False)
+            settings = [word for setting in step.settings for word in ("--set", setting)]
+            words = [*settings, group, command, str(folder), *options, "--out", str(out), *remaining, "-q"]
+            app(words, standalone_mode=False)
+
+
+def _serve(folder: Path, step: Step) -> AbstractContextManager[str]:
+    return slow_server(folder / "corpus.jsonl", folder / step.needs, *(["--ungrouped"] if step.ungrouped else []))
 
 
 def train_on_others(step: Step, settings: Sequence[str], folder: Path, runs: Path) -> Path:
@@ -205,7 +246,7 @@ def _store(benchmark: str, step: Step) -> str:
     if step.trains is not None:
         return f"by preset/{benchmark}"
     built = {option for option in step.arguments if option.startswith("--")} - {"--split", "--retriever"}
-    return f"{benchmark}-{step.folder}" if built else benchmark
+    return f"{benchmark}-{step.folder}" if built or step.settings else benchmark
 
 
 def summary(name: str, runs: Sequence[Run]) -> dict[str, Any]:
