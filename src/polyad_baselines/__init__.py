@@ -3,3 +3,8 @@
 HippoRAG 2, LinearRAG, LightRAG, PathRAG, RAPTOR and GraphRAG. Each is own code from its paper; polyad knows them as
 plug-ins by the entry points of this distribution.
 """
+
+from polyad.text.prompts import DEFAULT_PROMPTS
+
+PROMPTS = DEFAULT_PROMPTS.for_package(__name__)
+"""The prompts of this package, one file each in its folder ``prompts``."""

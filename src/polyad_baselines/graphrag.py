@@ -24,10 +24,10 @@ from polyad.protocols.snapshot import Snapshot
 from polyad.replies.loose_json import find_first_json
 from polyad.replies.schema import NUMBER, build_object_schema
 from polyad.retrieval.evidence import RankedHyperedge, build_evidence
-from polyad.text.prompts import escape_tags
+from polyad.text.prompts import Prompts, escape_tags
 from polyad.text.words import shorten_at_word
+from polyad_baselines import PROMPTS
 from polyad_baselines.graph import SnapshotCache, WeightedGraph, build_hypergraph, build_pair_graph
-from polyad_baselines.prompts import read_prompt
 from polyad_baselines.settings import GraphRAGSettings
 from polyad_baselines.summaries import write_summaries
 
@@ -51,12 +51,20 @@ class GraphRAGRetriever:
         embedder: The embedder of the index.
         language_model: Writes the reports, at the first search after a change of the index, and rates them.
         settings: The parameters of the paper.
+        prompts: The prompts of this package.
     """
 
     name: ClassVar[str] = "graphrag"
 
-    def __init__(self, embedder: Embedder, language_model: LanguageModel, settings: GraphRAGSettings) -> None:
+    def __init__(
+        self,
+        embedder: Embedder,
+        language_model: LanguageModel,
+        settings: GraphRAGSettings,
+        prompts: Prompts = PROMPTS,
+    ) -> None:
         self._embedder, self._language_model, self._settings = embedder, language_model, settings
+        self._prompts = prompts
         self._communities = SnapshotCache(self._build_communities)
 
     def prepare(self, snapshot: Snapshot) -> list[Community]:
@@ -98,7 +106,7 @@ class GraphRAGRetriever:
                 if score > 0:
                     ratings[position] = min(100.0, float(score))
 
-        instructions = read_prompt("report_rating")
+        instructions = self._prompts.get_text("report_rating")
         texts = [f"{question}\n\n<text>\n{escape_tags(report, ['text'])}\n</text>" for report in reports]
         prompts = [Prompt(system=instructions, user=text, json_schema=_SCHEMA) for text in texts]
         outcomes = self._language_model.complete(prompts, parse)
@@ -121,7 +129,8 @@ class GraphRAGRetriever:
         pairs = sort_unique(label[members] * hypergraph.edge_count + edges[owners])
         facts = [pairs[pairs // hypergraph.edge_count == place] % hypergraph.edge_count for place in range(len(groups))]
         texts = ["\n".join(fact.text for fact in snapshot.get(Hyperedge, rows.tolist())) for rows in facts]
-        reports = write_summaries(self._language_model, "community_report", texts, self._settings.max_community_tokens)
+        instructions = self._prompts.get_text("community_report")
+        reports = write_summaries(self._language_model, instructions, texts, self._settings.max_community_tokens)
         return [Community(report, rows) for report, rows in zip(reports, facts, strict=True) if report]
 
 

@@ -30,7 +30,8 @@ from polyad.replies.loose_json import find_list
 from polyad.replies.schema import INTEGER, build_array_schema, build_object_schema
 from polyad.retrieval.evidence import RankedHyperedge, build_evidence
 from polyad.retrieval.prompting import BestEffortPrompter
-from polyad.text.prompts import escape_tags
+from polyad.text.prompts import Prompts, escape_tags
+from polyad_baselines import PROMPTS
 from polyad_baselines.graph import (
     SnapshotCache,
     WeightedGraph,
@@ -42,7 +43,6 @@ from polyad_baselines.graph import (
     rank_similar,
     select_passages,
 )
-from polyad_baselines.prompts import read_prompt
 from polyad_baselines.settings import HippoRAG2Settings
 
 _MAX_SYNONYMS = 100
@@ -81,14 +81,19 @@ class HippoRAG2Retriever:
         embedder: The embedder of the index.
         settings: The parameters of the paper.
         language_model: Filters the linked facts; None for no filter.
+        prompts: The prompts of this package.
     """
 
     name: ClassVar[str] = "hipporag2"
 
     def __init__(
-        self, embedder: Embedder, settings: HippoRAG2Settings, language_model: LanguageModel | None = None
+        self,
+        embedder: Embedder,
+        settings: HippoRAG2Settings,
+        language_model: LanguageModel | None = None,
+        prompts: Prompts = PROMPTS,
     ) -> None:
-        self._embedder, self._settings = embedder, settings
+        self._embedder, self._settings, self._prompts = embedder, settings, prompts
         self._prompter = language_model and BestEffortPrompter(language_model, "all linked facts count")
         self._graphs = SnapshotCache(self._build_graph)
 
@@ -132,7 +137,7 @@ class HippoRAG2Retriever:
             texts = [fact.text for fact in snapshot.get(Hyperedge, facts.tolist())]
             lines = "\n".join(f"{number}. {escape_tags(text, ['facts'])}" for number, text in enumerate(texts, 1))
             prompt = Prompt(
-                system=read_prompt("recognition_memory"),
+                system=self._prompts.get_text("recognition_memory"),
                 user=f"{question}\n\n<facts>\n{lines}\n</facts>",
                 json_schema=_SCHEMA,
             )

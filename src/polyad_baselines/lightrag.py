@@ -11,63 +11,23 @@ a pair is in the public code.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import chain, zip_longest
 from typing import ClassVar
 
 import numpy as np
 
-from polyad.hypergraph.incidence import Hypergraph
 from polyad.hypergraph.sparse import is_in, rank_by_id, sort_unique
 from polyad.model import Evidence, FloatArray, IntArray, Query
-from polyad.protocols.components import Embedder
 from polyad.protocols.snapshot import Kind, Snapshot
 from polyad.retrieval.evidence import RankedHyperedge, build_evidence
-from polyad_baselines.graph import SnapshotCache, WeightedGraph, build_hypergraph, build_pair_graph
-from polyad_baselines.questions import KeywordExtractor
+from polyad_baselines.pairs import PairGraph, PairRetriever
 from polyad_baselines.settings import LightRAGSettings
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PairGraph:
-    """The graph of LightRAG and PathRAG: entities, joined if a fact has both.
-
-    Attributes:
-        graph: The graph of entities; the weight of an edge is the number of facts.
-        hypergraph: Entities of facts.
-        degrees: Number of neighbours of each entity; ``[entities]``.
-    """
-
-    graph: WeightedGraph
-    hypergraph: Hypergraph
-    degrees: IntArray
-
-    @classmethod
-    def from_snapshot(cls, snapshot: Snapshot) -> PairGraph:
-        """Build the graph of a snapshot."""
-        hypergraph = build_hypergraph(snapshot)
-        graph = build_pair_graph(hypergraph)
-        return cls(graph, hypergraph, np.bincount(graph.sources, minlength=graph.node_count))
-
-
-class LightRAGRetriever:
-    """Lists the passages of entities that fit low-level keywords and of facts that fit high-level keywords.
-
-    Args:
-        embedder: The embedder of the index.
-        keywords: Extracts keywords from the question.
-        settings: The parameters of the paper.
-    """
+class LightRAGRetriever(PairRetriever[LightRAGSettings]):
+    """Lists the passages of entities that fit low-level keywords and of facts that fit high-level keywords."""
 
     name: ClassVar[str] = "lightrag"
-
-    def __init__(self, embedder: Embedder, keywords: KeywordExtractor, settings: LightRAGSettings) -> None:
-        self._embedder, self._keywords, self._settings = embedder, keywords, settings
-        self._graphs = SnapshotCache(PairGraph.from_snapshot)
-
-    def prepare(self, snapshot: Snapshot) -> PairGraph:
-        """Build the graph of a snapshot and cache it."""
-        return self._graphs.get(snapshot)
 
     def retrieve(self, query: Query, snapshot: Snapshot) -> Evidence:
         """Return the passages of the retrieved entities and facts as evidence, at most ``query.k``."""

@@ -22,12 +22,9 @@ import numpy as np
 
 from polyad.hypergraph.sparse import rank_by_id
 from polyad.model import Evidence, FloatArray, IntArray, Query
-from polyad.protocols.components import Embedder
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.evidence import RankedHyperedge, build_evidence, fill_with_similar, read_entity_names
-from polyad_baselines.graph import SnapshotCache
-from polyad_baselines.lightrag import PairGraph
-from polyad_baselines.questions import KeywordExtractor
+from polyad_baselines.pairs import PairGraph, PairRetriever
 from polyad_baselines.settings import PathRAGSettings
 
 Path = tuple[int, ...]
@@ -57,24 +54,10 @@ class Flow:
         return sum(self.resources[node] for node in path) / (len(path) - 1)
 
 
-class PathRAGRetriever:
-    """Ranks the passages of reliable paths between the entities that fit a question.
-
-    Args:
-        embedder: The embedder of the index.
-        keywords: Extracts keywords from the question.
-        settings: The parameters of the paper.
-    """
+class PathRAGRetriever(PairRetriever[PathRAGSettings]):
+    """Ranks the passages of reliable paths between the entities that fit a question."""
 
     name: ClassVar[str] = "pathrag"
-
-    def __init__(self, embedder: Embedder, keywords: KeywordExtractor, settings: PathRAGSettings) -> None:
-        self._embedder, self._keywords, self._settings = embedder, keywords, settings
-        self._graphs = SnapshotCache(PairGraph.from_snapshot)
-
-    def prepare(self, snapshot: Snapshot) -> PairGraph:
-        """Build the graph of a snapshot and cache it."""
-        return self._graphs.get(snapshot)
 
     def retrieve(self, query: Query, snapshot: Snapshot) -> Evidence:
         """Return the passages of the most reliable paths as evidence, with the facts and entities of the paths."""

@@ -10,7 +10,8 @@ from polyad.replies.loose_json import collect_distinct_strings, find_first_json,
 from polyad.replies.schema import STRING, build_array_schema, build_object_schema
 from polyad.retrieval.prompting import BestEffortPrompter
 from polyad.retrieval.question import LinkedQuestion, QuestionLinker
-from polyad_baselines.prompts import read_prompt
+from polyad.text.prompts import Prompts
+from polyad_baselines import PROMPTS
 
 _SCHEMA = build_object_schema(high_level=build_array_schema(STRING), low_level=build_array_schema(STRING))
 
@@ -34,16 +35,19 @@ class KeywordExtractor:
     Args:
         linker: Finds the names in the question.
         language_model: The language model; None for names and words.
+        prompts: The prompts of this package.
     """
 
-    def __init__(self, linker: QuestionLinker, language_model: LanguageModel | None = None) -> None:
-        self._linker = linker
+    def __init__(
+        self, linker: QuestionLinker, language_model: LanguageModel | None = None, prompts: Prompts = PROMPTS
+    ) -> None:
+        self._linker, self._prompts = linker, prompts
         self._prompter = language_model and BestEffortPrompter(language_model, "keywords are the names in the question")
 
     def extract(self, question: str, snapshot: Snapshot) -> Keywords:
         """Return the keywords of a question about the index."""
         if self._prompter:
-            prompt = Prompt(system=read_prompt("keywords"), user=question, json_schema=_SCHEMA)
+            prompt = Prompt(system=self._prompts.get_text("keywords"), user=question, json_schema=_SCHEMA)
             keywords = self._prompter.ask(prompt, _parse_keywords, '{"high_level": [...], "low_level": [...]}')
             if keywords is not None:
                 return keywords

@@ -22,7 +22,9 @@ from polyad.model import Evidence, FloatArray, IntArray, Passage, Query
 from polyad.protocols.components import Embedder, LanguageModel
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.evidence import build_evidence
+from polyad.text.prompts import Prompts
 from polyad.text.words import shorten_at_word
+from polyad_baselines import PROMPTS
 from polyad_baselines.graph import SnapshotCache, rank_similar
 from polyad_baselines.settings import RaptorSettings
 from polyad_baselines.summaries import write_summaries
@@ -56,12 +58,20 @@ class RaptorRetriever:
         embedder: The embedder of the index.
         language_model: Writes the summaries, at the first search after a change of the index.
         settings: The parameters of the paper.
+        prompts: The prompts of this package.
     """
 
     name: ClassVar[str] = "raptor"
 
-    def __init__(self, embedder: Embedder, language_model: LanguageModel, settings: RaptorSettings) -> None:
+    def __init__(
+        self,
+        embedder: Embedder,
+        language_model: LanguageModel,
+        settings: RaptorSettings,
+        prompts: Prompts = PROMPTS,
+    ) -> None:
         self._embedder, self._language_model, self._settings = embedder, language_model, settings
+        self._prompts = prompts
         self._trees = SnapshotCache(self._build_tree)
 
     def prepare(self, snapshot: Snapshot) -> SummaryTree:
@@ -99,9 +109,8 @@ class RaptorRetriever:
                 break
             clusters = cluster(vectors, self._settings)
             joined = ["\n\n".join(texts[place] for place in places.tolist()) for places in clusters]
-            summaries = write_summaries(
-                self._language_model, "cluster_summary", joined, self._settings.max_cluster_tokens
-            )
+            instructions = self._prompts.get_text("cluster_summary")
+            summaries = write_summaries(self._language_model, instructions, joined, self._settings.max_cluster_tokens)
             usable = [place for place, summary in enumerate(summaries) if summary]
             if not usable or len(usable) >= len(texts):
                 break

@@ -10,7 +10,6 @@ from polyad.protocols.components import LanguageModel, Prompt
 from polyad.replies.thoughts import remove_thoughts
 from polyad.text.prompts import escape_tags
 from polyad.text.words import sanitize, shorten_at_word
-from polyad_baselines.prompts import read_prompt
 
 _LOG = logging.getLogger(__name__)
 
@@ -18,19 +17,18 @@ _CHARACTERS_PER_TOKEN = 4
 
 
 def write_summaries(
-    language_model: LanguageModel, prompt_name: str, texts: Sequence[str], max_input_tokens: int
+    language_model: LanguageModel, instructions: str, texts: Sequence[str], max_input_tokens: int
 ) -> list[str]:
     """Return a summary of each text, in order; an empty string if the model gave no usable reply.
 
     Args:
         language_model: The language model.
-        prompt_name: Instructions for the model.
+        instructions: Instructions for the model.
         texts: The texts; a longer one is cut.
         max_input_tokens: About the tokens of a text that the model reads.
     """
     limit = max_input_tokens * _CHARACTERS_PER_TOKEN
     shortened = [escape_tags(shorten_at_word(text, limit), ["text"]) for text in texts]
-    instructions = read_prompt(prompt_name)
     outcomes = language_model.complete(
         [Prompt(system=instructions, user=f"<text>\n{text}\n</text>") for text in shortened]
     )

@@ -8,13 +8,15 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from polyad.engine import Engine
-from polyad.engine.registry import retrievers
+from polyad.engine.registry import methods, retrievers
 from polyad.errors import NoLanguageModelError
 from polyad.language_models.scripted import ScriptedLanguageModel
+from polyad.plugin_tables import Table
 from polyad.protocols.components import Embedder, Prompt
 from polyad_baselines.registration import ROWS
 from tests.conftest import SIX_DOCUMENTS
@@ -34,6 +36,7 @@ def reply(prompt: Prompt) -> str:
 def test_every_row_has_an_entry_point_and_polyad_no_line_for_it() -> None:
     expected = {name: f"polyad_baselines.registration:{name.upper()}" for name in ROWS}
     assert POINTS["polyad.retrievers"] == expected
+    assert POINTS["polyad.methods"] == {"hyper-rag": "polyad_baselines.registration:HYPER_RAG"}
     for file in (ROOT / "src" / "polyad").rglob("*.py"):
         assert "polyad_baselines" not in file.read_text(encoding="utf-8"), file
 
@@ -76,11 +79,16 @@ def test_a_baseline_follows_the_changes_of_an_index(tmp_path: Path, embedder: Em
 def environment(tmp_path: Path) -> dict[str, str]:
     """The environment of a process in which the entry points are installed."""
     folders = [str(ROOT / "src")]
-    if "hipporag2" not in retrievers:  # the installed distribution is older
+    tables: dict[str, Table[Any]] = {"polyad.retrievers": retrievers, "polyad.methods": methods}
+    missing = {
+        group: [f"{name} = {value}\n" for name, value in POINTS[group].items() if name not in table]
+        for group, table in tables.items()
+    }
+    if any(missing.values()):  # the installed distribution is older
         about = tmp_path / "site" / "baselines-0.dist-info"
         about.mkdir(parents=True)
-        rows = "".join(f"{name} = {value}\n" for name, value in POINTS["polyad.retrievers"].items())
-        (about / "entry_points.txt").write_text(f"[polyad.retrievers]\n{rows}", encoding="utf-8")
+        text = "".join(f"[{group}]\n{''.join(rows)}" for group, rows in missing.items())
+        (about / "entry_points.txt").write_text(text, encoding="utf-8")
         (about / "METADATA").write_text("Metadata-Version: 2.1\nName: baselines\nVersion: 0\n", encoding="utf-8")
         folders.insert(0, str(tmp_path / "site"))
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, folders))}
@@ -105,3 +113,23 @@ def test_an_experiment_takes_baselines_and_their_settings(tmp_path: Path, enviro
         assert {row["retriever"]: row["recall@2"] for row in run["results"]} == dict.fromkeys(
             ["dense", "hipporag2", "linearrag", "lightrag", "pathrag"], 1.0
         )
+
+
+@pytest.mark.parametrize(
+    ("name", "prompt"),
+    [
+        *(("hipporag2", "recognition_memory"), ("lightrag", "keywords"), ("pathrag", "keywords")),
+        *(("graphrag", "community_report"), ("graphrag", "report_rating")),
+    ],
+)
+def test_a_prompt_of_the_user_replaces_that_of_a_baseline(
+    small_index_dir: Path, embedder: Embedder, tmp_path: Path, name: str, prompt: str
+) -> None:
+    (tmp_path / "polyad_baselines").mkdir()
+    (tmp_path / "polyad_baselines" / f"{prompt}.md").write_text(f"My own instructions for {name}.", encoding="utf-8")
+    model = ScriptedLanguageModel(reply)
+    with Engine.open(
+        small_index_dir, embedder=embedder, language_model=model, create=False, prompts=tmp_path
+    ) as engine:
+        engine.search(QUESTION, retriever=ROWS[name])
+    assert f"My own instructions for {name}." in {asked.system for asked in model.prompts}

@@ -23,6 +23,7 @@ PASSAGE = Passage("d#0000", "d", "Ada", "Ada met Bob.", 0, 12)
 
 
 def directory_with(folder: Path, **texts: str) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():
         (folder / f"{name}.md").write_text(text, encoding="utf-8")
     return folder
@@ -131,3 +132,29 @@ def test_the_names_of_a_passage_are_asked_for_with_the_prompt_that_was_given(tmp
     assert index(mine) == 1
     assert index(None) == 0, "what was found with another prompt is found anew"
     assert model.prompts[-1].system == DEFAULT_PROMPTS.get_text("mentions")
+
+
+def test_files_in_a_folder_of_a_plug_in_replace_its_prompts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "site" / "tarn_plugin" / "prompts").mkdir(parents=True)
+    (tmp_path / "site" / "tarn_plugin" / "__init__.py").touch()
+    for name in ("bells", "towers"):
+        (tmp_path / "site" / "tarn_plugin" / "prompts" / f"{name}.md").write_text(f"Name the {name}.")
+    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+    assert DEFAULT_PROMPTS.for_package("tarn_plugin").get_text("bells") == "Name the bells."
+    own = directory_with(tmp_path / "own", hypersu_clues="Clues, please.")
+    before = Prompts(own)
+    assert before.for_package("tarn_plugin").get_text("bells") == "Name the bells."
+    directory_with(own / "tarn_plugin", bells="Count the {what}.")
+    after = Prompts(own)
+    replaced = after.for_package("tarn_plugin")
+    assert replaced.get_text("bells", what="bells") == "Count the bells."
+    assert replaced.get_text("towers") == "Name the towers."
+    assert (bool(replaced.fingerprint("bells")), replaced.fingerprint("towers")) == (True, "")
+    assert len({DEFAULT_PROMPTS.version, before.version, after.version}) == 3
+    assert before.version == before.fingerprint("hypersu_clues")
+    directory_with(own / "tarn_plugin", clocks="No prompt.")
+    with pytest.raises(ConfigurationError, match=r"clocks.*expected some of bells.md, towers.md"):
+        after.for_package("tarn_plugin")
+    directory_with(own / "no_plugin", bells="Of nobody.")
+    with pytest.raises(ConfigurationError, match="no_plugin"):
+        Prompts(own)

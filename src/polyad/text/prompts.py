@@ -2,13 +2,17 @@
 
 A file in the user's directory replaces the whole prompt of its name. Placeholders such as ``{max_clues}`` are replaced
 in it as in polyad's own. Replies are parsed in the same way, so the prompt has to ask for the same form.
+
+A plug-in keeps its prompts in the same way, in the folder ``prompts`` of its import package. The user's files for
+it lie in a folder of the package's name within the user's directory.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 from polyad.errors import ConfigurationError
@@ -28,18 +32,31 @@ class Prompts:
     """A collection of all prompts for language models: polyad's prompts, some of them replaced by the user's files.
 
     Args:
-        directory: Files ``NAME.md`` in it replace the prompts of these names; None for polyad's own.
+        directory: Files ``NAME.md`` in it replace the prompts of these names; None for the package's own.
+        package: Import package of the prompts.
 
     Raises:
         ConfigurationError: the directory is missing, a file has the name of no prompt, or a file cannot be read.
     """
 
-    def __init__(self, directory: str | Path | None = None) -> None:
-        self._overrides = _read_overrides(Path(directory)) if directory else {}
+    def __init__(self, directory: str | Path | None = None, package: str = "polyad") -> None:
+        self._directory = Path(directory) if directory else None
+        self._package = package
+        self._overrides = _read_overrides(self._directory, package) if self._directory else {}
+        self._version = _hash(self._list_replaced())
+
+    def for_package(self, package: str) -> Prompts:
+        """Return the prompts of a plug-in by its import package, some of them replaced by the user's files for it.
+
+        Raises:
+            ConfigurationError: a file for the plug-in has the name of no prompt, or cannot be read.
+        """
+        folder = self._directory / package if self._directory else None
+        return Prompts(folder if folder and folder.is_dir() else None, package)
 
     def get_text(self, name: str, /, **values: object) -> str:
         """Return the prompt with this ``name``; each ``{placeholder}`` is replaced by the value with the same name."""
-        prompt = self._overrides.get(name) or _read_default(name)
+        prompt = self._overrides.get(name) or self._read_default(name)
         for key, value in values.items():
             prompt = prompt.replace(f"{{{key}}}", str(value))
         return prompt
@@ -50,27 +67,49 @@ class Prompts:
         A file with only a first part is used with polyad's second part.
         """
         first, _, second = self.get_text(name).partition("\n---\n")
-        default = _read_default(name).partition("\n---\n")[2]
+        default = self._read_default(name).partition("\n---\n")[2]
         return first.strip(), (second or default).strip()
 
     def fingerprint(self, *names: str) -> str:
         """Return a hash of the prompts among ``names`` that the user replaced; "" if the user replaced none."""
         replaced = [f"{name}\n{self._overrides[name]}" for name in names if name in self._overrides]
-        return hashlib.sha256("\n".join(replaced).encode()).hexdigest()[:12] if replaced else ""
+        return _hash(replaced)
+
+    @property
+    def version(self) -> str:
+        """A hash of all prompts that the user replaced, those of plug-ins included; "" if the user replaced none."""
+        return self._version
+
+    def _list_replaced(self) -> list[str]:
+        """Return names and texts of the user's files, those in the folders of plug-ins included."""
+        replaced = [f"{name}\n{text}" for name, text in self._overrides.items()]
+        for path in sorted(self._directory.glob("*/*.md")) if self._directory else ():
+            package = path.parent.name
+            if not package.isidentifier() or find_spec(package) is None:
+                raise ConfigurationError(
+                    f"prompts has the folder {package!r}, which is not an installed package; expected the import "
+                    "package of a plug-in"
+                )
+            replaced.append(f"{package}/{path.stem}\n{read_prompt(path, f'the prompt {path.stem}')}")
+        return replaced
+
+    def _read_default(self, name: str) -> str:
+        return read_package_file(self._package, f"prompts/{name}.md")
 
 
-def _read_default(name: str) -> str:
-    return read_package_file("polyad", f"prompts/{name}.md")
+def _hash(texts: Sequence[str]) -> str:
+    return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:12] if texts else ""
 
 
-def _read_overrides(directory: Path) -> dict[str, str]:
+def _read_overrides(directory: Path, package: str) -> dict[str, str]:
+    names = list_package_files(package, "prompts/*.md")
     try:
         files = sorted(path for path in directory.iterdir() if path.is_file() and not path.name.startswith("."))
         for path in files:
-            if path.suffix != ".md" or path.stem not in PROMPT_NAMES:
+            if path.suffix != ".md" or path.stem not in names:
                 raise ConfigurationError(
                     f"prompts has {str(path)!r}, the name of no prompt; expected some of "
-                    f"{', '.join(f'{name}.md' for name in PROMPT_NAMES)}"
+                    f"{', '.join(f'{name}.md' for name in names)}"
                 )
         return {path.stem: read_prompt(path, f"the prompt {path.stem}") for path in files}
     except OSError as error:

@@ -27,7 +27,7 @@ from polyad.indexing.run import IndexReport
 from polyad.indexing.split import SentenceSplitter
 from polyad.model import Evidence
 from polyad.protocols.components import Progress
-from polyad.text.prompts import PROMPT_NAMES, Prompts
+from polyad.text.prompts import Prompts
 from polyad.text.words import format_count
 from polyad_bench.answers import judging as answer_judging
 from polyad_bench.answers.judges import HYPEREDGES, JUDGES, TEXT, Judge, JudgeInput, get_judges
@@ -160,7 +160,7 @@ class Measuring:
             name: getattr(command, name)
             for name in ("preset", "prompts", "method", "embedder", "mention_extractor", "rerank")
         }
-        if version := Prompts(command.prompts).fingerprint(*PROMPT_NAMES):
+        if version := Prompts(command.prompts).version:
             choices["prompts"] = f"{command.prompts} {version}"  # a run depends on the prompts, not on their folder
         settings = {"stages": stages, "language_model": self.settings.language_model}
         return RunWriter(out, build_manifest(self.dataset, self.retrievers, command.depth, settings, **choices))
