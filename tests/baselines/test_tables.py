@@ -75,7 +75,7 @@ def test_the_command_of_a_table_has_a_row_for_each_system(
         )
         assert ran.returncode == 0, ran.stderr
         outputs.append(json.loads(ran.stdout))
-    (names,) = {name for name in re.findall(r"--retriever (\S+)", table["command"])}
+    (names,) = set(re.findall(r"--retriever (\S+)", table["command"]))
     for run in outputs[0]["runs"]:
         assert [row["retriever"] for row in run["results"]] == names.split(",")
         assert all(row["answers"] for row in run["results"])
