@@ -13,7 +13,11 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from polyad.cli.context import FILE_NAME
 from polyad.cli.settings import get_file_sections, get_variables, list_keys
 from polyad.text.words import collapse_whitespace
-from polyad_baselines.registration import ROWS
+
+try:
+    from polyad_baselines.registration import ROWS
+except ModuleNotFoundError:  # an installation of the core alone
+    ROWS = {}
 
 _HEAD = f"""# Settings
 
