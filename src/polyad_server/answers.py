@@ -128,6 +128,7 @@ def write_answer(
     question: str,
     history: Sequence[Mapping[str, str]] = (),
     *,
+    model: str = "",
     regenerate: bool = False,
     **options: Any,
 ) -> WrittenAnswer:
@@ -138,6 +139,8 @@ def write_answer(
         workspace: The index.
         question: The question.
         history: Messages before the question, each with ``role`` and ``content``.
+        model: Name of a further language model, which completes the question and writes the answer; empty for the
+            language model of the index.
         regenerate: Whether the language model replaces a stored answer.
         **options: Options of :meth:`polyad_server.state.ServerState.search`.
 
@@ -147,13 +150,13 @@ def write_answer(
     """
     state.check_question(question)
     engine = workspace.engine
+    language_model = engine.components.get_language_model(model)
     with ExitStack() as slot:
         slot.enter_context(state.answers.hold_slot())
-        model = engine.components.language_model
-        span = slot.enter_context(trace_answer(workspace.name, model.name if model else ""))
-        complete_question = complete_within(state, lambda: engine.rewrite_question(question, history))
+        span = slot.enter_context(trace_answer(workspace.name, language_model.name if language_model else ""))
+        complete_question = complete_within(state, lambda: engine.rewrite_question(question, history, model=model))
         if complete_question.startswith(f"{question} ("):  # with names, without a language model
             options["typed_question"] = question
         evidence = state.search(workspace, complete_question, answers=True, **options)
-        stream = engine.stream_answer(evidence, regenerate=regenerate)
+        stream = engine.stream_answer(evidence, model=model, regenerate=regenerate)
         return WrittenAnswer(evidence, stream, state, span, slot.pop_all())

@@ -87,7 +87,7 @@ def serve(
         raise MissingExtraError(error.name or "fastapi", "server") from error
 
     def open_index(place: str | Path, create: bool) -> Engine:
-        return options.open_engine(settings, create=create, reranks=True, directory=place)
+        return options.open_engine(settings, create=create, reranks=True, directory=place, has_models=True)
 
     server = ServerOptions(
         open_index=open_index,

@@ -97,11 +97,20 @@ def _require_server_admin(request: Request) -> Any:
 
 @router.get("/stats", tags=["workspaces"], responses=describe_responses(dict[str, Any]))
 def read_statistics(access: Reader) -> JSONResponse:
-    """Return the sizes of the index, its models, and the cost of building it."""
-    engine = access.workspace.engine
-    model = engine.components.language_model
-    statistics = statistics_json(engine.catalogue.statistics())
-    return respond_json({"name": access.workspace.name, **statistics, "language_model": model.name if model else ""})
+    """Return the sizes of the index, its models, and the cost of building it.
+
+    `models` are the further language models, of which a question to `/ask` may name one; only an admin key sees their
+    endpoints.
+    """
+    components = access.workspace.engine.components
+    model, is_admin = components.language_model, access.principal.scope >= Scope.ADMIN
+    models = [
+        {"name": name, "model": each.name, "endpoint": each.endpoint if is_admin else ""}
+        for name, each in components.language_models.items()
+    ]
+    statistics = statistics_json(access.workspace.engine.catalogue.statistics())
+    shape = {"name": access.workspace.name, **statistics, "language_model": model.name if model else ""}
+    return respond_json({**shape, "models": models})
 
 
 # Documents

@@ -76,6 +76,7 @@ class AskBody(SearchBody):
     stream: Annotated[bool, Field(description="Whether to send events: evidence, text, citations, done or error.")] = (
         False
     )
+    model: Annotated[str, Field(max_length=200, description="One of the `models` of `/stats`.")] = ""
     regenerate: Annotated[bool, Field(description="Whether to replace a stored answer by a new one.")] = False
 
 

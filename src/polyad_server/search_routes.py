@@ -63,12 +63,12 @@ def ask(request: Request, body: AskBody, access: Reader, state: State) -> Respon
     The events are `evidence` with the sources that the search found, `text` with a piece of the answer, `citations`
     with the sources of its statements, `done` with the whole answer, and `error`. So the evidence is there before the
     answer, and also if the language model fails. Without a language model the answer is empty, and its evidence stands
-    alone. With `regenerate`, the language model writes a new answer even if an answer to this question is stored.
+    alone. `model` names one of the models that the server offers (`models` of `/stats`). With `regenerate`, the
+    language model writes a new answer even if an answer to this question is stored.
     """
     history = [turn.model_dump() for turn in body.history]
-    written = write_answer(
-        state, access.workspace, body.question, history, regenerate=body.regenerate, **body.get_options()
-    )
+    options = {"model": body.model, "regenerate": body.regenerate, **body.get_options()}
+    written = write_answer(state, access.workspace, body.question, history, **options)
     if body.stream:
         return stream_events(_list_events(written, explain=body.explain), written.abandon)
     request.state.abandon = written.abandon

@@ -295,6 +295,53 @@ def test_another_scheme_port_or_host_is_another_endpoint(tmp_path: Path, base_ur
     assert configuration.language_model.api_key == "no-key"
 
 
+# Models of which a question may name one
+
+MODELS = """
+[models.qwen3]
+[models.large]
+model = "qwen3:32b"
+base_url = "https://gpu.example/v1"
+api_key = "sk-gpu"
+"""
+
+
+def test_further_models_share_the_endpoint_unless_they_name_another(tmp_path: Path) -> None:
+    environment = {"OPENAI_BASE_URL": "https://mine.example/v1", "OPENAI_API_KEY": "sk-own"}
+    small, large = settings(tmp_path, MODELS, environment).models.values()
+    assert (small.model, small.base_url, small.api_key) == ("qwen3", "https://mine.example/v1", "sk-own")
+    assert (large.model, large.base_url, large.api_key) == ("qwen3:32b", "https://gpu.example/v1", "sk-gpu")
+    assert "sk-" not in str([*settings(tmp_path, MODELS, environment).values()])
+
+
+def test_no_key_of_the_user_goes_to_a_model_that_only_the_project_file_names(tmp_path: Path) -> None:
+    (tmp_path / "user.toml").write_text(MODELS, encoding="utf-8")
+    (tmp_path / "polyad.toml").write_text('[models.large]\nbase_url = "https://elsewhere.example/v1"\n', "utf-8")
+    user_file, environment = tmp_path / "user.toml", {"OPENAI_API_KEY": "sk-own"}
+    for trusts_endpoint, key in ((False, "no-key"), (True, "")):
+        configuration = merge_settings(
+            {}, environment, tmp_path / "polyad.toml", user_file=user_file, trusts_endpoint=trusts_endpoint
+        )
+        assert configuration.models["large"].api_key == key
+        assert configuration.models["large"].model == "large"
+        assert set(configuration.models) == {"qwen3", "large"}
+
+
+@pytest.mark.parametrize(
+    ("toml", "message"),
+    [
+        ("models = 3", r"expected a section: \[models\]"),
+        ("[models]\nfast = 3", r"expected sections: \[models.NAME\]"),
+        ("[models.' ']", r"expected sections: \[models.NAME\]"),
+        ("[models.fast]\nmodl = 'x'", "is no setting; expected one of model, base_url"),
+        ("[models.fast]\nbase_url = 'x'", r"\[models.fast\] base_url is 'x'; expected an address"),
+    ],
+)
+def test_mistakes_in_further_models_are_errors(tmp_path: Path, toml: str, message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        settings(tmp_path, toml)
+
+
 @pytest.mark.parametrize("variable", ["OPENAI_API_KEY", "POLYAD_RERANKER_API_KEY"])
 @pytest.mark.parametrize("toml", [RERANKER, ENDPOINT])
 def test_the_reranker_keeps_keys_to_itself_as_well(tmp_path: Path, variable: str, toml: str) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from polyad.cli.context import FILE_NAME
-from polyad.cli.settings import get_file_sections, get_variables, list_keys
+from polyad.cli.settings import LANGUAGE_MODEL, get_file_sections, get_variables, list_keys
 from polyad.text.words import collapse_whitespace
 
 try:
@@ -41,6 +41,23 @@ docstrings of these classes.
 An empty default means that the key is not set (`None` in Python; TOML has no such value).
 
 `split.passage_tokens` is the key `passage_tokens` of the section `[split]`. Keys without a section are top-level keys.
+"""
+
+_MODELS = """## [models.NAME]
+
+A section for each language model that people may choose for answers, on the page of `polyad serve` (*Settings*) or as
+`model` of a request. It has the keys of `[language_model]`. The default of `model` is NAME. A model without `base_url`
+is at the endpoint of `[language_model]`, with its key; another endpoint needs an `api_key` of its own. Indexing and
+search use the model of `[language_model]`. No environment variable sets these keys.
+
+```toml
+[models.fast]
+model = "qwen3:4b"
+
+[models.large]
+model = "qwen3:32b"
+base_url = "http://gpu.example:8000/v1"
+```
 """
 
 MOST_USED = """
@@ -78,6 +95,8 @@ def _section(name: str, kind: type) -> Iterator[str]:
     for key, row in _rows(name, kind):
         yield f"| `{key.rpartition('.')[2]}` {row}"
     yield ""
+    if name == LANGUAGE_MODEL:
+        yield _MODELS
 
 
 def _rows(name: str, kind: type) -> Iterator[tuple[str, str]]:

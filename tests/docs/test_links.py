@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from pkgutil import resolve_name
 
-from polyad.cli.settings import _types
+from polyad.cli.settings import LANGUAGE_MODEL, _types
 from polyad.engine.registry import get_sections
 
 ROOT = Path(__file__).parents[2]
@@ -59,6 +59,11 @@ def list_unknown_settings(page: str) -> Iterator[tuple[str, str]]:
     for block in re.findall(r"```toml\n(.*?)```", text_of(page), re.DOTALL):
         for section, value in tomllib.loads(block).items():
             if section == "project":  # of a package of the reader's
+                continue
+            if section == "models":
+                yield from (
+                    (section, key) for each in value.values() for key in each if key not in names[LANGUAGE_MODEL]
+                )
                 continue
             keys = [(section, key) for key in value] if isinstance(value, dict) else [("", section)]
             yield from (key for key in keys if key[1] not in names.get(key[0], ()))

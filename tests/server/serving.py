@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import TypeVar
 
 import httpx2
@@ -33,10 +34,18 @@ def build_index(directory: PlaceT, documents: tuple[Document, ...] = DOCUMENTS) 
     return directory
 
 
-def open_index(language_model: LanguageModel | None = None) -> Callable[[Path | str, bool], Engine]:
+def open_index(
+    language_model: LanguageModel | None = None, language_models: Mapping[str, LanguageModel] = MappingProxyType({})
+) -> Callable[[Path | str, bool], Engine]:
     def open_one(directory: Path | str, create: bool) -> Engine:
         embedder = "hashing:64" if create else None
-        return Engine.open(directory, embedder=embedder, create=create, language_model=language_model)
+        return Engine.open(
+            directory,
+            embedder=embedder,
+            create=create,
+            language_model=language_model,
+            language_models=language_models,
+        )
 
     return open_one
 

@@ -15,6 +15,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from polyad import Document
 from polyad.config import ServerSettings
+from polyad.language_models.scripted import ScriptedLanguageModel
 from polyad_server.app import create_app
 from polyad_server.workspaces import Workspaces
 from tests.server.serving import DOCUMENTS, RunningServer, build_index, open_index, run_app
@@ -210,6 +211,24 @@ def test_the_settings_of_a_workspace_are_kept_in_the_browser(browser: Browser, m
         expect(page.locator(".card h3")).to_have_count(1)
         assert '"retriever":"bm25"' in requests[0]
         assert '"k":1' in requests[0]
+
+
+def test_the_model_of_answers_is_chosen_from_the_list_of_the_server(browser: Browser, tmp_path: Path) -> None:
+    models = {name: ScriptedLanguageModel(lambda _: "Ines Moreau [1].", name) for name in ("qwen3", "qwen3:4b")}
+    index = build_index(tmp_path / "kb")
+    opened = open_index(models["qwen3"], {"fast": models["qwen3:4b"]})
+    with run_app(create_app(Workspaces(opened, [index]))) as server, open_page(browser, server, width=360) as page:
+        visit(page, server, "#/ask?q=Who+cast+the+bell+of+Tarn%3F", "Ines Moreau")
+        assert not models["qwen3:4b"].prompts
+        page.get_by_role("button", name="Settings").click()
+        choice = page.get_by_label("Language model of answers")
+        expect(choice.locator("option")).to_have_text(["automatic (qwen3)", "fast · qwen3:4b"])
+        assert list_serious(page, 360) == []
+        choice.select_option("fast")
+        page.get_by_role("button", name="Save").click()
+        expect(page.locator(".tools")).to_contain_text("fast")
+        assert len(models["qwen3:4b"].prompts) == 1
+        visit(page, server, "#/compare?q=Who+cast+the+bell+of+Tarn%3F", "Bell of Tarn")  # a search has no model
 
 
 def test_the_remaining_time_counts_bytes_and_is_empty_before_it_is_credible(

@@ -302,6 +302,7 @@ def open_engine(
     reranks: bool = False,
     searches: RetrieverSpec | None = None,
     directory: str | Path | None = None,
+    has_models: bool = False,
     loader: loaders.Loader = loaders,
 ) -> Engine:
     """Return the engine on an index: the index in ``directory``, or by default the index that the settings name.
@@ -313,6 +314,7 @@ def open_engine(
         reranks: Whether the engine reranks with the reranker of the settings.
         searches: The only retriever that the engine will use; only the components of this retriever are loaded.
         directory: Directory of the index; None for the directory in the settings.
+        has_models: Whether an answer may name one of the further language models of the settings.
         loader: Loads the components.
     """
     place, command = directory or settings.command.require_store(), settings.command
@@ -325,6 +327,7 @@ def open_engine(
         embedder=command.embedder or None,
         mention_extractor=command.mention_extractor or None if reads_names else None,
         language_model=settings.language_model if reads_names else None,
+        language_models=settings.models if has_models else {},
         reranker=command.rerank or None if reranks else None,
         settings=settings.stages,
         prompts=command.prompts,

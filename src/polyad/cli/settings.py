@@ -28,6 +28,9 @@ from polyad.text.files import read_file, resolve_path
 LANGUAGE_MODEL = "language_model"
 """The section of the file that holds :class:`polyad.config.LanguageModelSettings`."""
 
+MODELS = "models"
+"""The section of the file whose sub-sections, such as ``[models.fast]``, each name a model that writes answers."""
+
 SERVER = "server"
 """The section of the file that holds :class:`polyad.config.ServerSettings`."""
 
@@ -185,6 +188,7 @@ class Configuration:
         stages: Settings of the engine.
         language_model: Settings of the language model; None if no model is set.
         server: Settings of the server.
+        models: Further language models, of which a question to the server may name one, by name.
         unknown: Variables that begin with ``POLYAD_`` and name no setting.
         keyless: Endpoints that only a settings file names, to which no API key of the environment is sent.
         database_without_password: The database of ``store``, if only a settings file names it, and passwords of the
@@ -196,6 +200,7 @@ class Configuration:
     stages: Settings
     language_model: LanguageModelSettings | None
     server: ServerSettings = field(default_factory=ServerSettings)
+    models: Mapping[str, LanguageModelSettings] = field(default_factory=dict)
     unknown: tuple[str, ...] = ()
     keyless: tuple[str, ...] = ()
     database_without_password: str = ""
@@ -214,6 +219,7 @@ class Configuration:
         """Yield (section, key, value, source) of each setting, without secrets: "(set)" stands for a key."""
         model = self.language_model or LanguageModelSettings(model="none")
         settled = {"": self.command, **get_settings_by_section(self.stages), LANGUAGE_MODEL: model, SERVER: self.server}
+        settled |= {f"{MODELS}.{name}": settings for name, settings in self.models.items()}
         for section, settings in settled.items():
             set_keys = [key for name, key in self.explicit if name == section]
             for key in dict.fromkeys([*_types().get(section, ()), *set_keys]):
@@ -257,6 +263,8 @@ def merge_settings(
     from_environment, unknown = _environment_layer(environment)
     from_file, from_user = _file_layer(file), _file_layer(user_file) if user_file else {}
     _check_project_file(file, from_file)
+    # A model of the project's file has nothing of one that the user named the same: a key is for one endpoint.
+    from_user = {place: from_user[place] for place in from_user if place[0] not in _list_models(from_file)}
     values = from_user | from_file | from_environment | _change_layer(changes) | _flag_layer(flags)
     values = _preset_layer(_get_preset(values)) | values
     keyless = () if trusts_endpoint else _withhold_keys(values, from_file, from_user | from_environment)
@@ -273,6 +281,10 @@ def merge_settings(
         if (LANGUAGE_MODEL, "model") in values
         else None,
         server=_build_section(ServerSettings, SERVER, values),
+        models={
+            section.removeprefix(f"{MODELS}."): _build_section(LanguageModelSettings, section, values)
+            for section in _list_models(values)
+        },
         unknown=unknown,
         keyless=keyless,
         database_without_password=database,
@@ -357,13 +369,30 @@ def _file_layer(file: Path) -> _Layer:
         raise ConfigurationError(f"{str(file)!r} is not TOML: {error}") from error
     layer: _Layer = {}
     for name, value in content.items():
-        if name in _types() and name:
+        if (name in _types() and name) or name == MODELS:
             if not isinstance(value, dict):
                 raise ConfigurationError(f"{name} in {str(file)!r} is {value!r}; expected a section: [{name}]")
-            layer.update(_validate_section(file, name, value))
+            layer.update(_validate_models(file, value) if name == MODELS else _validate_section(file, name, value))
         else:
             layer.update(_validate_section(file, "", {name: value}))
     return layer
+
+
+def _validate_models(file: Path, models: Mapping[str, object]) -> _Layer:
+    """Return the values in the sections ``[models.NAME]``; the name is the default of ``model``."""
+    layer: _Layer = {}
+    for name, values in models.items():
+        if not isinstance(values, dict) or not name.strip():
+            raise ConfigurationError(f"{MODELS} in {str(file)!r} has {name!r}; expected sections: [{MODELS}.NAME]")
+        section = f"{MODELS}.{name}"
+        layer[section, "model"] = SourcedValue(name, str(file))
+        layer.update(_validate_section(file, section, values))
+    return layer
+
+
+def _list_models(layer: _Layer) -> list[str]:
+    """Return the sections ``models.NAME`` that have values, in their order."""
+    return list(dict.fromkeys(section for section, _ in layer if section.startswith(f"{MODELS}.")))
 
 
 def _check_project_file(file: Path, layer: _Layer) -> None:
@@ -392,7 +421,7 @@ def _check_project_file(file: Path, layer: _Layer) -> None:
 
 def _validate_section(file: Path, section: str, values: Mapping[str, object]) -> _Layer:
     """Return the values in a section of a settings file, keyed by (section, key), after a check of keys and types."""
-    types = _types()[section]
+    types = _types()[LANGUAGE_MODEL if section.startswith(f"{MODELS}.") else section]
     layer: _Layer = {}
     for key, value in values.items():
         where = f"{_label(section, key)} in {str(file)!r}"
@@ -426,7 +455,7 @@ def _withhold_keys(values: _Layer, from_file: _Layer, from_user: _Layer) -> tupl
     trusted = {_OPENAI} | {_get_origin(value) for (_, key), value in from_user.items() if key == "base_url"}
     shared = values.get((LANGUAGE_MODEL, "base_url"))
     keyless = []
-    for section in (LANGUAGE_MODEL, *_SERVED):
+    for section in (LANGUAGE_MODEL, *_SERVED, *_list_models(values)):
         section_address = values.get((section, "base_url"))
         address = section_address or shared
         if address is None or address not in from_file.values() or _get_origin(address) in trusted:
@@ -467,8 +496,8 @@ def _withhold_password(values: _Layer, from_file: _Layer, environment: Mapping[s
 
 
 def _share_endpoint(values: _Layer) -> None:
-    """Copy the language model's endpoint to the encoder and the reranker, unless they have an endpoint."""
-    for section in _SERVED:
+    """Copy the language model's endpoint to encoder, reranker and further models, unless they have an endpoint."""
+    for section in (*_SERVED, *_list_models(values)):
         if (section, "base_url") not in values:
             for key in ("base_url", "api_key"):
                 if value := values.get((LANGUAGE_MODEL, key)):

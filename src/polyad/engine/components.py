@@ -5,14 +5,14 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Protocol, TypeVar, cast, runtime_checkable
 
 from polyad.config import EncoderSettings
 from polyad.embedders.metered import MeteredEmbedder
 from polyad.engine import loaders
 from polyad.engine.settings import Settings
-from polyad.errors import EmbedderError, NoLanguageModelError
+from polyad.errors import ConfigurationError, EmbedderError, NoLanguageModelError
 from polyad.indexing.split import SentenceSplitter
 from polyad.language_models.reply_cache import CachedLanguageModel
 from polyad.model import Usage
@@ -48,6 +48,7 @@ class Components:
         language_model: The language model; None if none is configured.
         reranker: The reranker; None if none is configured.
         prompts: Prompts of the language model.
+        language_models: Further language models, of which an answer may name one, by name.
         index_embedder: Name and dimension of the embedder that built the index; None if there is no index.
         loader: Loads components by name.
 
@@ -67,6 +68,7 @@ class Components:
         index_embedder: tuple[str, int] | None = None,
         loader: loaders.Loader = loaders,
         *,
+        language_models: Mapping[str, CachedLanguageModel] | None = None,
         is_embedder_open: bool = False,
     ) -> None:
         self.loader = loader
@@ -76,6 +78,7 @@ class Components:
         self.settings = settings
         self.splitter = SentenceSplitter(settings.split)
         self.language_model = language_model
+        self.language_models = language_models or {}
         self.reranker = reranker
         self.load_embedder: Callable[[str, EncoderSettings], Embedder] = loader.load_embedder
         self._embedder = embedder
@@ -147,6 +150,17 @@ class Components:
     def get_encode_seconds(self) -> float:
         """Return the seconds that this thread has spent in the embedder; 0 if the embedder was never loaded."""
         return self._metered.seconds if self._metered else 0.0
+
+    def get_language_model(self, name: str = "") -> CachedLanguageModel | None:
+        """Return the further language model of this name; without a name, the language model, or None.
+
+        Raises:
+            ConfigurationError: No further language model has this name.
+        """
+        if name and name not in self.language_models:
+            names = ", ".join(self.language_models) or "no name, because none is configured"
+            raise ConfigurationError(f"the model is {name!r}; expected {names} (sections [models.NAME] of polyad.toml)")
+        return self.language_models[name] if name else self.language_model
 
     def require_language_model(self, purpose: str) -> CachedLanguageModel:
         """Return the language model, or raise an error that names ``purpose`` if no language model is configured.

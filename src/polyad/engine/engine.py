@@ -14,7 +14,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING, NoReturn, Unpack
 from weakref import WeakSet
 
-from polyad.config import LanguageModelSettings
 from polyad.curation.curator import Curator, HistoryRecorder
 from polyad.embedders.metered import MeteredEmbedder
 from polyad.engine import loaders, maintenance
@@ -24,7 +23,7 @@ from polyad.engine.components import Components
 from polyad.engine.corrections import Corrections
 from polyad.engine.graph_views import GraphViews
 from polyad.engine.maintenance import BackupReport, Checker, CheckReport
-from polyad.engine.opening import get_embedder, open_index
+from polyad.engine.opening import NO_MODELS, LanguageModelChoice, get_embedder, open_index
 from polyad.engine.registry import DEFAULT_METHOD, SpendingLimits
 from polyad.engine.search import RetrieverLike, Searcher
 from polyad.engine.settings import Settings
@@ -34,7 +33,7 @@ from polyad.errors import ConfigurationError, IndexMismatchError, StoreError, St
 from polyad.indexing.remaining_time import NO_SIZES
 from polyad.model import Answer, Document, Evidence, Failure, TextMatches, Usage
 from polyad.presets import PRESETS
-from polyad.protocols.components import Embedder, LanguageModel, MentionExtractor, Progress, Reranker, silent
+from polyad.protocols.components import Embedder, MentionExtractor, Progress, Reranker, silent
 from polyad.protocols.lookups import get_version
 from polyad.protocols.snapshot import Snapshot
 from polyad.protocols.store import NotifyingStore, Store, StoreOpener, ValueStore
@@ -177,7 +176,8 @@ class Engine:
         store: StoreOpener | None = None,
         embedder: str | Embedder | None = None,
         mention_extractor: str | MentionExtractor | None = None,
-        language_model: str | LanguageModelSettings | LanguageModel | None = None,
+        language_model: LanguageModelChoice | None = None,
+        language_models: Mapping[str, LanguageModelChoice] = NO_MODELS,
         reranker: str | Reranker | None = None,
         settings: Settings | None = None,
         preset: str = "",
@@ -200,6 +200,7 @@ class Engine:
                 ``rules``, which needs no model.
             language_model: Name of a model at the endpoint of ``OPENAI_BASE_URL``, its settings, or a language model.
                 Optional: it writes answers, and some methods and retrievers need it.
+            language_models: Further language models by name; an answer may name one that writes it.
             reranker: Name of a reranker (see :func:`polyad.engine.loaders.load_reranker`) or a reranker. None for the
                 order of the retriever.
             settings: Settings of all stages.
@@ -227,6 +228,7 @@ class Engine:
             embedder=embedder,
             mention_extractor=mention_extractor,
             language_model=language_model,
+            language_models=language_models,
             reranker=reranker,
             prompts=prompts,
             replies=Path(replies) if replies is not None else None,
@@ -641,7 +643,7 @@ class Engine:
         evidence = self.search(question, k, **options)
         return replace(self.answer(evidence, on_text), usage=self.components.usage - usage_before)
 
-    def answer(self, evidence: Evidence, on_text: Callable[[str], None] | None = None) -> Answer:
+    def answer(self, evidence: Evidence, on_text: Callable[[str], None] | None = None, *, model: str = "") -> Answer:
         """Return an answer, with citations, to the question of ``evidence`` (a search result).
 
         Without a language model, return the evidence only.
@@ -649,16 +651,18 @@ class Engine:
         Args:
             evidence: Evidence of :meth:`search`, or a part of it.
             on_text: Called with each piece of the answer as it arrives.
+            model: Name of a further language model (``language_models`` of :meth:`open`); empty for the language model.
 
         Raises:
             LanguageModelError: The language model returned no usable reply.
+            ConfigurationError: There is no further language model of this name.
         """
         from polyad.answering.answer import CitingAnswerer  # takes 60 ms, which a search does not need
         from polyad.answering.citations import add_locations
 
         components = self.components
         answerer = CitingAnswerer(
-            components.language_model,
+            components.get_language_model(model),
             components.settings.answer,
             components.splitter.count_tokens,
             components.prompts,
@@ -692,31 +696,33 @@ class Engine:
         return self.stream_answer(evidence, self.components.usage - usage_before)
 
     def stream_answer(
-        self, evidence: Evidence, search_usage: Usage | None = None, *, regenerate: bool = False
+        self, evidence: Evidence, search_usage: Usage | None = None, *, model: str = "", regenerate: bool = False
     ) -> AnswerStream:
         """Return a stream that yields the text of the answer to ``evidence`` in pieces; see :meth:`answer`.
 
         Args:
             evidence: Evidence of :meth:`search`.
             search_usage: Usage of the search, which is added to the usage of the answer.
+            model: Name of a further language model; empty for the language model.
             regenerate: Whether the language model writes a new answer even if the cache has its reply to the prompt.
         """
-        model = self.components.language_model
+        language_model = self.components.get_language_model(model)
 
         def answer_with_usage(on_text: Callable[[str], None]) -> Answer:
-            with model.replacing_replies(set()) if model and regenerate else nullcontext():
-                answer = self.answer(evidence, on_text)
+            with language_model.replacing_replies(set()) if language_model and regenerate else nullcontext():
+                answer = self.answer(evidence, on_text, model=model)
             return replace(answer, usage=(search_usage or Usage()) + answer.usage)
 
         return AnswerStream(answer_with_usage)
 
-    def rewrite_question(self, question: str, history: Sequence[Mapping[str, str]]) -> str:
+    def rewrite_question(self, question: str, history: Sequence[Mapping[str, str]], *, model: str = "") -> str:
         """Return a follow-up question, such as "And when?", as a question that is complete without the conversation.
 
         Args:
             question: The last message of the user.
             history: The messages before it, oldest first, each with ``role`` (``user`` or ``assistant``) and
                 ``content``.
+            model: Name of a further language model; empty for the language model.
 
         Returns:
             The question of the language model. If there is no model, or if it fails: the question with the names of the
@@ -734,4 +740,6 @@ class Engine:
             mentions = linked.entities.values() if linked else ()
             return list(dict.fromkeys(mention.name for mention in mentions if mention.name != mention.name.lower()))
 
-        return complete_question(question, history, components.language_model, list_names, components.prompts)
+        return complete_question(
+            question, history, components.get_language_model(model), list_names, components.prompts
+        )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Protocol, runtime_checkable
 
 from polyad.config import LanguageModelSettings
@@ -18,6 +20,12 @@ from polyad.protocols.store import REPLIES, Manifest, Store, StoreOpener
 from polyad.snapshot.files import FOLDER
 from polyad.stores.sqlite import FILE_NAME, REPLIES_FILE_NAME
 from polyad.text.prompts import Prompts
+
+LanguageModelChoice = str | LanguageModelSettings | LanguageModel
+"""The name of a model at the endpoint of ``OPENAI_BASE_URL``, its settings, or a language model."""
+
+NO_MODELS: Mapping[str, LanguageModelChoice] = MappingProxyType({})
+"""No further language models."""
 
 
 @runtime_checkable
@@ -35,7 +43,8 @@ def open_index(
     *,
     embedder: str | Embedder | None,
     mention_extractor: str | MentionExtractor | None,
-    language_model: str | LanguageModelSettings | LanguageModel | None,
+    language_model: LanguageModelChoice | None,
+    language_models: Mapping[str, LanguageModelChoice],
     reranker: str | Reranker | None,
     prompts: str | Path | None,
     replies: Path | None,
@@ -55,8 +64,9 @@ def open_index(
     """
     is_default = embedder is None
     loaded_prompts = Prompts(prompts)
-    if isinstance(language_model, str | LanguageModelSettings):
-        language_model = loader.load_language_model(language_model)
+    if language_model is not None:
+        language_model = _load_language_model(language_model, loader)
+    models = {name: _load_language_model(each, loader) for name, each in language_models.items()}
     try:
         store = open_store(place, replies=replies)
     except StoreNotFoundError:
@@ -70,10 +80,14 @@ def open_index(
         manifest = Manifest(embedder.name, embedder.dimension, mention_extractor.name)
         store = open_store(place, manifest, replies=replies)
     try:
-        cached_model = None
-        if language_model is not None:
+        if language_model is not None or models:
             store.get_values(REPLIES, ())  # an unusable file must be an error before the first request costs money
-            cached_model = CachedLanguageModel(language_model, store, store.charge, recalls=reply_cache)
+        all_models = {"": language_model, **models} if language_model is not None else models
+        cached_models = {
+            name: CachedLanguageModel(each, store, store.charge, recalls=reply_cache)
+            for name, each in all_models.items()
+        }
+        cached_model = cached_models.pop("", None)
         if isinstance(reranker, str):
             reranker = loaders.load_reranker(reranker, settings.reranker)
         if store.manifest.directory:
@@ -87,6 +101,7 @@ def open_index(
             loaded_prompts,
             (store.manifest.embedder, store.manifest.dimension),
             loader,
+            language_models=cached_models,
             is_embedder_open=is_default
             and store.manifest.embedder == loaders.DEFAULT_EMBEDDER
             and not get_version(store),
@@ -94,6 +109,10 @@ def open_index(
     except BaseException:
         store.close()
         raise
+
+
+def _load_language_model(model: LanguageModelChoice, loader: loaders.Loader) -> LanguageModel:
+    return loader.load_language_model(model) if isinstance(model, str | LanguageModelSettings) else model
 
 
 def list_own_files(store: Store) -> list[Path]:

@@ -32,6 +32,15 @@ class _NamedForCache(Protocol):
         """Name of the language model and its server in the cache of replies."""
 
 
+@runtime_checkable
+class _Remote(Protocol):
+    """A protocol of language models behind an address."""
+
+    @property
+    def endpoint(self) -> str:
+        """Address of the language model, without credentials."""
+
+
 class ReplyKeys(Protocol):
     """A protocol of mutable sets of reply cache keys, such as the built-in ``set``."""
 
@@ -57,6 +66,7 @@ class CachedLanguageModel:
 
     Attributes:
         name: Name of the language model.
+        endpoint: Address of the language model without credentials; empty if it is in this process.
         cache_name: Name of the language model in the cache of replies.
         locked: Holds a lock of each reply key while the prompts are asked, if several processes use the cache.
     """
@@ -68,6 +78,7 @@ class CachedLanguageModel:
         self._replies = replies
         self._charge = charge
         self.name = model.name
+        self.endpoint = model.endpoint if isinstance(model, _Remote) else ""
         self.cache_name = model.cache_name if isinstance(model, _NamedForCache) else model.name
         self._account = threading.local()
         self._recalls = recalls

@@ -6,7 +6,7 @@ import { el, fill, format, plural, questionWords } from "./dom.js";
 import { hitCard } from "./evidence.js";
 import { growingField, questionForm, readParameters, showProblem } from "./form.js";
 import { address, go } from "./main.js";
-import { readSettings } from "./settings.js";
+import { readModel, readSettings } from "./settings.js";
 
 export async function showAsk(main, parameters, signal) {
   const questions = parameters.getAll("q").filter(Boolean);
@@ -18,7 +18,8 @@ export async function showAsk(main, parameters, signal) {
     form.querySelector("textarea").focus();
     return describeIndex(about, signal);
   }
-  const turns = openTurns(questions, readOptions(parameters));
+  const model = readModel();
+  const turns = openTurns(questions, { ...readOptions(parameters), ...(model && { model }) });
   const graph = el("aside.graph-panel", { "aria-label": "The evidence as a hypergraph" });
   fill(main, el("section.results", {}, el("div.reading", {}, form, turns.map((turn) => turn.element), followUpForm(parameters)), graph));
   document.title = `${questions[0]} – polyad`;

@@ -131,9 +131,11 @@ class Turn {
   buttons(isBusy) {
     if (isBusy) return el("button", { type: "button", onclick: this.stop }, "Stop");
     const again = this.text || this.problem || this.state === "stopped";
+    const { model } = this.options;
     const regenerate = () => this.run(this.context, { regenerate: true });
     return [
       this.text && el("button.quiet", { type: "button", onclick: () => copy(this.toText()) }, "Copy"),
+      this.text && model && el("span.faint", { dir: "auto" }, model),
       again && el("button.quiet.again", { type: "button", onclick: regenerate }, this.state === "done" ? "Regenerate" : "Try again"),
     ];
   }

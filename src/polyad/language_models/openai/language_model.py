@@ -26,6 +26,7 @@ class OpenAILanguageModel:
 
     Attributes:
         name: Name of the language model at the endpoint.
+        endpoint: Scheme, host and path of the endpoint's address, without credentials.
         cache_name: Name of the language model in the cache of replies: the configured name, or model and endpoint.
 
     Raises:
@@ -39,6 +40,7 @@ class OpenAILanguageModel:
 
         self.name = settings.model
         self._chat: Chat = Chat(settings, limiter)
+        self.endpoint = self._chat.address
         name = settings.cache_name or f"{settings.model} at {self._chat.address}"
         self.cache_name = f"{name} seed {settings.seed}" if settings.seed else name
 
