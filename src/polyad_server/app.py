@@ -17,7 +17,7 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from polyad import __version__
 from polyad.config import ServerSettings
 from polyad.protocols.store import ValueStore
-from polyad_server import graph_routes, index_routes, openai_routes, search_routes
+from polyad_server import conversation_routes, graph_routes, index_routes, openai_routes, search_routes
 from polyad_server.access import Gatekeeper
 from polyad_server.hosts import HostCheck
 from polyad_server.limits import BodyLimit, ClientRateLimiter, ConcurrencyLimiter
@@ -88,7 +88,7 @@ def create_app(
         metrics,
         k,
     )
-    for routes in (search_routes, index_routes, graph_routes, openai_routes):
+    for routes in (search_routes, conversation_routes, index_routes, graph_routes, openai_routes):
         app.include_router(routes.router)
     _add_health_routes(app)
     names, origins = list_hosts(settings, host), split_list(settings.cors_origins)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_model
 
 from polyad.retrieval.options import MinRelevance, list_options
 from polyad.text.filters import Where
@@ -78,6 +78,53 @@ class AskBody(SearchBody):
     )
     model: Annotated[str, Field(max_length=200, description="One of the `models` of `/stats`.")] = ""
     regenerate: Annotated[bool, Field(description="Whether to replace a stored answer by a new one.")] = False
+
+
+class SourceBody(_Body):
+    """A source of a saved answer: its number, where it stands, and the sentence that it was cited for."""
+
+    number: Annotated[int, Field(ge=1, le=10_000)]
+    passage_id: Annotated[str, Field(max_length=1000)]
+    title: Annotated[str, Field(max_length=1000)]
+    place: Annotated[str, Field(max_length=1000, description="Page and heading.")] = ""
+    text: Annotated[str, Field(max_length=2000)] = ""
+    start: Annotated[int, Field(ge=0, description="Start of the sentence in the document.")] = 0
+    end: Annotated[int, Field(ge=0)] = 0
+
+
+class SavedTurnBody(_Body):
+    """A question of a saved conversation, with its answer (Markdown, or empty without a model) and sources."""
+
+    question: Annotated[str, Field(min_length=1, max_length=20_000)]
+    answer: Annotated[str, Field(max_length=200_000)] = ""
+    sources: Annotated[list[SourceBody], Field(max_length=200)] = []
+
+
+class ConversationOptions(_Body):
+    """The options of the searches of a saved conversation, as in the address of the page."""
+
+    retriever: Annotated[str, Field(max_length=100)] = ""
+    where: Annotated[str, Field(max_length=10_000)] = ""
+    as_of: Annotated[str, Field(max_length=40)] = ""
+
+
+ConversationTitle = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
+SavedTurns = Annotated[list[SavedTurnBody], Field(min_length=1, max_length=200)]
+
+
+class ConversationBody(_Body):
+    """The request body that saves a conversation with the index."""
+
+    title: ConversationTitle
+    turns: SavedTurns
+    options: ConversationOptions = ConversationOptions()
+
+
+class ConversationChangeBody(_Body):
+    """The request body that renames a saved conversation or replaces its turns."""
+
+    title: ConversationTitle | None = None
+    turns: SavedTurns | None = None
 
 
 class WorkspaceBody(_Body):

@@ -38,6 +38,7 @@ VIEWS = (
     ("#/document?id=bell.md", "Bell of Tarn"),
     ("#/documents", "Documents"),
     ("#/log", "Log"),
+    ("#/conversations", "Saved conversations"),
     ("#/api", "API"),
 )
 HOSTILE = Document(

@@ -24,6 +24,7 @@ from polyad_server.app import create_app
 from polyad_server.workspaces import Workspaces
 from tests.server.serving import DOCUMENTS, RunningServer, build_index, open_index, run_app
 from tests.server.test_page import ASK, QUESTION, open_page, visit
+from tests.server.test_page_documents import list_serious
 
 MARKDOWN = """## The founder
 
@@ -217,3 +218,72 @@ def test_a_follow_up_question_is_rewritten_by_the_model(browser: Browser, tmp_pa
     with serve(tmp_path, ScriptedLanguageModel(write)) as server, open_page(browser, server) as page:
         visit(page, server, f"{ASK}&q={quote('When did she die?')}", "Searched for: When did Ines Moreau die?")
         expect(page.locator(".turn")).to_have_count(2)
+
+
+def test_a_conversation_is_saved_and_opened_again_without_the_model(browser: Browser, tmp_path: Path) -> None:
+    answers = iter(["**Ines Moreau** cast it [1].", "When did Ines Moreau die?", "In 1950 [1]."])
+    model = ScriptedLanguageModel(lambda _: next(answers))
+    with serve(tmp_path, model) as server:
+        with open_page(browser, server) as page:
+            visit(page, server, ASK, "cast it")
+            page.get_by_label("Ask a follow-up question").fill("When did she die?")
+            page.keyboard.press("Enter")
+            expect(page.locator(".turn").nth(1)).to_contain_text("In 1950")
+            page.get_by_role("button", name="Save conversation").click()
+            expect(page.locator("#status")).to_contain_text("saved")
+            assert "saved=" in page.url
+            page.get_by_role("button", name="Save conversation").click()  # in place of the first
+            expect(page.locator("#status")).to_contain_text("saved")
+        with open_page(browser, server, "dark", 360) as page:  # another browser
+            visit(page, server, "", "How is")
+            page.get_by_role("link", name="Saved conversations").click()
+            expect(page.locator(".conversations li")).to_have_count(1)
+            expect(page.locator(".conversations")).to_contain_text("2 questions")
+            assert list_serious(page, 360) == []
+            page.get_by_role("button", name="Rename").click()
+            page.get_by_label("Title").fill("Bells & towers")
+            page.get_by_role("dialog").get_by_role("button", name="Rename").click()
+            with page.expect_download() as download:
+                page.get_by_role("button", name="Export Bells").click()
+            text = Path(download.value.path()).read_text("utf-8")
+            assert text.startswith(
+                "# Bells & towers\n\n## Who cast the bell of Tarn?\n\n**Ines Moreau** cast it [1].\n"
+            )
+            assert "- [1] Bell of Tarn: “The bell of Tarn was cast by Ines Moreau in 1921.”" in text
+            assert download.value.suggested_filename == "Bells & towers.md"
+            page.get_by_role("link", name="Bells & towers").click()
+            turns = page.locator(".turn")
+            expect(turns).to_have_count(2)
+            expect(turns.nth(1).get_by_role("heading", name="When did she die?")).to_be_visible()
+            expect(turns.first.locator(".answer strong")).to_have_text("Ines Moreau")
+            assert len(model.prompts) == 3, "no new request"
+            assert list_serious(page, 360) == []
+            turns.first.locator("a.cite").focus()
+            expect(page.get_by_role("tooltip")).to_contain_text("The bell of Tarn was cast by Ines Moreau in 1921.")
+            turns.first.locator(".saved-sources a").first.click()
+            expect(page.locator("mark")).to_contain_text("cast by Ines Moreau")
+            page.goto(f"{server.url}/#/conversations")
+            page.get_by_role("button", name="Delete").click()
+            page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+            expect(page.locator("main")).to_contain_text("None yet")
+
+
+def test_a_conversation_without_a_model_is_saved_with_its_best_sources(browser: Browser, tmp_path: Path) -> None:
+    scope = quote('id in ("bell.md")')
+    with serve(tmp_path) as server, open_page(browser, server) as page:
+        visit(page, server, f"{ASK}&where={scope}", "cast by Ines Moreau")
+        page.get_by_role("button", name="Save conversation").click()
+        expect(page.locator("#status")).to_contain_text("saved")
+        (row,) = server.client.get("/api/v1/conversations").json()["conversations"]
+        saved = server.client.get("/api/v1/conversation", params={"id": row["id"]}).json()
+        assert saved["turns"][0]["sources"][0]["text"] == "The bell of Tarn was cast by Ines Moreau in 1921."
+        visit(page, server, f"#/ask?saved={row['id']}", "cast by Ines Moreau")
+        expect(page.locator(".chip.value")).to_have_text("in bell.md")
+
+
+def test_a_link_to_a_deleted_conversation_asks_its_questions_again(browser: Browser, tmp_path: Path) -> None:
+    with serve(tmp_path) as server, open_failing_page(browser, server) as page:
+        page.goto(f"{server.url}/{ASK}&saved=0123")
+        expect(page.locator(".found").first).to_contain_text("cast by Ines Moreau")
+        page.goto(f"{server.url}/#/ask?saved=0123")
+        expect(page.get_by_role("alert")).to_contain_text("there is no conversation '0123'")

@@ -225,8 +225,8 @@ def test_the_model_of_answers_is_chosen_from_the_list_of_the_server(browser: Bro
         expect(choice.locator("option")).to_have_text(["automatic (qwen3)", "fast · qwen3:4b"])
         assert list_serious(page, 360) == []
         choice.select_option("fast")
-        page.get_by_role("button", name="Save").click()
-        expect(page.locator(".tools")).to_contain_text("fast")
+        page.get_by_role("button", name="Save", exact=True).click()
+        expect(page.locator(".turn .tools")).to_contain_text("fast")
         assert len(models["qwen3:4b"].prompts) == 1
         visit(page, server, "#/compare?q=Who+cast+the+bell+of+Tarn%3F", "Bell of Tarn")  # a search has no model
 

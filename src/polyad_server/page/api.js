@@ -61,8 +61,8 @@ export async function call(path, options) {
   return (await send(`/api/v1/${path}`, options)).json();
 }
 
-/** Request a picture and return it as a Blob, with the headers of the response. */
-export async function getImage(path, options) {
+/** Request a picture or a file and return it as a Blob, with the headers of the response. */
+export async function getBlob(path, options) {
   const response = await send(`/api/v1/${path}`, options);
   return { blob: await response.blob(), headers: response.headers };
 }

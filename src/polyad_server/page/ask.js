@@ -6,9 +6,11 @@ import { el, fill, format, plural, questionWords } from "./dom.js";
 import { hitCard } from "./evidence.js";
 import { growingField, questionForm, readParameters, showProblem } from "./form.js";
 import { address, go } from "./main.js";
+import { openSaved, recentConversations, saveButton } from "./saved.js";
 import { readModel, readSettings } from "./settings.js";
 
 export async function showAsk(main, parameters, signal) {
+  const saved = await openSaved(parameters, signal);
   const questions = parameters.getAll("q").filter(Boolean);
   const form = questionForm("ask", parameters, { retriever: parameters.get("retriever") ?? "" }, forgetTurns);
   if (!questions.length) {
@@ -19,9 +21,9 @@ export async function showAsk(main, parameters, signal) {
     return describeIndex(about, signal);
   }
   const model = readModel();
-  const turns = openTurns(questions, { ...readOptions(parameters), ...(model && { model }) });
+  const turns = openTurns(questions, { ...readOptions(parameters), ...(model && { model }) }, saved?.turns);
   const graph = el("aside.graph-panel", { "aria-label": "The evidence as a hypergraph" });
-  fill(main, el("section.results", {}, el("div.reading", {}, form, turns.map((turn) => turn.element), followUpForm(parameters)), graph));
+  fill(main, el("section.results", {}, el("div.reading", {}, form, turns.map((turn) => turn.element), followUpForm(turns, parameters)), graph));
   document.title = `${questions[0]} – polyad`;
   for (const [index, turn] of turns.entries()) {
     if (signal.aborted) return;
@@ -30,7 +32,7 @@ export async function showAsk(main, parameters, signal) {
   }
 }
 
-function followUpForm(parameters) {
+function followUpForm(turns, parameters) {
   const field = growingField("Ask a follow-up question");
   const submit = (event) => {
     event.preventDefault();
@@ -41,17 +43,18 @@ function followUpForm(parameters) {
     "form.question.follow-up",
     { onsubmit: submit },
     el("div.question-line", {}, el("a.new-chat", { href: address("ask") }, "New chat"), field, el("button.primary", { type: "submit" }, "Ask")),
+    el("p.tools", {}, saveButton(turns, parameters)),
   );
 }
 
 async function describeIndex(about, signal) {
-  const stats = await call("stats", { signal });
+  const [stats, recent] = await Promise.all([call("stats", { signal }), recentConversations(signal)]);
   if (!stats.documents) {
     fill(about, el("p.faint", {}, "No documents yet: add some under ", el("a", { href: address("documents") }, "Documents"), "."));
     return;
   }
   const counts = [plural(stats.documents, "document"), plural(stats.entities, "entity", "entities"), plural(stats.hyperedges, "fact")];
-  fill(about, el("p.faint", {}, counts.join(" · ")));
+  fill(about, el("p.faint", {}, counts.join(" · ")), recent);
   const { questions } = await call("suggestions", { signal });
   const links = questions.map((question) => el("li", {}, el("a.suggestion", { href: address("ask", { q: question }), dir: "auto" }, question)));
   if (links.length) about.prepend(el("ul.suggestions", { "aria-label": "Questions to begin with" }, links));

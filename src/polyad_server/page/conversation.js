@@ -21,13 +21,18 @@ export function forgetTurns() {
   turns = [];
 }
 
-/** Return the turns of a list of questions; those that were answered before with the same options are reused. */
-export function openTurns(questions, options) {
+/** Return the turns of a list of questions; those that were answered before with the same options are reused, or were saved. */
+export function openTurns(questions, options, saved = []) {
   const key = JSON.stringify(options);
   const same = key === turnsKey ? questions.findIndex((question, index) => turns[index]?.question !== question) : 0;
   turns = turns.slice(0, same < 0 ? questions.length : same);
   turnsKey = key;
-  for (const question of questions.slice(turns.length)) turns.push(new Turn(question, options, turns.length + 1));
+  for (const question of questions.slice(turns.length)) {
+    const turn = new Turn(question, options, turns.length + 1);
+    const { [turns.length]: before } = saved;
+    if (before?.question === question && before.answer) turn.restore(before);
+    turns.push(turn);
+  }
   return [...turns];
 }
 
@@ -46,6 +51,31 @@ class Turn {
     this.hits = el("div.hits");
     const heading = position === 1 ? el("h1.visually-hidden", { dir: "auto" }, question) : el("h2.asked", { dir: "auto" }, question);
     this.element = el("article.turn", {}, heading, this.answer, this.notice, this.tools, this.hits);
+  }
+
+  get isBusy() {
+    return ["searching", "writing"].includes(this.state);
+  }
+
+  /** Show a saved answer with its sources, without a search. */
+  restore({ answer, sources }) {
+    const citations = sources.map((source) => ({ ...source, excerpt: { ...source } }));
+    Object.assign(this, { state: "done", text: answer, data: { citations } });
+    const item = ({ number, ...source }) => el("li", { value: number }, el("a", { href: passageAddress(source), dir: "auto" }, source.title), source.place && ` · ${source.place}`, el("p.excerpt", { dir: "auto" }, source.excerpt.text));
+    fill(this.hits, citations.length > 0 && [el("h2", {}, "Sources"), el("ol.saved-sources", {}, citations.map(item))]);
+    this.draw();
+  }
+
+  /** Return the question with its answer and sources, to be saved; without an answer, the best sources. */
+  toSaved() {
+    const numbers = this.text ? [...new Set(this.data?.citations.map((each) => each.number) ?? [])].sort((a, b) => a - b) : [1, 2, 3, 4, 5];
+    const hits = numbers.map((number) => [number, this.findHit(number)]).filter(([, hit]) => hit);
+    const sources = hits.map(([number, hit]) => {
+      const { title, rest } = describePlace(hit);
+      const span = new URLSearchParams(passageAddress(hit).split("?")[1]);
+      return { number, passage_id: hit.passage_id, title: title.slice(0, 1000), place: rest.slice(0, 1000), text: sentenceOf(hit), start: Number(span.get("start")), end: Number(span.get("end")) };
+    });
+    return { question: this.question, answer: this.text, sources };
   }
 
   /** Answer the question, unless it is answered; `context` has the earlier turns, the form, the graph and the signal. */
@@ -103,7 +133,7 @@ class Turn {
   draw() {
     cancelAnimationFrame(this.frame);
     this.frame = undefined;
-    const isBusy = ["searching", "writing"].includes(this.state);
+    const { isBusy } = this;
     if (isBusy) this.answer.setAttribute("aria-busy", "true");
     else this.answer.removeAttribute("aria-busy");
     const hits = this.evidence?.hits ?? [];
@@ -163,8 +193,7 @@ class Turn {
     if (!hit) return document.createTextNode(`[${number}]`);
     const { title, rest } = describePlace(hit);
     const link = el("a.cite", { href: passageAddress(hit), "aria-label": `Source ${number}` }, String(number));
-    const sentence = (hit.text !== undefined && bestSentences(hit)) || hit.excerpt?.text || "";
-    return addPreview(link, () => [el("strong", { dir: "auto" }, title), rest && el("span.place", { dir: "auto" }, rest), el("p", { dir: "auto" }, sentence.slice(0, 400))]);
+    return addPreview(link, () => [el("strong", { dir: "auto" }, title), rest && el("span.place", { dir: "auto" }, rest), el("p", { dir: "auto" }, sentenceOf(hit))]);
   }
 
   /** Return the answer with the list of its sources, for the clipboard. */
@@ -177,6 +206,9 @@ class Turn {
     return [this.text, sources.join("\n")].filter(Boolean).join("\n\n");
   }
 }
+
+/** Return the sentence of a hit or citation that answers. */
+const sentenceOf = (hit) => ((hit.text !== undefined && bestSentences(hit)) || hit.excerpt?.text || "").slice(0, 400);
 
 async function copy(text) {
   try {

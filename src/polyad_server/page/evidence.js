@@ -9,6 +9,7 @@ const SNIPPET = 215; // characters of a collapsed source: three lines
 
 /** Return where a hit stands: document, page, slide, sheet and heading. */
 export function describePlace(hit) {
+  if (hit.place !== undefined) return { title: hit.title, rest: hit.place }; // of a saved answer
   // The title of a passage ends with its headings, which stand on a line of their own.
   const title = (hit.heading && hit.title?.endsWith(` / ${hit.heading}`) ? hit.title.slice(0, -hit.heading.length - 3) : hit.title) || hit.document_id;
   const parts = [];
@@ -29,7 +30,7 @@ function fileName(hit, title) {
 
 /** Return the address of a hit's passage, with the sentences that the excerpt shows. */
 export function passageAddress(hit) {
-  const best = hit.text === undefined ? null : bestSpans(hit)[0];
+  const best = hit.text === undefined || hit.place !== undefined ? null : bestSpans(hit)[0];
   const span = best ? { start: hit.start + best.start, end: hit.start + best.end } : hit.excerpt ? { start: hit.excerpt.start, end: hit.excerpt.end } : {};
   return address("passage", { id: hit.passage_id, ...span });
 }

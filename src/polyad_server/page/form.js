@@ -50,7 +50,7 @@ export function questionForm(view, parameters, retrievers, onSubmit = () => {}) 
     onSubmit();
     const q = question.value.trim();
     const all = q === parameters.get("q") ? parameters.get("all") : ""; // a new question is judged anew
-    go(view, { ...readParameters(parameters), ...values, q, all });
+    go(view, { ...readParameters(parameters), ...values, q, all, saved: "" });
   };
   return el(
     "form.question",

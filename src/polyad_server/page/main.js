@@ -7,6 +7,7 @@ import { showDocument, showEntity, showPassage } from "./objects.js";
 import { showDocuments } from "./documents.js";
 import { showGraph } from "./graph.js";
 import { showApi, showLog } from "./manage.js";
+import { showConversations } from "./saved.js";
 import { openSettings } from "./settings.js";
 
 const VIEWS = {
@@ -19,6 +20,7 @@ const VIEWS = {
   document: showDocument,
   documents: showDocuments,
   graph: showGraph,
+  conversations: showConversations,
   log: showLog,
   api: showApi,
 };

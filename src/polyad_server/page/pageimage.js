@@ -1,6 +1,6 @@
 // The page of a PDF file or scan as a picture, with the passage marked, beside the text of the passage.
 
-import { getImage } from "./api.js";
+import { getBlob } from "./api.js";
 import { el, fill, openDialog } from "./dom.js";
 
 const WIDTHS = [700, 1000, 1500, 2200];
@@ -28,7 +28,7 @@ function showPage(hit) {
     buttons.forEach((button) => (button.disabled = true));
     try {
       const query = { id: hit.passage_id ?? hit.id, ...span, page: state.page, width: WIDTHS[state.zoom] };
-      const { blob, headers } = await getImage("passages/image", { query });
+      const { blob, headers } = await getBlob("passages/image", { query });
       state.page = Number(headers.get("Polyad-Page"));
       state.pages = Number(headers.get("Polyad-Pages"));
       const picture = await createImageBitmap(blob);
