@@ -6,12 +6,15 @@ import inspect
 import pkgutil
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import get_type_hints
 
 import fastapi  # noqa: F401  autodoc, which imports with TYPE_CHECKING set, could not import these
 import llama_index.core  # noqa: F401
 import mcp.server  # noqa: F401
 import typer.main
+from sphinx.application import Sphinx
 from typer.core import TyperGroup
 
 import polyad
@@ -62,6 +65,7 @@ nitpick_ignore_regex = [
     (r"py:.*", r"(?!polyad(_bench|_server)?\.).*"),
     (r"py:.*", r".*\.([A-Z]|\w+T|_\w+)"),
     (r"py:.*", r"polyad\.snapshot\.columns\.Run"),
+    (r"py:class", r"polyad\..*\.Annotated"),  # Sphinx looks for it in the module of the annotated class
 ]
 
 
@@ -121,6 +125,18 @@ def _write_reference() -> None:
     _write(HERE / "reference" / "commands.inc", "\n".join(_commands(commands)))
     rows = "\n".join(map(_row, polyad.__all__))
     _write(HERE / "reference" / "names.inc", f"| name | |\n|---|---|\n{rows}\n")
+
+
+def _remove_annotations_of_frameworks(_app: Sphinx, function: object, _is_bound: bool) -> None:
+    """Reduce ``Annotated[str, typer.Option(...)]`` in a signature to ``str``: options are on the page of commands."""
+    if inspect.isfunction(function):
+        with suppress(NameError):  # a name that only type checkers import
+            function.__annotations__ = get_type_hints(function)
+
+
+def setup(app: Sphinx) -> None:
+    """Connect the handlers of Sphinx's events."""
+    app.connect("autodoc-before-process-signature", _remove_annotations_of_frameworks)
 
 
 def _write(page: Path, text: str) -> None:

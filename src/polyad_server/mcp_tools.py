@@ -58,7 +58,7 @@ Search = Callable[..., Evidence]
 """Searches: takes the question, and ``k``, ``where`` and ``as_of``."""
 
 FindText = Callable[..., TextMatches]
-"""Searches exactly: takes the arguments of :meth:`polyad.Engine.find_text`."""
+"""Searches exactly: takes the arguments of :meth:`polyad.engine.engine.Engine.find_text`."""
 
 
 class ToolInputError(ValueError):

@@ -41,7 +41,7 @@ class MachineSchema(TypedDict):
 
 
 def test_a_typed_dictionary_has_the_fields_of_its_dataclass_and_further_keys() -> None:
-    assert MachineSchema.__doc__ == "A machine."
+    assert (MachineSchema.__doc__, MachineSchema.__module__) == ("A machine.", __name__)
     assert get_type_hints(MachineSchema, include_extras=True) == {
         "weight": float,
         "names": list[str],

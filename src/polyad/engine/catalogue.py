@@ -154,8 +154,8 @@ class Catalogue:
         """Return the source of every document, such as a file path, in a dictionary keyed by document id.
 
         Args:
-            where: Filter of the documents; see :meth:`polyad.Engine.search`. None for all.
-            as_of: Time at which the documents are valid; see :meth:`polyad.Engine.search`. None for all times.
+            where: Filter of the documents; see :meth:`polyad.engine.engine.Engine.search`. None for all.
+            as_of: Time at which the documents are valid, in the same form. None for all times.
         """
         sources = get_sources(self._store)
         selected = self._select_documents(sources, where, as_of)
@@ -354,8 +354,8 @@ class Catalogue:
 
         Args:
             names: Names of entities.
-            where: Filter of the documents whose hyperedges are returned; see :meth:`polyad.Engine.search`.
-            as_of: Time at which the hyperedges are valid; see :meth:`polyad.Engine.search`. None for all times.
+            where: Filter of the documents of the hyperedges; see :meth:`polyad.engine.engine.Engine.search`.
+            as_of: Time at which the hyperedges are valid, in the same form. None for all times.
 
         Raises:
             ConfigurationError: ``names`` is empty.

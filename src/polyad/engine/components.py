@@ -123,7 +123,7 @@ class Components:
 
         Args:
             name: Name of the plug-in's entry point, which is also the name of the section.
-            section: Dataclass of the section, as in :attr:`polyad.engine.registry.RetrieverSpec.settings`.
+            section: Dataclass of the section, as in a :class:`polyad.engine.registry.RetrieverSpec`.
         """
         return cast(SectionT, self.settings.plugins.get(name) or section())
 

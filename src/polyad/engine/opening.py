@@ -55,7 +55,7 @@ def open_index(
     """Open the index in ``place`` and return its store with the components that search and extend it.
 
     The embedder and the mention extractor of an existing index are loaded when they are first needed. For the keyword
-    arguments see :meth:`polyad.engine.Engine.open`.
+    arguments see :meth:`polyad.engine.engine.Engine.open`.
 
     Raises:
         StoreNotFoundError: There is no index, and ``create`` is false.

@@ -49,7 +49,7 @@ def fields_of(model: type) -> Callable[[Any], Any]:
         keys = {key: _get_json_type(kind) for key, kind in get_type_hints(model).items()}
         build: Any = TypedDict
         derived = build(schema.__name__, keys | get_type_hints(schema, include_extras=True))
-        derived.__doc__ = schema.__doc__
+        derived.__doc__, derived.__module__ = schema.__doc__, schema.__module__
         return derived
 
     return derive

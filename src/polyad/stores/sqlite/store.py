@@ -328,7 +328,7 @@ class SqliteStore:
     def back_up(self, path: Path) -> list[Path]:
         """Copy the index to the file ``path``, and its cached replies to ``path`` with the suffix ``.replies``.
 
-        See :meth:`polyad.protocols.store.Store.back_up`.
+        See :meth:`polyad.protocols.store.MaintainedStore.back_up`.
         """
         replies_path = self._database.path.with_name(REPLIES_FILE_NAME)
         copies = {path: self._database}
