@@ -21,12 +21,13 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from polyad import __version__
 from polyad.errors import PolyadError
 from polyad.model import Answer, Document, TextMatches
-from polyad_server import mcp_tools
+from polyad_server import mcp_results, mcp_tools
 from polyad_server.access import Access, Gatekeeper
 from polyad_server.answers import write_answer
 from polyad_server.keys import Scope as KeyScope
 from polyad_server.links import get_base_url
-from polyad_server.mcp_tools import ToolInputError, ToolTarget
+from polyad_server.mcp_limits import ToolInputError
+from polyad_server.mcp_tools import ToolTarget
 from polyad_server.problems import RequestError, describe_error, describe_invalid_value, respond
 from polyad_server.state import ServerState
 
@@ -125,7 +126,7 @@ def _add_reading_tools(server: MCPServer[Any], get_target: GetTarget) -> None:
     def search(
         query: Annotated[str, Field(max_length=8000, description="A complete question, with names.")],
         context: Context[Any, Any],
-    ) -> mcp_tools.SearchResults:
+    ) -> mcp_results.SearchResults:
         """Search the documents for a query and return ids, titles and addresses of passages; read them with fetch.
 
         One fact a query: ask "When was the Corven Tower built?" and "Who was its architect?" in two calls, the second
@@ -139,7 +140,7 @@ def _add_reading_tools(server: MCPServer[Any], get_target: GetTarget) -> None:
         context: Context[Any, Any],
         around: Annotated[int, Field(ge=0, le=20, description="Passages to add before and after.")] = 0,
         max_tokens: MaxTokens = 0,
-    ) -> mcp_tools.FetchedPassage:
+    ) -> mcp_results.FetchedPassage:
         """Return the whole text of a passage with its place in the document, or the whole text of a document.
 
         A long text continues under the id in metadata.next_id (with the same around), which is empty at the end.
@@ -159,7 +160,7 @@ def _add_reading_tools(server: MCPServer[Any], get_target: GetTarget) -> None:
             Sequence[str], Field(max_length=100, description="Ids of passages that you have; only others are returned.")
         ] = (),
         max_tokens: MaxTokens = 0,
-    ) -> mcp_tools.EvidenceResults:
+    ) -> mcp_results.EvidenceResults:
         """Return the sentences of the documents that answer a question, with document, page, relevance and facts.
 
         Prefer this tool to search where an answer is wanted: one call returns what search and fetch return in several.
@@ -180,7 +181,7 @@ def _add_reading_tools(server: MCPServer[Any], get_target: GetTarget) -> None:
         as_of: AsOf = "",
         cursor: Cursor = "",
         max_tokens: MaxTokens = 2000,
-    ) -> mcp_tools.TextResults:
+    ) -> mcp_results.TextResults:
         """Return the lines of the documents that contain a text exactly, with passage, place and counts by document.
 
         Use it for names, numbers, codes and quotations, and to check that a text occurs nowhere. A regular expression
@@ -201,12 +202,12 @@ def _add_reading_tools(server: MCPServer[Any], get_target: GetTarget) -> None:
         id: Annotated[str, Field(max_length=1000, description="Id of a document.")],
         context: Context[Any, Any],
         cursor: Cursor = "",
-    ) -> mcp_tools.OutlineResult:
+    ) -> mcp_results.OutlineResult:
         """Return the headings of a document, each with the id of its first passage, to be read with fetch."""
         return _call(get_target, context, KeyScope.READ, mcp_tools.outline, id, cursor)
 
     @server.tool(annotations=_READS)
-    def ask(question: Question, context: Context[Any, Any]) -> mcp_tools.AnswerResult:
+    def ask(question: Question, context: Context[Any, Any]) -> mcp_results.AnswerResult:
         """Return an answer that the server's language model writes from the documents, with its sources.
 
         Use find_evidence instead if you can write the answer yourself.
@@ -218,7 +219,7 @@ def _add_reading_tools(server: MCPServer[Any], get_target: GetTarget) -> None:
         name: Annotated[str, Field(max_length=500, description="Name of a person, place, product or term.")],
         context: Context[Any, Any],
         cursor: Cursor = "",
-    ) -> mcp_tools.EntityResult:
+    ) -> mcp_results.EntityResult:
         """Return the facts about one entity from all documents, and the entities that it is connected with."""
         return _call(get_target, context, KeyScope.READ, mcp_tools.describe_entity, name, cursor)
 
@@ -228,7 +229,7 @@ def _add_reading_tools(server: MCPServer[Any], get_target: GetTarget) -> None:
         like: Annotated[str, Field(max_length=500, description="Text in the id; empty for all.")] = "",
         where: Where = "",
         cursor: Cursor = "",
-    ) -> mcp_tools.DocumentsResult:
+    ) -> mcp_results.DocumentsResult:
         """Return ids, titles and metadata of the documents, to see what there is and to write filters."""
         return _call(get_target, context, KeyScope.READ, mcp_tools.list_documents, like, where, cursor)
 
@@ -252,7 +253,7 @@ def _add_writing_tools(server: MCPServer[Any], get_target: GetTarget) -> None:
         text: Annotated[str, Field(min_length=1, max_length=1_000_000, description="The whole text.")],
         context: Context[Any, Any],
         title: Annotated[str, Field(max_length=500)] = "",
-    ) -> mcp_tools.IndexResult:
+    ) -> mcp_results.IndexResult:
         """Add a document, or replace the document with the same id. Takes the text itself, never a path or address."""
         return _call(get_target, context, KeyScope.WRITE, mcp_tools.index, Document(id, title, text))
 
@@ -262,7 +263,7 @@ def _add_writing_tools(server: MCPServer[Any], get_target: GetTarget) -> None:
         hyperedge: Annotated[str, Field(min_length=1, max_length=1100, description="Id of the fact.")],
         context: Context[Any, Any],
         entity: Annotated[str, Field(max_length=500, description="Only this entity; empty for the fact.")] = "",
-    ) -> mcp_tools.RetractionResult:
+    ) -> mcp_results.RetractionResult:
         """Withdraw a fact that is wrong or expired: no search returns it any more. `polyad restore` undoes it."""
         return _call(get_target, context, KeyScope.WRITE, mcp_tools.retract, hyperedge, entity, reason)
 
