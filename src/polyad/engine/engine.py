@@ -293,7 +293,7 @@ class Engine:
         """Index files and folders; documents that did not change since the last run are skipped.
 
         Args:
-            paths: Files and folders of .txt .md .html .pdf .docx .xlsx .pptx .epub .odt .rst .eml .csv .jsonl and
+            paths: Files and folders of .txt .md .html .pdf .docx .xlsx .pptx .epub .odt .rst .adoc .eml .csv .jsonl and
                 source code; of .csv and .jsonl for ``tuples``.
             method: Construction method of hyperedges: one of :data:`METHODS`. By default each indexed document keeps
                 its method. New documents get ``facts`` in an index of facts, ``tuples`` in an index of tuples only, and

@@ -39,8 +39,8 @@ _READ_PICTURE = "polyad.readers.pictures:read_picture"
 
 ONE_DOCUMENT = {
     **dict.fromkeys(_SOURCE_CODE, "polyad.readers.plain_text:read_source_code"),
-    ".txt": "polyad.readers.plain_text:read_text",
-    ".text": "polyad.readers.plain_text:read_text",
+    **dict.fromkeys((".txt", ".text"), "polyad.readers.asciidoc:read_text_file"),
+    **dict.fromkeys((".adoc", ".asciidoc"), "polyad.readers.asciidoc:read_asciidoc"),
     ".rst": "polyad.readers.rst:read_rst",
     ".eml": "polyad.readers.eml:read_eml",
     ".xhtml": "polyad.readers.html:read_html",
@@ -65,7 +65,7 @@ MANY_DOCUMENTS = {
 """Extension to the ``module:function`` that streams the documents of a file."""
 
 
-_FAST_READERS = {ONE_DOCUMENT[extension] for extension in (*_SOURCE_CODE, ".txt", ".rst", ".md")}
+_FAST_READERS = {ONE_DOCUMENT[extension] for extension in (*_SOURCE_CODE, ".txt", ".adoc", ".rst", ".md")}
 """Readers without a library, whose time depends on the size of the file alone."""
 
 _SMALL_FILE = 1024 * 1024

@@ -56,7 +56,7 @@ def read_markdown(data: bytes) -> Content:
     text = decode(data)
     matter = parse_front_matter(text)
     text = "\n".join(_format_tables(list(_remove_contents(_clean_lines(text[matter.end :]))))) if text.strip() else text
-    headings = list(_find_headings(text))
+    headings = list(find_headings(text))
     title = matter.title or find_title(headings)
     return Content(title, text, build_sections(headings, text), metadata=matter.metadata, url=matter.url)
 
@@ -179,7 +179,7 @@ def _split_cells(row: str) -> list[str]:
     return [cell.strip().replace("\\|", "|") for cell in cells]
 
 
-def _find_headings(text: str) -> Iterator[Heading]:
+def find_headings(text: str) -> Iterator[Heading]:
     """Yield the headings outside fenced code: lines after number signs, and underlined lines."""
     start = 0
     fence = previous = ""

@@ -1,0 +1,88 @@
+from collections.abc import Mapping
+
+import pytest
+
+from polyad.readers.asciidoc import read_asciidoc, read_text_file
+from polyad.readers.plain_text import Content
+
+PUMPS = """= Pumps {release}
+Ada Bell <ada@example.org>
+v2.1, 2023-04-05
+:release: 7
+:toc:
+
+include::header.adoc[]
+// not displayed
+Old pumps{nbsp}leak, see link:seals.html[Seals], <<gap,the gap>> and linkgit:git-log[1].
+
+[[seals]]
+== Seals
+
+[NOTE]
+====
+Worn seals whistle at 3.5 bar.
+====
+
+.Rings
+--limit=<n>::
+\tStop after `n` rings. +
++
+[source,console]
+----
+$ pump --limit=3
+== no heading
+----
+
+////
+hidden
+////
+"""
+
+
+def sections(content: Content) -> Mapping[str, str]:
+    return {section.name: content.text[section.start : section.end].strip() for section in content.sections}
+
+
+def test_the_text_has_what_asciidoc_displays_and_the_headings_of_markdown() -> None:
+    content = read_asciidoc(PUMPS.encode())
+    assert content.title == "Pumps 7"
+    assert list(sections(content)) == ["Pumps 7", "Seals"]
+    assert " ".join(content.text.split()) == (
+        "# Pumps 7 Old pumps leak, see Seals, the gap and git-log(1). ## Seals Note: Worn seals whistle at 3.5 bar. "
+        "Rings --limit=<n> Stop after `n` rings. ``` $ pump --limit=3 == no heading ```"
+    )
+
+
+def test_a_text_file_with_markup_of_asciidoc_is_read_as_asciidoc() -> None:
+    name = "pump-seal(1)\n============\n\nNAME\n----\npump-seal - Seal\n\n"
+    content = read_text_file(f"{name}OPTIONS\n-------\n-q::\n--quiet::\n\tSay nothing.\n".encode())
+    assert content.title == "pump-seal(1)"
+    assert sections(content)["OPTIONS"] == "## OPTIONS\n-q\n--quiet\n\tSay nothing."
+
+
+def test_underlined_headings_of_a_plain_text_are_sections() -> None:
+    text = "Pumps\n*****\n\nOld.\n\nSeals\n=====\n\nWorn.\n\nRing gap\n--------\n3 mm.\n"
+    content = read_text_file(text.encode())
+    assert (content.title, content.text) == ("Pumps", text)
+    assert sections(content)["Seals"] == "Seals\n=====\n\nWorn.\n\nRing gap\n--------\n3 mm."
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "One.\n\n----\n\nTwo.",
+        "A line of text\nand another\n-----------\n\nMore\n====\n",
+        "Pump   Flow\n=====  ====\nA      3\n",
+        "Only one\n--------\nline.",
+        "From: Ada\nSubject:: Pumps\n\nHello.",
+    ],
+)
+def test_rules_and_tables_of_a_plain_text_are_no_headings(text: str) -> None:
+    content = read_text_file(text.encode())
+    assert (content.sections, content.text) == ((), text)
+
+
+def test_a_first_chapter_that_follows_other_text_is_no_title() -> None:
+    content = read_text_file(b"Preface without a heading.\n\nUse\n===\nA.\n\nParts\n-----\nB.\n")
+    assert content.title == ""
+    assert list(sections(content)) == ["Use", "Parts"]
