@@ -2,37 +2,64 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
-from contextlib import suppress
 from itertools import zip_longest
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
+from zlib import crc32
 
 from polyad.curation.curator import HistoryEntry
 from polyad.engine import Engine
 from polyad.engine.catalogue import Catalogue
-from polyad.errors import NotFoundError
-from polyad.model import Evidence, Origin
+from polyad.engine.document_table import DocumentRow
+from polyad.model import Evidence
+from polyad.readers.titles import is_generic_name
 
 _MAX_DOCUMENTS = 24
 """Documents from which questions are generated, at equal distances in the order of their ids."""
 
-_MAX_SEARCHES = 12
-"""Generated questions that are searched to check that the index answers them."""
+_SEARCHES_PER_QUESTION = 2
+"""Searches for each question of the limit: a question is searched to check that the index answers it."""
+
+_RETRIEVER = "bm25"
+"""The retriever of these searches: the names are to be in the text, so that nothing has to be encoded."""
 
 _MAX_HITS = 3
 """Hits that have to contain the names of a question."""
 
 _MAX_PASSAGES = 4
-"""Passages at the beginning of a document from which questions are generated."""
+"""Passages at the beginning of a document whose names are compared with the titles of other documents."""
 
-_MAX_FACTS = 200
-"""Facts of an entity in which its documents are counted."""
+_MAX_HEADINGS = 8
+"""Passages of a document, at equal distances, whose headings are considered."""
 
 _MAX_NAME = 60
 """Characters of a name or heading in a question."""
+
+_STRUCTURE = """
+appendices arguments author authors bugs caveats commands common copyright credits details environment errors example
+examples files history limitations miscellaneous note options other output parameters prerequisites related remarks
+requirements resources return returns see also sections settings syntax values warning warnings
+"""
+_STRUCTURAL_WORDS = frozenset(_STRUCTURE.split())
+"""Words that say what kind of section a heading begins; a heading of such words alone has no subject."""
+
+_CODE = re.compile(r"[\\/<>={}\[\]|_$@#*%;:¶]|\(\)|--|(?<!\w)v?\d")
+"""Signs of a heading or a name that is code, a number or a version."""
+
+_MANUAL_SECTION = re.compile(r"\(\d\w*\)$")
+"""The end of the title of a manual page, such as ``git-log(1)``."""
+
+_HOW_TO = re.compile(r"How to (?=[a-z])")
+_ABOUT = re.compile(r"about +(?:the )?(?=\w+ \w)", re.IGNORECASE)
+_QUESTION = re.compile(
+    r"(?:.*[?？]|(?:what|how|why|when|where|which|who) (?:is|are|was|were|do|does|did|can|should|will|has|have)\b.*)$",  # noqa: RUF001
+    re.IGNORECASE,
+)
+"""A heading that is a question, in English also without a question mark."""
 
 _CONNECTION = {
     "de": "Wie hängt {0} mit {1} zusammen?",
@@ -58,11 +85,11 @@ _SECTION = {
 
 
 class _Candidate(NamedTuple):
-    """A question, the names that its first hits have to contain, and a rank: 0 if both are titles of documents."""
+    """A question, the id of its document, and the names that its first hits have to contain."""
 
     question: str
+    document_id: str
     names: tuple[str, str]
-    rank: int = 0
 
 
 _CACHE: WeakKeyDictionary[Engine, tuple[list[HistoryEntry], list[str]]] = WeakKeyDictionary()
@@ -79,84 +106,107 @@ def get_suggestions(engine: Engine) -> list[str]:
 
 
 def suggest_questions(engine: Engine, limit: int = 6) -> list[str]:
-    """Return questions that an index answers: their first hits contain the names in the question.
+    """Return questions that an index answers: its first hits contain the names in the question.
 
-    A question asks how two names of different documents are connected, or what a document says about a section.
+    A question asks how the subjects of two documents are connected, or what a document says about one of its sections.
+    A heading that is a question is such a question itself.
 
     Args:
         engine: The index.
         limit: Maximum number of questions.
     """
     catalogue = engine.catalogue
-    ids = sorted(catalogue.sources())
-    step = max(1, len(ids) // _MAX_DOCUMENTS)
-    selected = ids[::step][:_MAX_DOCUMENTS]
-    origins = [catalogue.origin(id) for id in selected]
-    titles = {origin.title.casefold() for origin in origins}
-    connections = _interleave(
-        _list_connections(catalogue, *pair, titles) for pair in zip(selected, origins, strict=True)
+    rows = [row for row in catalogue.documents.get_rows() if row.state == "searchable" and row.title]
+    titles = {row.title.casefold() for row in rows}
+    step = max(1, len(rows) // max(_MAX_DOCUMENTS, 2 * limit))
+    selected = sorted(rows[::step], key=lambda row: crc32(row.id.encode()))  # neighbours are often alike
+    candidates = _interleave(
+        list(_list_sections(catalogue, row))
+        or list(_list_connections(catalogue, row, titles))
+        or list(_list_names(catalogue, row))
+        for row in selected
     )
-    sections = _interleave(_list_sections(catalogue, *pair) for pair in zip(selected, origins, strict=True))
     questions: list[str] = []
-    used_names: set[str] = set()
-    interleaved = [each for pair in zip_longest(connections, sections) for each in pair if each is not None]
-    fresh = (each for each in interleaved if not used_names & {name.casefold() for name in each.names})
-    for _, candidate in zip(range(_MAX_SEARCHES), fresh, strict=False):
-        if _is_answered(engine.search(candidate.question, _MAX_HITS), candidate.names):
+    used: set[str] = set()
+    fresh = (each for each in candidates if not used & {each.document_id, *map(str.casefold, each.names)})
+    for _, candidate in zip(range(_SEARCHES_PER_QUESTION * limit), fresh, strict=False):
+        if _is_answered(engine.search(candidate.question, _MAX_HITS, retriever=_RETRIEVER), candidate.names):
             questions.append(candidate.question)
-            used_names.update(name.casefold() for name in candidate.names)
+            used |= {candidate.document_id, *map(str.casefold, candidate.names)}
         if len(questions) == limit:
             break
     return questions
 
 
 def _interleave(columns: Iterable[Iterable[_Candidate]]) -> list[_Candidate]:
-    """Return the candidates of all documents: the best of each, then the next of each.
+    """Return the candidates of all documents: the first of each, then the next of each.
 
-    Names that several documents have come last, such as the heading "Options".
+    Names that several documents have come last, such as the heading "Command line".
     """
-    rows = zip_longest(*(sorted(column, key=lambda candidate: candidate.rank) for column in columns))
-    ordered = [each for row in rows for each in row if each is not None]
+    ordered = [each for row in zip_longest(*columns) for each in row if each is not None]
     counts = Counter(candidate.names[1] for candidate in ordered)
-    return sorted(ordered, key=lambda candidate: (candidate.rank, counts[candidate.names[1]] > 1))
+    return sorted(ordered, key=lambda candidate: counts[candidate.names[1]] > 1)
 
 
-def _list_connections(catalogue: Catalogue, id: str, origin: Origin, titles: Container[str]) -> Iterator[_Candidate]:
-    """Yield questions how the subject of a document is connected with a name that other documents contain too."""
-    for position in range(_MAX_PASSAGES):
-        with suppress(NotFoundError):  # the document has fewer passages
-            for _, names in catalogue.hyperedges_of_passage(f"{id}#{position:04}"):
-                proper = [name for name in names if _is_name(name)]
-                subject = next((name for name in proper if name.casefold() == origin.title.casefold()), None)
-                linked = [name for name in proper if name != subject and len(_find_documents(catalogue, name) - {id})]
-                linked.sort(key=lambda name: name.casefold() not in titles)
-                if linked and (subject or len(linked) > 1):
-                    pair = (subject or linked[1], linked[0])
-                    rank = (subject is None) + (linked[0].casefold() not in titles)
-                    yield _Candidate(_format(_CONNECTION, origin, pair), pair, rank)
+def _list_connections(catalogue: Catalogue, row: DocumentRow, titles: Container[str]) -> Iterator[_Candidate]:
+    """Yield questions how the subject of a document is connected with the subject of another."""
+    for position in range(min(_MAX_PASSAGES, row.passages)):
+        for _, names in catalogue.hyperedges_of_passage(f"{row.id}#{position:04}"):
+            proper = [name for name in names if _is_name(name) and name.casefold() in titles]
+            subject = next((name for name in proper if name.casefold() == row.title.casefold()), None)
+            for name in proper:
+                if subject and name != subject:
+                    yield _Candidate(_format(_CONNECTION, row, (subject, name)), row.id, (subject, name))
 
 
-def _list_sections(catalogue: Catalogue, id: str, origin: Origin) -> Iterator[_Candidate]:
-    """Yield questions about sections of a document with a title."""
-    for position in range(1, _MAX_PASSAGES):
-        with suppress(NotFoundError):  # the document has fewer passages
-            heading = catalogue.passage(f"{id}#{position:04}").heading.rpartition(" / ")[2]
-            if (
-                heading
-                and len(heading) <= _MAX_NAME
-                and not heading.isupper()
-                and _is_name(origin.title)
-                and heading.casefold() not in origin.title.casefold()
-            ):
-                yield _Candidate(_format(_SECTION, origin, (origin.title, heading)), (origin.title, heading))
+def _list_sections(catalogue: Catalogue, row: DocumentRow) -> Iterator[_Candidate]:
+    """Yield questions about sections of a document, evenly over its text."""
+    title = _MANUAL_SECTION.sub("", row.title)
+    places = range(0, row.passages, max(1, row.passages // _MAX_HEADINGS))
+    headings = [catalogue.passage(f"{row.id}#{position:04}").heading.rpartition(" / ")[2] for position in places]
+    for heading in dict.fromkeys(headings):
+        if not _is_topic(heading, title):
+            continue
+        if _HOW_TO.match(heading):
+            yield _Candidate(f"{_HOW_TO.sub('How do I ', heading)}?", row.id, (title, heading))
+        elif _QUESTION.match(heading):
+            yield _Candidate(heading if heading.endswith(("?", "？")) else f"{heading}?", row.id, (title, heading))  # noqa: RUF001
+        elif _is_title(title):
+            topic = _ABOUT.sub("", heading)
+            yield _Candidate(_format(_SECTION, row, (title, topic)), row.id, (title, topic))
 
 
-def _find_documents(catalogue: Catalogue, name: str) -> set[str]:
-    """Return the ids of the documents with a fact about an entity; none if the name is not in the index."""
-    try:
-        return {id.rpartition("#")[0] for id in catalogue.entity(name)[1][:_MAX_FACTS]}
-    except NotFoundError:
-        return set()
+def _list_names(catalogue: Catalogue, row: DocumentRow) -> Iterator[_Candidate]:
+    """Yield a question about the most frequent name in the first passages of a document."""
+    passages = range(min(_MAX_PASSAGES, row.passages))
+    edges = [edge for place in passages for edge in catalogue.hyperedges_of_passage(f"{row.id}#{place:04}")]
+    counts = Counter(name for _, names in edges for name in names if _is_name(name) and _is_topic(name, row.title))
+    for name, _ in counts.most_common(1):
+        if _is_title(row.title):
+            yield _Candidate(_format(_SECTION, row, (row.title, name)), row.id, (row.title, name))
+
+
+def _is_title(title: str) -> bool:
+    """Return whether a title can stand in a question: short, not generic, and no code or number."""
+    return len(title) <= _MAX_NAME and not _CODE.search(title) and not is_generic_name(title)
+
+
+def _is_topic(heading: str, title: str) -> bool:
+    """Return whether a heading names a subject within that of its document, in some words without code.
+
+    >>> [_is_topic(heading, "Pumps") for heading in ("Worn seals", "Pumps", "See also", "NAME", "run()", "塔恩之钟")]
+    [True, False, False, False, False, True]
+    """
+    words = re.findall(r"\w+", heading.casefold())
+    has_case = heading.lower() != heading.upper()
+    return (
+        bool(words)
+        and len(heading) <= _MAX_NAME
+        and not _CODE.search(heading)
+        and not is_generic_name(heading)
+        and (not has_case or (len(words) > 1 and not heading.isupper()))
+        and bool(set(words) - _STRUCTURAL_WORDS - set(re.findall(r"\w+", title.casefold())))
+    )
 
 
 def _is_name(text: str) -> bool:
@@ -170,9 +220,9 @@ def _is_name(text: str) -> bool:
     return has_letters and len(text) <= _MAX_NAME and (not has_case or (" " in text and not text.isupper()))
 
 
-def _format(templates: dict[str, str], origin: Origin, names: tuple[str, str]) -> str:
+def _format(templates: dict[str, str], row: DocumentRow, names: tuple[str, str]) -> str:
     """Return a question in the language of a document, or the names if there is no question in this language."""
-    return templates.get(str(origin.metadata.get("language", "")), "{0}, {1}").format(*names)
+    return templates.get(row.language, "{0}, {1}").format(*names)
 
 
 def _is_answered(evidence: Evidence, names: Sequence[str]) -> bool:

@@ -22,19 +22,47 @@ HISTORY = (
     {"role": "assistant", "content": "The bell was cast by Ines Moreau in 1921."},
 )
 
+FILLER = ". " + "It was so in the old days too, and nobody minded. " * 20
+
 
 def test_suggested_questions_are_answered_by_their_first_hits(tmp_path: Path) -> None:
     with Engine.open(tmp_path / "kb", embedder="hashing:64") as engine:
         engine.index_documents(sample.documents())
         questions = suggest_questions(engine)
         assert len(questions) >= 3
-        for question in questions:
+        connections = [question for question in questions if question.startswith("How is ")]
+        assert len(connections) >= 2
+        for question in connections:
             hits = engine.search(question, 3).passages
             first, second = question.removeprefix("How is ").removesuffix("?").split(" connected with ")
             texts = " ".join(f"{hit.passage.title} {hit.passage.text}" for hit in hits).casefold()
             assert first.casefold() in texts
             assert second.casefold() in texts
             assert len({hit.passage.document_id for hit in hits}) > 1
+
+
+def test_manuals_suggest_questions_about_their_subjects(tmp_path: Path) -> None:
+    manuals = (
+        Document(
+            "a.md",
+            "pump-seal(1)",
+            "# NAME\n\npump-seal - seals\n\n# SEE ALSO\n\nThe worn\n\n# Worn seals\n\nReplace it.",
+        ),
+        Document("b.md", "Gates", "# How to open a gate\n\nTurn the wheel.\n\n# Version 2 b4\n\nNew."),
+        Document("c.md", "Weirs", "# What is a weir\n\nA low dam.\n\n# Files\n\nNone."),
+        Document("d.md", "set_flow()", "# Valid flows\n\nUp to 3.\n\n# gate_open()\n\nOpens."),
+    )
+    for each in manuals:
+        (tmp_path / each.id).write_text(
+            f"# {each.title}\n\n{each.text.replace('# ', '## ').replace('.', FILLER)}", encoding="utf-8"
+        )
+    with Engine.open(tmp_path / "kb", embedder="hashing:64") as engine:
+        engine.index([tmp_path / each.id for each in manuals])
+        assert sorted(suggest_questions(engine)) == [
+            "How do I open a gate?",
+            "What does pump-seal say about Worn seals?",
+            "What is a weir?",
+        ]
 
 
 def test_an_index_without_linked_names_suggests_nothing(tmp_path: Path) -> None:

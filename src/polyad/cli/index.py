@@ -89,10 +89,10 @@ def index(
     """Add documents to an index.
 
     Creates the index if necessary. Reads .txt .md .html .pdf .docx .xlsx .pptx .epub .odt .rst .adoc .eml .csv .jsonl
-    and source code; with the extra `ocr` also .png .jpg .tiff .webp and scanned pages of PDF files. Changed documents are
-    replaced and unchanged ones skipped, so running the same command again is cheap. A document that cannot be read is
-    reported, the others are indexed, and the exit code is 1. Files of unsupported types and minified code are skipped
-    and listed. Files that .gitignore files name are left out and counted.
+    and source code; with the extra `ocr` also .png .jpg .tiff .webp and scanned pages of PDF files. Changed documents
+    are replaced and unchanged ones skipped, so running the same command again is cheap. A document that cannot be read
+    is reported, the others are indexed, and the exit code is 1. Files of unsupported types and minified code are
+    skipped and listed. Files that .gitignore files name are left out and counted.
 
     With --method facts a language model extracts facts, with one call per passage. Its replies are stored, so that a
     stopped run continues where it stopped. With --method tuples each line of a .jsonl file or row of a .csv file is a
