@@ -117,8 +117,9 @@ class ReadSettings:
     """Limits on the size of files to index, and on the processes that read them.
 
     Attributes:
-        max_bytes: Maximum size of a file; larger files are reported and skipped. For files of records, which are
-            streamed, the maximum size of a record. 64 MiB are several thousand printed pages.
+        max_bytes: Maximum size of a file; larger files are reported and skipped. A PDF file may be 16 times as large,
+            because one page at a time is loaded. For files of records, which are streamed, the maximum size of a
+            record. 64 MiB are several thousand printed pages.
         max_characters: Maximum length of the text of one document.
         max_records: Maximum number of records that are read from one ``.jsonl`` or ``.csv`` file.
         max_file_characters: Maximum length of the texts of all records of one file together.

@@ -1,9 +1,16 @@
 """OCR of scanned pages and pictures, with the real models."""
 
+import hashlib
 import io
+import signal
+import sqlite3
+import subprocess
 import sys
+import time
 from collections.abc import Callable, Sequence
+from contextlib import closing, suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,13 +18,16 @@ from PIL import Image, ImageDraw, ImageFont
 from reportlab.lib.utils import ImageReader  # type: ignore[import-untyped, unused-ignore]  # typed only with its stubs
 from reportlab.pdfgen.canvas import Canvas  # type: ignore[import-untyped, unused-ignore]  # typed only with its stubs
 
+from polyad import Engine
 from polyad.config import ReadSettings
 from polyad.errors import ConfigurationError, ReadError
 from polyad.model import Document, Failure
 from polyad.readers import files, ocr, pdf_scans, pictures
 from polyad.readers.files import FileReader
-from polyad.readers.pdf import read_pdf
+from polyad.readers.one_file import NEW_SCAN, STORED_SCAN
+from polyad.readers.pdf import read_pdf, recognize_pages
 from polyad.readers.pictures import read_picture
+from polyad.readers.workers import ReadJob, WorkerPool
 from polyad.text.removals import PAGES, PICTURES, SCANS, UNCERTAIN
 
 pytest.importorskip("rapidocr")
@@ -58,6 +68,12 @@ def build_pdf(*pages: Image.Image | Sequence[str]) -> bytes:
         canvas.showPage()
     canvas.save()
     return file.getvalue()
+
+
+def build_scan(count: int) -> bytes:
+    """A PDF with scanned pages, each with a line of its own, since equal lines are taken for page headers."""
+    letters = "ABCDEFGHIJKLMNOP"[:count]
+    return build_pdf(*(draw_page((1, 1 + place / 9, [f"Tarn, part {each}."])) for place, each in enumerate(letters)))
 
 
 def without_ocr(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -185,6 +201,101 @@ def test_an_interrupted_document_continues_at_the_next_page(tmp_path: Path, monk
     assert get_lines(content.text) == BELL + PUMP
     assert read_pdf(data, lambda *_: None, settings) == content
     assert len(recognized) == 2
+
+
+def test_other_processes_recognise_pages_from_the_end_of_a_document(tmp_path: Path) -> None:
+    data, settings = build_scan(4), ReadSettings(folder=str(tmp_path))
+    (path := tmp_path / "scan.pdf").write_bytes(data)
+    ocr_cache = ocr.PageOcr(settings, hashlib.sha256(data).hexdigest())
+    pages: list[int] = []
+
+    recognize_pages(path, (0, 2), settings, lambda page, *_: pages.append(page))
+
+    assert pages == [4, 2]
+    assert [ocr_cache.find_page(page) is not None for page in range(1, 5)] == [False, True, False, True]
+
+
+def test_progress_counts_the_pages_of_all_processes_and_their_rate(monkeypatch: pytest.MonkeyPatch) -> None:
+    job, seconds = ReadJob(), iter(range(0, 100, 3))
+    monkeypatch.setattr(time, "monotonic", lambda: next(seconds))
+
+    job.add_page(1, 2000, STORED_SCAN)
+    assert job.page == "p. 1/2,000"
+    for page in range(2, 5):
+        job.add_page(page, 2000, NEW_SCAN)
+        job.add_page(2002 - page, 2000, NEW_SCAN, is_ahead=True)
+    assert job.page == "p. 7/2,000, 20 pages per minute"
+    job.add_page(2000, 2000, STORED_SCAN)
+    assert job.page.startswith("p. 2,000/2,000,")
+
+
+@pytest.mark.slow
+def test_pages_of_one_document_are_recognised_by_several_processes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("scan.pdf").write_bytes(build_scan(12))
+    messages: list[str] = []
+    parts: list[object] = []
+    recognize_ahead = WorkerPool._recognize_ahead
+
+    def record(*arguments: Any) -> None:
+        parts.append(arguments[3])
+        recognize_ahead(*arguments)
+
+    monkeypatch.setattr(WorkerPool, "_recognize_ahead", record)
+    alone, together = (
+        [*FileReader(ReadSettings(workers=workers, folder=folder)).read([Path("scan.pdf")], messages.append)]
+        for workers, folder in ((1, ""), (2, str(tmp_path)))
+    )
+
+    assert together == alone
+    assert parts == [0]
+    assert any("pages per minute" in message for message in messages)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for one process")
+def test_an_index_run_that_is_interrupted_in_a_scan_continues_at_its_page(tmp_path: Path) -> None:
+    (tmp_path / "scan.pdf").write_bytes(build_scan(6))
+    command = [sys.executable, "-m", "polyad", "index", "scan.pdf", "--store", "kb", "--embedder", "hashing:64"]
+    cache = tmp_path / "kb" / ocr.FILE_NAME
+
+    def count_pages() -> int:
+        with suppress(sqlite3.OperationalError), closing(sqlite3.connect(f"file:{cache}?mode=ro", uri=True)) as pages:
+            return int(pages.execute("SELECT count(*) FROM pages").fetchone()[0])
+        return 0
+
+    run = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 120
+    while not count_pages() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    run.send_signal(signal.SIGINT)
+    assert run.wait() == 130
+    assert 0 < count_pages() < 6
+    with closing(sqlite3.connect(cache)) as pages, pages:  # a page that is recognised again would lose the change
+        pages.execute("UPDATE pages SET lines = replace(lines, 'Tarn', 'Lund') WHERE page = 1")
+
+    subprocess.run(command, cwd=tmp_path, check=True)
+
+    with Engine.open(tmp_path / "kb") as engine:
+        [source] = engine.catalogue.sources()
+        text = engine.catalogue.document(source).text
+    assert (text.count("Lund"), text.count("Tarn")) == (1, 5)
+
+
+def test_a_pdf_may_be_larger_than_files_that_are_read_into_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("scan.pdf").write_bytes(data := build_pdf(PUMP))
+
+    (document,) = FileReader(ReadSettings(max_bytes=len(data) // 2)).read([Path("scan.pdf")])
+    (failure,) = FileReader(ReadSettings(max_bytes=len(data) // 20)).read([Path("scan.pdf")])
+
+    assert isinstance(document, Document)
+    assert isinstance(failure, Failure)
+    assert failure.reason.endswith("(max_bytes)")
 
 
 @pytest.mark.parametrize("read", [read_pdf, read_picture])

@@ -103,9 +103,13 @@ class PageOcr:
     Args:
         settings: Language, model and folder of the cache.
         digest: SHA-256 of the file.
+
+    Attributes:
+        is_stored: Whether the lines of the last page came from the cache.
     """
 
     def __init__(self, settings: ReadSettings, digest: str) -> None:
+        self.is_stored = False
         self._settings = settings
         self._digest = digest
 
@@ -119,7 +123,9 @@ class PageOcr:
         Raises:
             ReadError: The script of the page is unknown to the model.
         """
-        if (lines := self.find_page(page)) is None:
+        lines = self.find_page(page)
+        self.is_stored = lines is not None
+        if lines is None:
             picture, scale = render()
             lines = recognize(picture, scale, self._settings.ocr_model)
             self._store_page(page, lines)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
@@ -14,15 +15,24 @@ from polyad.protocols.components import report_failure
 from polyad.readers.plain_text import Content, to_single_line
 from polyad.readers.properties import prepend_properties
 
-OnPage = Callable[[int, int, bool], None]
-"""Called with the number of the page that was read, from 1, the number of pages, and whether the page was scanned."""
+OnPage = Callable[[int, int, str], None]
+"""Called with the number of the page that was read, from 1, the number of pages, and the kind of the page."""
 
-PAGED_READERS = ("polyad.readers.pdf:read_pdf", "polyad.readers.pictures:read_picture")
+TEXT_PAGE, STORED_SCAN, NEW_SCAN = "", "stored", "new"
+"""Kinds of pages: with text, scanned and recognised by an earlier run, and scanned and recognised by this run."""
+
+_READ_PDF = "polyad.readers.pdf:read_pdf"
+
+PAGED_READERS = (_READ_PDF, "polyad.readers.pictures:read_picture")
 """The readers of files whose pages can be shown; they report their progress and recognise the text of scans."""
 
 _BASE_CHARACTERS, _CHARACTERS_PER_BYTE = 500_000, 50
 """Limit on characters: the base, and this number for each byte of the file. Real files have some four a byte, sheets
 with long column names twenty; a file with far more repeats itself, and would cost its reader more than its writer."""
+
+PDF_FACTOR = 16
+"""Multiple of ``max_bytes`` that a PDF file may have. One page of it is in memory at a time, and a scan of 2,000 pages
+has 100 MB to 1 GB."""
 
 _MAX_PLACES = 200_000
 """Sections, pages, sheets and slides of a document together; manuals of thousands of pages have ten thousand."""
@@ -36,7 +46,8 @@ def read_content(path: Path, function: str, settings: ReadSettings, on_page: OnP
     Args:
         path: A regular file.
         function: The ``module:function`` that converts the bytes to one document.
-        settings: Limits on the bytes of the file and the characters of its text.
+        settings: Limits on the bytes of the file and the characters of its text. A PDF file, which is not read into
+            memory, may be :data:`PDF_FACTOR` times as large.
         on_page: Called after each page of a PDF or picture.
 
     Raises:
@@ -44,12 +55,18 @@ def read_content(path: Path, function: str, settings: ReadSettings, on_page: OnP
         OSError: The file cannot be opened.
     """
     read = load_function(function)
-    data = _read_bytes(path, settings.max_bytes)
     with nullcontext() if function.startswith("polyad.") else report_failure(ReadError, f"the reader {function!r}"):
-        content: Content = read(data, on_page, settings) if function in PAGED_READERS else read(data)
+        if function == _READ_PDF:
+            with path.open("rb") as file:
+                size = require_size(os.fstat(file.fileno()).st_size, PDF_FACTOR * settings.max_bytes)
+                content: Content = read(file, on_page, settings)
+        else:
+            data = _read_bytes(path, settings.max_bytes)
+            size = len(data)
+            content = read(data, on_page, settings) if function in PAGED_READERS else read(data)
         if not isinstance(content, Content):
             raise TypeError(f"it returned {repr(content)[:60]}; expected a polyad.readers.plain_text.Content")
-    require_plausible_length(len(content.text), len(data))
+    require_plausible_length(len(content.text), size)
     if len(content.text) > settings.max_characters:
         raise ReadError(
             f"{len(content.text):,} characters of text; at most {settings.max_characters:,} are read (max_characters)"
@@ -93,11 +110,15 @@ def _read_bytes(path: Path, max_bytes: int) -> bytes:
     Raises:
         ReadError: The file is larger than ``max_bytes``.
     """
-    size = path.stat().st_size
-    if size <= max_bytes:
-        with path.open("rb") as file:
-            contents = file.read(max_bytes + 1)
-        if len(contents) <= max_bytes:
-            return contents
-        size = max(size, len(contents))
-    raise ReadError(f"{size:,} bytes; at most {max_bytes:,} are read (max_bytes)")
+    size = require_size(path.stat().st_size, max_bytes)
+    with path.open("rb") as file:
+        contents = file.read(max_bytes + 1)
+    require_size(max(size, len(contents)), max_bytes)
+    return contents
+
+
+def require_size(size: int, max_bytes: int) -> int:
+    """Return the size of a file. Raise ReadError if it is above ``max_bytes``."""
+    if size > max_bytes:
+        raise ReadError(f"{size:,} bytes; at most {max_bytes:,} are read (max_bytes)")
+    return size

@@ -10,6 +10,7 @@ import ctypes
 import hashlib
 import io
 import math
+import os
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -21,6 +22,7 @@ import numpy as np
 from polyad.config import ReadSettings
 from polyad.errors import MissingExtraError, ReadError
 from polyad.readers.ocr import OcrLine, PageOcr, Picture, is_ocr_installed
+from polyad.readers.one_file import PDF_FACTOR, require_size
 from polyad.readers.scans import get_reading_order
 
 _COLOUR = np.array([120, 225, 255], dtype=np.uint16)
@@ -39,6 +41,9 @@ _MARGIN = 0.15
 
 _READABLE = 20
 """Characters of a page of a PDF file from which its own text is used, and not that of OCR."""
+
+_DIGESTS: dict[tuple[int, ...], str] = {}
+"""SHA-256 of the last file, by its inode, size and time of change."""
 
 Box = tuple[float, float, float, float]
 """Left, upper, right and lower end of a rectangle, in points or as shares of the page."""
@@ -70,14 +75,15 @@ def render_marked_page(path: Path, request: Mapping[str, Any], settings: ReadSet
     Raises:
         ReadError: The file was changed, cannot be read, or does not have this page.
     """
-    if path.stat().st_size > settings.max_bytes:
-        raise ReadError("the file is larger than read.max_bytes")
-    data = path.read_bytes()
-    if hashlib.sha256(data).hexdigest() != request["digest"]:
-        raise ReadError("the file was changed after it was indexed; index it again to see its pages")
-    ocr = PageOcr(settings, request["digest"])
-    render = _render_pdf_page if data[:1024].find(b"%PDF-") >= 0 else _render_frame
-    page, count = render(data, request, ocr)
+    with path.open("rb") as file:
+        status = os.fstat(file.fileno())
+        is_pdf = b"%PDF-" in file.read(1024)
+        require_size(status.st_size, settings.max_bytes * (PDF_FACTOR if is_pdf else 1))
+        if _compute_digest(file, status.st_ino, status.st_size, status.st_mtime_ns) != request["digest"]:
+            raise ReadError("the file was changed after it was indexed; index it again to see its pages")
+        page, count = (_render_pdf_page if is_pdf else _render_frame)(
+            file, request, PageOcr(settings, request["digest"])
+        )
     height, width = page.picture.shape[:2]
     marks = find_marks(page.characters, request["passage"], request["sentence"])
     clipped = (_clip(box, width, height) for box in join_boxes(page.boxes[index] for index in marks))
@@ -94,14 +100,26 @@ def render_marked_page(path: Path, request: Mapping[str, Any], settings: ReadSet
     }
 
 
-def _render_pdf_page(data: bytes, request: Mapping[str, Any], ocr: PageOcr) -> tuple[_Page, int]:
+def _compute_digest(file: io.BufferedReader, *identity: int) -> str:
+    """Return the SHA-256 of a file; the last file, with equal ``identity`` (inode, size and time), is read only once.
+
+    Reading a scan of 500 MB takes longer than rendering one of its pages.
+    """
+    if identity not in _DIGESTS:
+        file.seek(0)
+        _DIGESTS.clear()
+        _DIGESTS[identity] = hashlib.file_digest(file, "sha256").hexdigest()
+    return _DIGESTS[identity]
+
+
+def _render_pdf_page(file: io.BufferedReader, request: Mapping[str, Any], ocr: PageOcr) -> tuple[_Page, int]:
     """Return a page of a PDF file and the number of pages."""
     import pypdfium2  # type: ignore[import-untyped]  # has no stubs
 
     from polyad.readers.pdf_scans import render_page
 
     try:
-        with pypdfium2.PdfDocument(data) as document:
+        with pypdfium2.PdfDocument(file) as document:
             count = len(document)
             page = document[_require_page(request["page"], count) - 1]
             picture, scale = render_page(page, request["width"] / max(page.get_width(), 1.0))
@@ -116,10 +134,12 @@ def _render_pdf_page(data: bytes, request: Mapping[str, Any], ocr: PageOcr) -> t
     return _Page(picture, characters, boxes), count
 
 
-def _render_frame(data: bytes, request: Mapping[str, Any], ocr: PageOcr) -> tuple[_Page, int]:
+def _render_frame(file: io.BufferedReader, request: Mapping[str, Any], ocr: PageOcr) -> tuple[_Page, int]:
     """Return a page of a picture and the number of pages."""
     from polyad.readers.pictures import count_frames, open_frame, resize
 
+    file.seek(0)
+    data = file.read()
     count = count_frames(data)
     number = _require_page(request["page"], count)
     picture, scale = open_frame(data, number)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from itertools import islice
+from pathlib import Path
 from typing import NamedTuple
 
 from polyad.config import ReadSettings
@@ -16,7 +20,7 @@ from polyad.model import MetadataValue
 from polyad.readers.headings import build_sections
 from polyad.readers.metadata import CONTENT_HASH, build_metadata, split_keywords
 from polyad.readers.ocr import INSTALL, PageOcr
-from polyad.readers.one_file import OnPage
+from polyad.readers.one_file import NEW_SCAN, STORED_SCAN, TEXT_PAGE, OnPage
 from polyad.readers.pdf_annotations import Annotation, read_annotations
 from polyad.readers.pdf_code import indent_code
 from polyad.readers.pdf_furniture import Pages, remove_furniture
@@ -90,7 +94,9 @@ class _RawDocument(NamedTuple):
     left_out: Mapping[str, Sequence[str]]
 
 
-def read_pdf(data: bytes, on_page: OnPage = lambda *_: None, settings: ReadSettings | None = None) -> Content:
+def read_pdf(
+    file: io.BufferedReader | bytes, on_page: OnPage = lambda *_: None, settings: ReadSettings | None = None
+) -> Content:
     """Return the content of a PDF, with a location for each page.
 
     PDFium must not run in two threads at once.
@@ -103,17 +109,18 @@ def read_pdf(data: bytes, on_page: OnPage = lambda *_: None, settings: ReadSetti
     restricts printing or copying is read.
 
     Args:
-        data: The bytes of the file.
+        file: The open file, of which one page at a time is loaded, or its bytes.
         on_page: Called after each page that was read.
         settings: Settings of OCR; None for the default.
 
     Raises:
         ReadError: The file needs a password, is damaged, contains no text, or contains more text than its size allows.
     """
-    digest = hashlib.sha256(data).hexdigest()
+    opened = io.BytesIO(file) if isinstance(file, bytes) else file
+    digest = hashlib.file_digest(opened, "sha256").hexdigest()
     ocr = PageOcr(settings or ReadSettings(), digest)
     try:
-        raw_document = _read_raw(data, on_page, ocr)
+        raw_document = _read_raw(opened, on_page, ocr)
     except pypdfium2.PdfiumError as error:
         if error.err_code == raw.FPDF_ERR_PASSWORD:
             raise ReadError("encrypted; save it without a password") from error
@@ -142,13 +149,31 @@ def read_pdf(data: bytes, on_page: OnPage = lambda *_: None, settings: ReadSetti
     return Content(title, joined_text.text, sections, joined_text.locations, metadata, removals=removals)
 
 
-def _read_raw(data: bytes, on_page: OnPage, ocr: PageOcr) -> _RawDocument:
+def recognize_pages(path: Path, part: tuple[int, int], settings: ReadSettings, on_page: OnPage) -> None:
+    """Recognise and store scanned pages of a PDF from its end, while another process reads the file from its start.
+
+    Args:
+        path: The file.
+        part: Number of this process, from 0, and the number of such processes: each recognises every n-th page.
+        settings: Settings of OCR.
+        on_page: Called after each page.
+    """
+    first, step = part
+    with path.open("rb") as file:
+        ocr = PageOcr(settings, hashlib.file_digest(file, "sha256").hexdigest())
+        with pypdfium2.PdfDocument(file) as document:
+            pages = range(len(document) - 1 - first, -1, -step)
+            for _ in _read_pages(document, sys.maxsize, on_page, defaultdict(list), ocr, pages):
+                pass
+
+
+def _read_raw(file: io.BufferedReader | io.BytesIO, on_page: OnPage, ocr: PageOcr) -> _RawDocument:
     """Return the pages, outline entries (bookmarks), metadata and page labels of a PDF."""
-    document = pypdfium2.PdfDocument(data)
+    document = pypdfium2.PdfDocument(file)
     try:
         left_out: dict[str, list[str]] = {kind: [] for kind in (PICTURES, PAGES, SCANS, UNREAD_SCANS, UNCERTAIN)}
-        max_characters = _BASE_CHARACTERS + _CHARACTERS_PER_BYTE * len(data)
-        contents = list(_read_pages(document, max_characters, on_page, left_out, ocr))
+        max_characters = _BASE_CHARACTERS + _CHARACTERS_PER_BYTE * file.seek(0, io.SEEK_END)
+        contents = list(_read_pages(document, max_characters, on_page, left_out, ocr, range(len(document))))
         pages, annotations, rules = [list(column) for column in zip(*contents, strict=True)] or ([], [], [])
         entries = list(_read_outline(document))
         labels = [_read_label(document, index) for index in range(len(document))]
@@ -163,6 +188,7 @@ def _read_pages(
     on_page: OnPage,
     left_out: Mapping[str, list[str]],
     ocr: PageOcr,
+    indices: Iterable[int],
 ) -> Iterator[tuple[list[Line], list[Annotation], list[Rule]]]:
     """Yield the lines, annotations and ruling lines of each page of a PDF; a damaged page has none.
 
@@ -172,9 +198,10 @@ def _read_pages(
         on_page: Called after each page that was read.
         left_out: Receives the pages that have pictures and no text, those that cannot be read, and scans.
         ocr: Recognises scanned pages.
+        indices: The pages to read, from 0.
     """
     characters = 0
-    for index in range(len(document)):
+    for index in indices:
         try:
             page = document[index]
             text_page = page.get_textpage()
@@ -211,7 +238,8 @@ def _read_pages(
         if len(lines) > _MAX_LINES:
             raise ReadError(f"page {index + 1} has more than {_MAX_LINES:,} lines")
         yield lines, annotations, rules
-        on_page(index + 1, len(document), scanned is not None)
+        kind = TEXT_PAGE if scanned is None else STORED_SCAN if ocr.is_stored else NEW_SCAN
+        on_page(index + 1, len(document), kind)
 
 
 def _read_outline(document: pypdfium2.PdfDocument) -> Iterator[OutlineEntry]:

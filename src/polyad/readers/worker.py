@@ -3,9 +3,10 @@
 The pool is :mod:`polyad.readers.workers`. Requests and replies are lines of JSON, so that the pool never executes data
 that a hostile document may produce::
 
-    -> {"path", "function", "settings"}, with "name" for a file of records, with "image" for the picture of a page
+    -> {"path", "function", "settings"}, with "name" for a file of records, with "image" for the picture of a page,
+       with "part" to recognise and store some of its scanned pages
     <- {"ready"}                once, at the start
-    <- {"page", "pages", "is_scan"}  progress in a document with pages
+    <- {"page", "pages", "kind"}  progress in a document with pages
     <- {"text"}                 pieces of the text of a document, before its content
     <- {"records"}              documents of a file of records, before its end
     <- {"content", "is_spent"}, {"image", "is_spent"}, {"is_spent"} after records, or {"failure", "is_spent"};
@@ -109,7 +110,11 @@ def _reply_to(request: Mapping[str, Any], replies: IO[bytes]) -> dict[str, Any]:
         if "image" in request:
             image = load_function(function)(path, request["image"], settings)
             return {"image": image, "is_spent": _is_memory_spent(settings.max_memory)}
-        content = read_content(path, function, settings, _make_page_reporter(replies, settings.max_seconds))
+        report = _make_page_reporter(replies, settings.max_seconds)
+        if "part" in request:
+            load_function(function)(path, request["part"], settings, report)
+            return {"is_spent": _is_memory_spent(settings.max_memory)}
+        content = read_content(path, function, settings, report)
         for start in range(0, len(content.text), _PIECE_CHARACTERS):
             _send(replies, {"text": content.text[start : start + _PIECE_CHARACTERS]})
         return {
@@ -161,13 +166,13 @@ def _make_page_reporter(replies: IO[bytes], max_seconds: float) -> OnPage:
     """
     last_report = time.monotonic()
 
-    def report(page: int, pages: int, is_scan: bool) -> None:
+    def report(page: int, pages: int, kind: str) -> None:
         nonlocal last_report
-        if is_scan:
+        if kind:
             _limit_seconds(max_seconds)
-        if is_scan or time.monotonic() - last_report >= _REPORT_SECONDS:
+        if kind or time.monotonic() - last_report >= _REPORT_SECONDS:
             last_report = time.monotonic()
-            _send(replies, {"page": page, "pages": pages, "is_scan": is_scan})
+            _send(replies, {"page": page, "pages": pages, "kind": kind})
 
     return report
 

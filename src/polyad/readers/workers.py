@@ -15,9 +15,9 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from polyad.config import ReadSettings
 from polyad.errors import ReadError
 from polyad.model import Document, Failure
 from polyad.processes import format_exit_code
+from polyad.readers.one_file import NEW_SCAN
 from polyad.readers.plain_text import Content
 from polyad.readers.worker import MEMORY_UNIT, format_memory_failure, get_peak_memory, parse_record
 from polyad.text.json_types import parse_value
@@ -51,21 +52,60 @@ _MEMORY_SHARE = 0.6
 
 The share is below 1, because ``max_memory`` limits addresses rather than memory in use."""
 
+_RATE_SCANS = 50
+"""Last recognised pages from which the pages per minute are measured."""
+
 _PROGRESS_SECONDS = 0.2
 """Seconds between two progress messages."""
+
+
+_MIN_SCANS = 3
+"""Recognised pages of a document after which idle processes recognise some of its pages too."""
+
+_RECOGNIZERS = {"polyad.readers.pdf:read_pdf": "polyad.readers.pdf:recognize_pages"}
+"""The reader of files that may have many scanned pages, and the function that recognises some of them."""
 
 
 class ReadJob:
     """A job of a worker process: to read one document; it has a progress, and a future with the content.
 
     Attributes:
-        page: The current page, as ``p. 12/311``; empty for documents without pages.
+        page: The progress, as ``p. 12/311``, or ``p. 12/311, 25 pages per minute`` for a scan; empty for documents
+            without pages.
         future: The content of the document.
     """
 
     def __init__(self) -> None:
         self.page = ""
         self.future: Future[Content] = Future()
+        self._last_page = 0
+        self._ahead: set[int] = set()  # pages that other processes recognised
+        self._scan_times: list[float] = []
+        self._lock = threading.Lock()
+
+    def add_page(self, page: int, pages: int, kind: str, *, is_ahead: bool = False) -> int:
+        """Record that a page was read, and return the number of pages that were recognised so far.
+
+        Args:
+            page: The page, from 1.
+            pages: Number of pages.
+            kind: Kind of the page (see :mod:`polyad.readers.one_file`).
+            is_ahead: Whether another process recognised the page for the one that reads the document.
+        """
+        with self._lock:
+            if is_ahead:
+                self._ahead.add(page)
+            else:
+                self._last_page = page
+            if kind == NEW_SCAN:
+                self._scan_times.append(time.monotonic())
+            complete = self._last_page + sum(each > self._last_page for each in self._ahead)
+            progress = f"p. {complete:,}/{pages:,}"
+            if len(self._scan_times) > _MIN_SCANS:
+                last = self._scan_times[-_RATE_SCANS:]
+                progress += f", {60 * (len(last) - 1) / max(last[-1] - last[0], 0.001):.0f} pages per minute"
+            self.page = progress
+            return len(self._scan_times)
 
     def wait(self, on_progress: Callable[[str], None]) -> Content:
         """Wait until the document is read, and return its content; ``on_progress`` receives the current page.
@@ -124,13 +164,33 @@ class WorkerPool:
         The process ends afterwards if it has used too much memory or failed.
         """
         pieces: list[str] = []
+        has_help = self.count == 1 or not self._settings.folder or function not in _RECOGNIZERS
         for reply in self._send_request(path, function):
             if "page" in reply:
-                job.page = f"p. {int(reply['page'])}/{int(reply['pages'])}"
+                scans = job.add_page(int(reply["page"]), int(reply["pages"]), reply["kind"])
+                if scans >= _MIN_SCANS and not has_help:
+                    has_help = True
+                    with suppress(RuntimeError):  # the pool is closed
+                        for number in range(self.count - 1):
+                            self._threads.submit(self._recognize_ahead, path, _RECOGNIZERS[function], number, job)
             elif "text" in reply:
                 pieces.append(reply["text"])
         content: Content = parse_value(reply["content"] | {"text": "".join(pieces)}, Content)
         return content
+
+    def _recognize_ahead(self, path: Path, function: str, number: int, job: ReadJob) -> None:
+        """Let an idle process recognise and store pages of the document that another process reads.
+
+        Failures do not matter: the process that reads the document tries the same pages.
+        """
+        if job.future.done():
+            return
+        with suppress(ReadError), closing(self._send_request(path, function, part=(number, self.count - 1))) as replies:
+            for reply in replies:
+                if job.future.done():
+                    return
+                if "page" in reply:
+                    job.add_page(int(reply["page"]), int(reply["pages"]), reply["kind"], is_ahead=True)
 
     def read_records(self, path: Path, function: str, name: str) -> Iterator[Document | Failure]:
         """Yield the documents of a file with many documents, while a worker process reads the next documents.
@@ -156,7 +216,7 @@ class WorkerPool:
         image: Mapping[str, Any] = reply["image"]
         return image
 
-    def _send_request(self, path: Path, function: str, **more: Any) -> Iterator[dict[str, Any]]:
+    def _send_request(self, path: Path, function: str, **more: Any) -> Generator[dict[str, Any], None, None]:
         """Send a worker process the request to read a file, and yield its replies.
 
         The process ends if it has used too much memory or failed, or if the caller stops the iteration.
@@ -263,7 +323,7 @@ class _Process:
             reply = self._wait_for_reply(max(0.0, remaining))
             is_last = "is_spent" in reply
             # The limit is for one document or scanned page, without the time that the caller takes between two replies.
-            is_new = "records" in reply or reply.get("is_scan")
+            is_new = "records" in reply or reply.get("kind")
             remaining = seconds if is_new else remaining - (time.monotonic() - start)
             yield reply
 
