@@ -138,8 +138,10 @@ class ReadSettings:
             language needs ``ocr_model``.
         ocr_model: File of another recognition model of PaddleOCR in the ONNX format, with its characters in the
             metadata; empty for the model of the extra ``ocr``.
-        keep_files: Whether copies of PDF files and pictures are stored with the index, so that their pages can be shown
-            after the files were changed or deleted.
+        max_pictures: Maximum number of pictures inside a document (Word, PowerPoint, HTML, EPUB, e-mail) whose text is
+            recognised; 0 for none. A picture takes one to five seconds.
+        keep_files: Whether copies of PDF files, pictures and documents with pictures are stored with the index, so that
+            their pages and pictures can be shown after the files were changed or deleted.
         folder: Folder for the lines of scanned pages and for copies of files; empty for none. The engine sets it.
     """
 
@@ -154,6 +156,7 @@ class ReadSettings:
     gitignore: bool = True
     ocr_language: str = "auto"
     ocr_model: str = ""
+    max_pictures: int = 200
     keep_files: bool = False
     folder: str = field(default="", metadata=NOT_IN_FILE)
 
@@ -174,6 +177,7 @@ class ReadSettings:
             f"at least {_MINIMUM_MEMORY:,} bytes, which a process needs before it reads a file",
         )
         require(self.workers is None or self.workers > 0, "workers", self.workers, "a number of processes above 0")
+        require(self.max_pictures >= 0, "max_pictures", self.max_pictures, "a number of pictures, 0 or more")
 
 
 SHORT_PASSAGES, LONG_PASSAGES = (200, 20), (1200, 100)

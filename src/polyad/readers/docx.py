@@ -15,7 +15,9 @@ from polyad.readers.archives import EMBEDDED_KINDS, open_office_file, parse_xml
 from polyad.readers.docx_body import BodyReader, join_texts
 from polyad.readers.docx_numbering import Numbering
 from polyad.readers.docx_package import Relation, WordPackage, get_value
+from polyad.readers.docx_pictures import WordPictures, get_picture_id
 from polyad.readers.docx_styles import Styles
+from polyad.readers.embedded_pictures import PictureReader
 from polyad.readers.headings import Heading, build_sections
 from polyad.readers.page_headers import add_headers
 from polyad.readers.plain_text import Content, decode
@@ -32,24 +34,28 @@ _MAX_TAGS = 1_500_000
 _WEB_PAGE = re.compile(rb"\s*<", re.ASCII)
 
 
-def read_docx(data: bytes) -> Content:
+def read_docx(data: bytes, pictures: PictureReader | None = None) -> Content:
     """Return the text of a Word document, without page locations, since only Word lays out pages.
 
     Headers and footers come first, once and without page numbers; notes come last. The title is the first paragraph in
     the style *Title*, else the title in the properties, else the only specific heading of the highest level.
 
+    Args:
+        data: The bytes of the file.
+        pictures: Reads the pictures of the main part; None if their text is not read.
+
     Raises:
         ReadError: The file is encrypted, damaged, too large or not a Word document.
     """
-    return _read_word(data, is_embedded=False)
+    return _read_word(data, pictures, is_embedded=False)
 
 
-def _read_word(data: bytes, *, is_embedded: bool) -> Content:
+def _read_word(data: bytes, pictures: PictureReader | None = None, *, is_embedded: bool) -> Content:
     with (
         open_office_file(data, "a Word document", max_text=_MAX_EXPANDED, max_tags=_MAX_TAGS) as (stated, metadata),
         ZipFile(io.BytesIO(data)) as archive,
     ):
-        document = _Document(WordPackage(archive), is_embedded)
+        document = _Document(WordPackage(archive), is_embedded, pictures)
         flow = document.read()
     text = "".join(flow.pieces).strip("\n")
     title = next(iter(document.titles), "") or clean_stated_title(stated) or choose_document_title(flow.headings)
@@ -62,11 +68,12 @@ def _read_word(data: bytes, *, is_embedded: bool) -> Content:
 class _Document:
     """Joins the parts of a Word document to one text."""
 
-    def __init__(self, package: WordPackage, is_embedded: bool) -> None:
+    def __init__(self, package: WordPackage, is_embedded: bool, pictures: PictureReader | None) -> None:
         self.titles: list[str] = []
         self.removals: Mapping[str, Sequence[str]] = {}
         self._package = package
         self._is_embedded = is_embedded
+        self._pictures = pictures
         self._relations = package.list_relations(package.main_path)
         self._styles = Styles(self._find_part("styles"))
         self._numbering = Numbering(self._find_part("numbering"), self._styles)
@@ -82,6 +89,10 @@ class _Document:
         if not bodies:
             raise ReadError("not a Word document, or damaged: it has no body")
         reader = self._create_reader()
+        if self._pictures:
+            ids = (id for body in bodies for each in body.iter() if (id := get_picture_id(each)))
+            self._pictures.count(self._relations[id].path for id in ids if id in self._relations)
+            reader.use_pictures(WordPictures(self._package, self._relations, self._pictures))
         for body in bodies:
             reader.read(body)
         self.titles = [title for title in reader.titles if title]

@@ -16,6 +16,7 @@ from polyad.readers.docx_fields import (
 from polyad.readers.docx_math import format_math
 from polyad.readers.docx_numbering import Numbering
 from polyad.readers.docx_package import get_number, get_value, is_on
+from polyad.readers.docx_pictures import WordPictures
 from polyad.readers.docx_styles import Styles, is_monospaced
 from polyad.readers.docx_symbols import decode_symbol, decode_symbols
 from polyad.readers.drawings import GRAPHICS, read_graphic
@@ -79,6 +80,9 @@ class BodyReader:
         self._boxes: list[Element | str] = []  # text boxes and texts of charts of the current paragraph
         self._is_code = False  # whether the last paragraph was code
         self._font = self._undescribed = ""  # the latter is the name of a picture
+        self._description = ""  # of the same picture
+        self._pictures: WordPictures | None = None
+        self._has_picture = False  # whether the current paragraph has one
         self._table_depth = 0
         self._readers: dict[str, Callable[[Element], None]] = {
             "w-t": self._read_text,
@@ -92,12 +96,16 @@ class BodyReader:
             "w-txbxContent": self._boxes.append,
             "wp-docPr": self._read_picture,
             "v-imagedata": self._read_picture,
-            "blip": lambda _: self._count_picture(),
+            "blip": self._count_picture,
             "m-oMath": lambda math: self._pieces.append(format_math(math)),
             "m-oMathPara": lambda math: self._pieces.append(format_math(math)),
             **dict.fromkeys(GRAPHICS, self._read_graphic),
             "mc-AlternateContent": lambda element: self._read_inline(_choose_branch(element)),
         }
+
+    def use_pictures(self, pictures: WordPictures) -> None:
+        """Read the text of pictures too."""
+        self._pictures = pictures
 
     def read(self, root: Element) -> None:
         """Add the text of a part or of a note."""
@@ -135,6 +143,10 @@ class BodyReader:
         """Write the text that was read since the end of the last paragraph, and then its text boxes."""
         text, boxes, self._pieces = "".join(self._pieces), self._boxes[:], []
         self._boxes.clear()
+        if self._pictures:
+            style = self._styles.get_style(paragraph).name
+            self._pictures.end_paragraph(text, style, has_picture=self._has_picture)
+            self._has_picture = False
         label = self._numbering.next_label(paragraph)
         if label is not None and not text.strip() and self._table_depth and label.text != BULLET:
             text, label = label.text, None  # a column of row numbers
@@ -219,16 +231,22 @@ class BodyReader:
         if description := to_single_line(get_value(picture, "descr")) or to_single_line(get_value(picture, "title")):
             self._pieces.append(f" {description} ")
         self._undescribed = "" if description else get_value(picture, "name") or "picture"
+        self._description = description
         if picture.tag == "v-imagedata":
-            self._count_picture()
+            self._count_picture(picture)
 
     def _read_graphic(self, reference: Element) -> None:
         if text := read_graphic(reference, self._parse_drawing):
             self._boxes.append(text)
 
-    def _count_picture(self) -> None:
-        """Count the picture whose properties were read, if they have no description."""
-        self.removals[PICTURES] += filter(None, [self._undescribed])
+    def _count_picture(self, picture: Element) -> None:
+        """Read the picture whose properties were read, and count it if they have no description and it has no text."""
+        has_text = False
+        if self._pictures:
+            text, has_text = self._pictures.read(picture, self._description)
+            self._boxes += filter(None, [text])
+            self._has_picture = True
+        self.removals[PICTURES] += filter(None, [self._undescribed] if not has_text else [])
         self._undescribed = ""
 
     def _read_table(self, table: Element) -> None:

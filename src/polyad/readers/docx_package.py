@@ -11,6 +11,7 @@ from xml.etree.ElementTree import Element, ParseError, TreeBuilder
 from xml.parsers import expat
 
 from polyad.readers.archives import create_xml_parser
+from polyad.readers.embedded_pictures import load_part
 
 _PREFIXES = {
     "wordprocessingml": "w-",
@@ -64,6 +65,14 @@ class WordPackage:
             KeyError: The document has no such part.
         """
         return self._archive.read(self._names[path.casefold()])
+
+    def read_picture(self, path: str) -> bytes:
+        """Return the content of a part that is a picture.
+
+        Raises:
+            ReadError: The part is missing, damaged or too large.
+        """
+        return load_part(self._archive, self._names.get(path.casefold(), path))
 
     def parse(self, path: str) -> Element:
         """Return the root element of a part, whose elements have names such as ``w-p``.

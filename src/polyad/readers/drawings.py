@@ -60,9 +60,10 @@ def describe_picture(picture: Element) -> str:
     return "" if _FILE_NAME.fullmatch(line) else line
 
 
-def list_undescribed_pictures(drawing: Element) -> list[str]:
-    """Return the names of the pictures without a description in a drawing or slide."""
-    pictures = (picture for picture in drawing.iter() if picture.tag.endswith("}pic") and not describe_picture(picture))
+def list_undescribed_pictures(drawing: Element, is_unread: Callable[[Element], bool] = lambda _: True) -> list[str]:
+    """Return the names of the pictures without a description in a drawing or slide for which ``is_unread`` is true."""
+    without = (picture for picture in drawing.iter() if picture.tag.endswith("}pic") and not describe_picture(picture))
+    pictures = filter(is_unread, without)
     properties = (picture.find("{*}nvPicPr/{*}cNvPr") for picture in pictures)
     return ["picture" if one is None else one.get("name") or "picture" for one in properties]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from dataclasses import replace
 from datetime import datetime
@@ -13,6 +14,7 @@ from typing import Any, NamedTuple
 
 from polyad.errors import ReadError
 from polyad.model import Section
+from polyad.readers.embedded_pictures import PictureReader
 from polyad.readers.encodings import decode_text
 from polyad.readers.metadata import build_metadata
 from polyad.readers.plain_text import Content, decode, join_contents, to_single_line
@@ -53,6 +55,13 @@ class _Message(Message):
         return value if value is failobj else str(value)[:_MAX_HEADER]
 
 
+class _Attachments(NamedTuple):
+    """The names of the attachments of a message, and the reader of its pictures."""
+
+    names: list[str]
+    pictures: PictureReader | None
+
+
 class _Part(NamedTuple):
     """The content of a part of a message, and whether the part is plain text or HTML of the body, or something else."""
 
@@ -60,16 +69,21 @@ class _Part(NamedTuple):
     content: Content
 
 
-def read_eml(data: bytes) -> Content:
+def read_eml(data: bytes, pictures: PictureReader | None = None) -> Content:
     """Return the text of an e-mail message: sender, recipients and date, then the body with quoted replies.
 
     An HTML part is read if the message has no plain text, or a plain text without the words of the HTML. Attached
-    texts, messages and invitations follow the body. The headers and the names of attachments are metadata.
+    texts, messages, pictures with text and invitations follow the body. The headers and the names of attachments are
+    metadata.
+
+    Args:
+        data: The bytes of the file.
+        pictures: Reads the pictures of the message; None if their text is not read.
 
     Raises:
         ReadError: The file has no headers, or its parts nest too deeply.
     """
-    attachments: list[str] = []
+    attachments = _Attachments([], pictures)
     try:
         message = BytesParser(_Message).parsebytes(decode_text(data).encode() if data.startswith(_MARKS) else data)
         if not message.keys():
@@ -78,19 +92,19 @@ def read_eml(data: bytes) -> Content:
     except RecursionError as error:
         raise ReadError("its parts are nested too deeply") from error
     headers = [(name, _get_header(message, name)) for name in _HEADERS]
-    metadata = build_metadata([*headers, ("attachments", attachments)])
+    metadata = build_metadata([*headers, ("attachments", attachments.names)])
     return replace(content, title=_get_header(message, "subject") or content.title, metadata=metadata)
 
 
-def _read_message(message: Message, attachments: list[str], names: tuple[str, ...]) -> Content:
+def _read_message(message: Message, attachments: _Attachments, names: tuple[str, ...]) -> Content:
     """Return the headers ``names`` of a message as lines, then its text; append the names of its attachments."""
-    first = len(attachments)
+    first = len(attachments.names)
     contents = [part.content for part in _read_parts(message, attachments)]
     content = join_contents([one for one in contents if one.text.strip()])
     content = replace(content, removals=merge_removals(one.removals for one in contents))
     lines = [(name.title(), _get_header(message, name)) for name in names]
     lines = [(name, _format_date(value) if name == "Date" else value) for name, value in lines]
-    return prepend_lines(content, [*lines, ("Attachments", ", ".join(attachments[first:]))])
+    return prepend_lines(content, [*lines, ("Attachments", ", ".join(attachments.names[first:]))])
 
 
 def _format_date(header: str) -> str:
@@ -106,7 +120,7 @@ def _format_date(header: str) -> str:
     return f"{date.day} {date:%B %Y, %H:%M}"
 
 
-def _read_parts(part: Message, attachments: list[str]) -> list[_Part]:
+def _read_parts(part: Message, attachments: _Attachments) -> list[_Part]:
     """Return the contents of a part and of the parts in it that have text; append the names of attachments."""
     kind, name = part.get_content_type(), _get_file_name(part)
     parts = [inner for inner in part.get_payload() if isinstance(inner, Message)] if part.is_multipart() else []
@@ -118,7 +132,9 @@ def _read_parts(part: Message, attachments: list[str]) -> list[_Part]:
         return _choose_alternatives(contents, is_alternative=kind == "multipart/alternative")
     is_attachment = bool(name) or part.get_content_disposition() == "attachment"
     if is_attachment:
-        attachments.append(name or kind)
+        attachments.names.append(name or kind)
+    if kind.startswith("image/") and attachments.pictures:
+        return [_Part("picture", _read_picture(part, name or kind, attachments.pictures))]
     unread = Content("", "", removals={PICTURES if kind.startswith("image/") else FILES: (name or kind,)})
     if part.get_content_maintype() != "text" and not _TEXT_NAME.fullmatch(name):
         return [_Part("unread", unread)]
@@ -131,6 +147,14 @@ def _read_parts(part: Message, attachments: list[str]) -> list[_Part]:
     if is_attachment:
         content = _add_section(prepend_lines(content, [("Attachment", name)]), name)
     return [_Part("attachment" if is_attachment else kind, content)] if content.text.strip() else []
+
+
+def _read_picture(part: Message, name: str, pictures: PictureReader) -> Content:
+    """Return the text of a picture; it is counted as a picture without text if it has none."""
+    payload = part.get_payload(decode=True)
+    data = payload if isinstance(payload, bytes) else b""
+    text = pictures.read(f"{name} {hashlib.sha256(data).hexdigest()[:8]}", lambda: data, name=name)
+    return Content("", text, removals={} if text else {PICTURES: (name,)})
 
 
 def _read_text_part(part: Message, kind: str, name: str) -> Content:

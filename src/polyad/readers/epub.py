@@ -7,8 +7,9 @@ import posixpath
 import re
 import unicodedata
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
@@ -18,6 +19,7 @@ from zipfile import BadZipFile, ZipFile
 from polyad.errors import ReadError
 from polyad.model import MetadataValue, Section
 from polyad.readers.archives import DUBLIN_CORE, open_archive, parse_xml
+from polyad.readers.embedded_pictures import Load, PictureReader, load_part
 from polyad.readers.html import read_html
 from polyad.readers.metadata import build_metadata
 from polyad.readers.plain_text import Content, join_contents, to_single_line
@@ -57,12 +59,16 @@ class _Item(NamedTuple):
     properties: str
 
 
-def read_epub(data: bytes) -> Content:
+def read_epub(data: bytes, pictures: PictureReader | None = None) -> Content:
     """Return the text of a book's chapters in reading order, without the table of contents.
 
     The sections are the headings of the chapters. A file without headings has a section for each of its entries in the
     table of contents. Chapters whose files are missing or damaged are listed in the metadata
     (``missing_chapters``) and as pages that cannot be read.
+
+    Args:
+        data: The bytes of the file.
+        pictures: Reads the pictures of the chapters; None if their text is not read.
 
     Raises:
         ReadError: The file is encrypted, damaged, too large or not an EPUB book.
@@ -87,7 +93,11 @@ def read_epub(data: bytes) -> Content:
         listings = {item.path for item in chapter_items if "nav" in item.properties.split()} | {
             path for path in contents_pages & pages.keys() if _is_list_of_links(pages[path])
         }
-        chapters = [_read_chapter(page, names.get(path, {})) for path, page in pages.items() if path not in listings]
+        chapters = []
+        for path, page in pages.items():
+            if path not in listings:
+                read = partial(read_html, pictures=pictures, find_picture=partial(_find_picture, archive, path, files))
+                chapters.append(_read_chapter(page, names.get(path, {}), read if pictures else read_html))
         contents = [line for path in pages if path in listings for line in _list_links(pages[path])]
         title, metadata = _read_properties(package)
     content = join_contents([chapter for chapter in chapters if chapter.text.strip()])
@@ -96,20 +106,27 @@ def read_epub(data: bytes) -> Content:
     return replace(content, title=clean_stated_title(title), metadata=metadata, removals=removals)
 
 
-def _read_chapter(markup: bytes, names: Mapping[str, str]) -> Content:
+def _find_picture(archive: ZipFile, chapter: str, files: Mapping[str, str], address: str) -> tuple[str, Load] | None:
+    """Return key and bytes of the picture of a chapter with a relative address; None for an address elsewhere."""
+    if urlsplit(address).scheme:
+        return None
+    path = _resolve_reference(chapter, address, files)
+    return (path, partial(load_part, archive, path)) if path in files else None
+
+
+def _read_chapter(markup: bytes, names: Mapping[str, str], read: Callable[[bytes], Content]) -> Content:
     """Return the content of a file of a book; a file without headings has a section for each entry of the contents.
 
     Args:
         markup: The HTML of the file.
         names: Fragment to name of each entry in the table of contents that leads to the file.
+        read: Reads the file with its pictures, once, because a picture has text only at its first place.
     """
     content = read_html(markup)
     if content.sections or not names:
-        return content
+        return read(markup) if b"<img" in markup and read is not read_html else content
     numbers = {fragment.encode(): number for number, fragment in enumerate(names) if fragment and len(names) > 1}
-    marked = read_html(
-        _ANCHOR.sub(lambda tag: tag[0] + (_MARK % numbers[tag[1]] if tag[1] in numbers else b""), markup)
-    )
+    marked = read(_ANCHOR.sub(lambda tag: tag[0] + (_MARK % numbers[tag[1]] if tag[1] in numbers else b""), markup))
     text, *pieces = _MARK_IN_TEXT.split(marked.text)
     labels = list(names.values())
     starts = [(names.get("", "") if pieces else labels[0], 0)]

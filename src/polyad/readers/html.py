@@ -7,6 +7,7 @@ import re
 
 from polyad.errors import MissingExtraError, ReadError
 from polyad.model import MetadataValue
+from polyad.readers.embedded_pictures import PictureReader
 from polyad.readers.encodings import decode_text
 from polyad.readers.headings import Heading, build_sections
 from polyad.readers.metadata import build_metadata
@@ -20,6 +21,7 @@ except ImportError as error:
     raise MissingExtraError("resiliparse", "documents") from error
 
 from polyad.readers.html_layout import lay_out_page
+from polyad.readers.html_pictures import FindPicture, HtmlPictures
 
 _CHARSET_DECLARATION = re.compile(
     rb"(?:<meta[^>]{0,200}charset|<\?xml[^>]{0,200}encoding)\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE
@@ -64,24 +66,33 @@ _METADATA_KEYS = {name: key for key, names in _NAMES_BY_KEY.items() for name in 
 _ADDRESS = re.compile(r"https?://\S+", re.IGNORECASE)
 
 
-def read_html(data: bytes) -> Content:
+def read_html(data: bytes, pictures: PictureReader | None = None, find_picture: FindPicture | None = None) -> Content:
     """Return the content of an HTML page, without scripts and navigation.
 
     The title is the page's ``<title>``, or the first heading if it is a part of ``<title>`` or ``<title>`` is missing.
 
+    Args:
+        data: The bytes of the file.
+        pictures: Reads the pictures of the page; None if their text is not read.
+        find_picture: Returns key and bytes of the picture with an address; None for that of ``pictures``.
+
     Raises:
         ReadError: The file is not text.
     """
-    return parse_markup(_decode(data))
+    return parse_markup(_decode(data), pictures, find_picture)
 
 
-def parse_markup(markup: str) -> Content:
+def parse_markup(
+    markup: str, pictures: PictureReader | None = None, find_picture: FindPicture | None = None
+) -> Content:
     """Return the content of an HTML page.
 
     A table row becomes a line with tabs between cells, each with its column name; see :mod:`polyad.readers.tables`.
 
     Args:
         markup: The HTML.
+        pictures: Reads the pictures of the page; None if their text is not read.
+        find_picture: Returns key and bytes of the picture with an address; None for that of ``pictures``.
 
     Raises:
         ReadError: The page has too many tags.
@@ -94,16 +105,16 @@ def parse_markup(markup: str) -> Content:
         tree = HTMLTree.parse(_STYLING.sub("", _OPENING_TAG.sub(r"\1", markup)))
     except HTMLParserException as error:
         raise MemoryError(str(error)) from error  # the parser accepts any page, so that only memory can be missing
-    text, headings, navigation = lay_out_page(tree)
+    images = HtmlPictures(pictures, find_picture or pictures.find_address, tree) if pictures else None
+    text, headings, navigation = lay_out_page(tree, images.read if images else lambda _: "")
     page_title = to_single_line(tree.title or "")
     title = _choose_page_title(page_title, headings)
     headings = _remove_site_headings(headings, page_title, title)
     url, pairs_in_head = _read_head(tree)
     pairs = [*pairs_in_head, *([("page_title", page_title)] if page_title and page_title != title else [])]
-    pictures = (
-        [image.getattr("src") or "" for image in tree.body.query_selector_all("img:not([alt])")] if tree.body else []
-    )
-    removals = merge_removals([{NAVIGATION: navigation, PICTURES: pictures}])
+    undescribed = list(tree.body.query_selector_all("img:not([alt])")) if tree.body else []
+    unread = [image.getattr("src") or "" for image in undescribed if not (images and images.has_text(image))]
+    removals = merge_removals([{NAVIGATION: navigation, PICTURES: unread}])
     return Content(
         title, text, build_sections(headings, text), metadata=build_metadata(pairs), url=url, removals=removals
     )

@@ -23,6 +23,9 @@ _BLOCKS = frozenset(
         *("p", "pre", "section", "summary", "table", "tr", "ul"),
     ]
 )
+_BOUNDARIES = _BLOCKS | {*_HEADINGS, "dd", "dt", "li", "td", "th"}
+"""Elements at whose beginning and end a block ends."""
+
 _BLANK_LINES = re.compile(r"\n{2,}")
 
 _MAX_DEPTH = 8
@@ -43,19 +46,20 @@ class Layout(NamedTuple):
     navigation: tuple[str, ...] = ()
 
 
-def lay_out_page(tree: HTMLTree) -> Layout:
+def lay_out_page(tree: HTMLTree, read_image: Callable[[ElementNode], str] = lambda _: "") -> Layout:
     """Return text and headings of an HTML page, without navigation unless the page has no other text.
 
     Args:
         tree: The parsed page.
+        read_image: Returns the text of the picture that an ``img`` element shows.
     """
     if tree.document is None:
         return Layout("", [])
     detector = ClutterDetector(tree)
-    layout = _Page().read(tree.document, detector.remove)
+    layout = _Page(read_image).read(tree.document, detector.remove)
     if layout.text:
         return layout._replace(navigation=(*detector.texts, *layout.navigation))
-    return _Page().read(tree.document, lambda node: node.tag in ("script", "style", "title", "template"))
+    return _Page(read_image).read(tree.document, lambda node: node.tag in ("script", "style", "title", "template"))
 
 
 _FENCE = "```"
@@ -65,8 +69,10 @@ _FENCE = "```"
 class _Page:
     """Converts the nodes of one HTML page to text."""
 
-    def __init__(self) -> None:
+    def __init__(self, read_image: Callable[[ElementNode], str]) -> None:
         self._flows = [TextBuilder()]
+        self._read_image = read_image
+        self._picture_texts: list[str] = []  # of the current block
         self._tables: list[list[list[Cell]]] = []  # the rows of each open table
         self._item_counts: list[int | None] = []  # number of items of each open list; None for a list without numbers
         self._note_depth = self._verbatim_depth = self._flattened_tables = self._head_depth = 0
@@ -76,12 +82,16 @@ class _Page:
     def read(self, root: DOMNode, is_clutter: Callable[[ElementNode], bool]) -> Layout:
         """Return text and headings of an HTML element, without child elements for which ``is_clutter`` is true."""
         for node, is_entered in _walk_nodes(root, is_clutter):
+            if self._picture_texts and node.tag in _BOUNDARIES:
+                self._write_pictures()
             if not isinstance(node, ElementNode):
                 self._add_text(node.value or "")
             elif is_entered:
                 self._enter(node.tag or "", node)
             else:
                 self._leave(node.tag or "", node)
+                if node.tag == "img" and (text := self._read_image(node)):
+                    self._picture_texts.append(text)
         return self._layout()
 
     @property
@@ -113,6 +123,15 @@ class _Page:
             self._enter_block(tag, node)
         elif sign := get_opening_sign(tag, node):
             self._flow.write_words(sign)
+
+    def _write_pictures(self) -> None:
+        """Write the texts of the pictures of a block as paragraphs at its end, but not in a heading."""
+        if not self._verbatim_depth and self._heading_start is None:
+            for text in self._picture_texts:
+                self._flow.end_line(2)
+                self._flow.insert(text, [])
+                self._flow.end_line(2)
+            self._picture_texts.clear()
 
     def _enter_block(self, tag: str, node: ElementNode) -> None:
         if is_main(node) and len(self._flows) == 1:

@@ -13,7 +13,6 @@ from polyad.model import METADATA_KEYS, MetadataValue
 from polyad.readers.plain_text import to_single_line
 from polyad.readers.sources import format_path
 from polyad.text.json_types import is_metadata_number
-from polyad.text.removals import NOTES
 
 TITLE_FROM = "title_from"
 """Metadata key with the origin of a title that the document itself does not state: its file name, or a column.
@@ -36,7 +35,7 @@ NO_METADATA: Mapping[str, MetadataValue] = MappingProxyType({})
 
 _MAX_KEY = 100
 _KEYWORD_SEPARATOR = re.compile("[,;\n]")
-_RESERVED = 9 + len(NOTES)  # keys that polyad adds: five of the file, TITLE_FROM, LEFT_OUT, two of the text, removals
+_RESERVED = 19  # keys that polyad adds: five of the file, TITLE_FROM, LEFT_OUT, two of the text, ten about removals
 
 
 def build_metadata(pairs: Iterable[tuple[str, object]]) -> dict[str, MetadataValue]:

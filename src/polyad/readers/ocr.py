@@ -102,16 +102,19 @@ class PageOcr:
 
     Args:
         settings: Language, model and folder of the cache.
-        digest: SHA-256 of the file.
+        digest: SHA-256 of the file, or of a picture inside a document.
+        owner: SHA-256 of the document that contains the picture; empty for a file. The lines of a picture are deleted
+            with the last document that contains it.
 
     Attributes:
         is_stored: Whether the lines of the last page came from the cache.
     """
 
-    def __init__(self, settings: ReadSettings, digest: str) -> None:
+    def __init__(self, settings: ReadSettings, digest: str, owner: str = "") -> None:
         self.is_stored = False
         self._settings = settings
         self._digest = digest
+        self._owner = owner
 
     def read_page(self, page: int, render: Callable[[], tuple[Picture, float]]) -> list[OcrLine]:
         """Return the lines of a page from the cache, or recognise and store them.
@@ -143,6 +146,8 @@ class PageOcr:
         with closing(_open_cache(file)) as cache:
             select = "SELECT lines FROM pages WHERE digest = ? AND page = ?"
             row = cache.execute(select, self._get_key(page)).fetchone()
+            if row and self._owner:
+                self._add_owner(cache)
         return _parse_lines(row[0]) if row else None
 
     def _store_page(self, page: int, lines: Sequence[OcrLine]) -> None:
@@ -150,6 +155,12 @@ class PageOcr:
             with closing(_open_cache(file)) as cache, cache:
                 values = (*self._get_key(page), json.dumps(lines))
                 cache.execute("INSERT OR REPLACE INTO pages VALUES (?, ?, ?)", values)
+                if self._owner:
+                    self._add_owner(cache)
+
+    def _add_owner(self, cache: sqlite3.Connection) -> None:
+        with cache:
+            cache.execute("INSERT OR IGNORE INTO owners VALUES (?, ?)", (self._owner, self._digest))
 
     def _get_key(self, page: int) -> tuple[str, int]:
         return f"{self._digest}-{_VERSION}-{Path(self._settings.ocr_model).name}", page
@@ -180,10 +191,17 @@ def _is_unknown_script(lines: Sequence[OcrLine]) -> bool:
 
 
 def forget_pages(folder: Path, digest: str) -> None:
-    """Delete the stored lines of the file with this SHA-256, which was removed from the index in ``folder``."""
+    """Delete the stored lines of the file with this SHA-256, which was removed from the index in ``folder``.
+
+    The lines of pictures inside the file are deleted unless another document contains them.
+    """
     if (file := folder / FILE_NAME).exists():
         with closing(_open_cache(file)) as cache, cache:
-            cache.execute("DELETE FROM pages WHERE digest LIKE ?", (f"{digest}-%",))
+            select = "SELECT picture FROM owners WHERE owner = ? EXCEPT SELECT picture FROM owners WHERE owner != ?"
+            pictures = [picture for (picture,) in cache.execute(select, (digest, digest))]
+            cache.execute("DELETE FROM owners WHERE owner = ?", (digest,))
+            for each in (digest, *pictures):
+                cache.execute("DELETE FROM pages WHERE digest LIKE ?", (f"{each}-%",))
 
 
 def _open_cache(file: Path) -> sqlite3.Connection:
@@ -192,6 +210,7 @@ def _open_cache(file: Path) -> sqlite3.Connection:
     cache.execute(
         "CREATE TABLE IF NOT EXISTS pages (digest TEXT, page INTEGER, lines TEXT, PRIMARY KEY (digest, page))"
     )
+    cache.execute("CREATE TABLE IF NOT EXISTS owners (owner TEXT, picture TEXT, PRIMARY KEY (owner, picture))")
     return cache
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import os
 from collections.abc import Callable
@@ -12,11 +13,14 @@ from typing import Any
 from polyad.config import ReadSettings
 from polyad.errors import PolyadError, ReadError
 from polyad.protocols.components import report_failure
+from polyad.readers.embedded_pictures import PictureReader
 from polyad.readers.plain_text import Content, to_single_line
 from polyad.readers.properties import prepend_properties
 
 OnPage = Callable[[int, int, str], None]
-"""Called with the number of the page that was read, from 1, the number of pages, and the kind of the page."""
+"""Called with the number of the page that was read, from 1, the number of pages, and the kind of the page.
+
+For a picture inside a document: the number of pictures so far, 0, and the kind of a new scan."""
 
 TEXT_PAGE, STORED_SCAN, NEW_SCAN = "", "stored", "new"
 """Kinds of pages: with text, scanned and recognised by an earlier run, and scanned and recognised by this run."""
@@ -25,6 +29,15 @@ _READ_PDF = "polyad.readers.pdf:read_pdf"
 
 PAGED_READERS = (_READ_PDF, "polyad.readers.pictures:read_picture")
 """The readers of files whose pages can be shown; they report their progress and recognise the text of scans."""
+
+PICTURE_READERS = {
+    ".docx": "polyad.readers.docx:read_docx",
+    ".pptx": "polyad.readers.pptx:read_pptx",
+    ".epub": "polyad.readers.epub:read_epub",
+    ".eml": "polyad.readers.eml:read_eml",
+    **dict.fromkeys((".html", ".htm", ".xhtml"), "polyad.readers.html:read_html"),
+}
+"""The readers of documents with pictures inside, by extension."""
 
 _BASE_CHARACTERS, _CHARACTERS_PER_BYTE = 500_000, 50
 """Limit on characters: the base, and this number for each byte of the file. Real files have some four a byte, sheets
@@ -48,7 +61,7 @@ def read_content(path: Path, function: str, settings: ReadSettings, on_page: OnP
         function: The ``module:function`` that converts the bytes to one document.
         settings: Limits on the bytes of the file and the characters of its text. A PDF file, which is not read into
             memory, may be :data:`PDF_FACTOR` times as large.
-        on_page: Called after each page of a PDF or picture.
+        on_page: Called after each page of a PDF or picture, and each picture in a document.
 
     Raises:
         ReadError: The file exceeds a limit, or the function cannot read the file.
@@ -56,14 +69,19 @@ def read_content(path: Path, function: str, settings: ReadSettings, on_page: OnP
     """
     read = load_function(function)
     with nullcontext() if function.startswith("polyad.") else report_failure(ReadError, f"the reader {function!r}"):
+        content: Content
         if function == _READ_PDF:
             with path.open("rb") as file:
                 size = require_size(os.fstat(file.fileno()).st_size, PDF_FACTOR * settings.max_bytes)
-                content: Content = read(file, on_page, settings)
+                content = read(file, on_page, settings)
         else:
-            data = _read_bytes(path, settings.max_bytes)
+            data = read_bytes(path, settings.max_bytes)
             size = len(data)
-            content = read(data, on_page, settings) if function in PAGED_READERS else read(data)
+            if function in PICTURE_READERS.values():
+                pictures = open_pictures(path, data, settings, lambda number: on_page(number, 0, NEW_SCAN))
+                content = pictures.complete(read(data, pictures))
+            else:
+                content = read(data, on_page, settings) if function in PAGED_READERS else read(data)
         if not isinstance(content, Content):
             raise TypeError(f"it returned {repr(content)[:60]}; expected a polyad.readers.plain_text.Content")
     require_plausible_length(len(content.text), size)
@@ -74,6 +92,22 @@ def read_content(path: Path, function: str, settings: ReadSettings, on_page: OnP
     if (places := len(content.sections) + len(content.places)) > _MAX_PLACES:
         raise ReadError(f"{places:,} headings and pages; at most {_MAX_PLACES:,} are read: split it")
     return prepend_properties(content)
+
+
+def open_pictures(
+    path: Path, data: bytes, settings: ReadSettings, on_picture: Callable[[int], None] = lambda _: None
+) -> PictureReader:
+    """Return the reader of the pictures in a document; those of a web page may also lie in its folder.
+
+    Args:
+        path: The file. A copy in an index has no extension, so that no file in its folder is opened.
+        data: The bytes of the file.
+        settings: Limits on pictures.
+        on_picture: Called after a picture was recognised, with the number of such pictures.
+    """
+    is_page = path.suffix.lower() in (".html", ".htm", ".xhtml")
+    digest = hashlib.sha256(data).hexdigest()
+    return PictureReader(settings, digest, on_picture, path.parent if is_page else None)
 
 
 def require_plausible_length(characters: int, size: int) -> None:
@@ -102,7 +136,7 @@ def format_reason(error: Exception | SystemExit) -> str:
     return to_single_line(f"cannot be read: {type(error).__name__}: {error}")
 
 
-def _read_bytes(path: Path, max_bytes: int) -> bytes:
+def read_bytes(path: Path, max_bytes: int) -> bytes:
     """Return the bytes of a regular file that has at most ``max_bytes`` bytes.
 
     The size that the file system states is not trusted, because a file may grow.

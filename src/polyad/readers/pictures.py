@@ -11,13 +11,14 @@ import numpy as np
 from polyad.config import ReadSettings
 from polyad.errors import MissingExtraError, ReadError
 from polyad.readers.metadata import CONTENT_HASH, build_metadata
-from polyad.readers.ocr import INSTALL, PageOcr, Picture, is_ocr_installed
+from polyad.readers.ocr import INSTALL, OcrLine, PageOcr, Picture, is_ocr_installed
 from polyad.readers.one_file import NEW_SCAN, STORED_SCAN, OnPage
 from polyad.readers.pdf_lines import Line
 from polyad.readers.pdf_paragraphs import join_lines
 from polyad.readers.pdf_scans import add_scan
 from polyad.readers.pdf_tables import format_tables
 from polyad.readers.plain_text import Content
+from polyad.readers.scans import order_lines
 from polyad.text.removals import PAGES, PICTURES, SCANS, UNCERTAIN, merge_removals
 
 _MAX_PIXELS = 64_000_000
@@ -72,6 +73,23 @@ def _read_frame(data: bytes, number: int, ocr: PageOcr, left_out: dict[str, list
     if not lines:
         left_out[PICTURES].append(name)
     return format_tables(add_scan(lines, name, frame[0].shape[0] / frame[1], left_out))
+
+
+def join_picture_lines(lines: list[OcrLine]) -> str:
+    """Return the recognised lines of a picture as text in reading order."""
+    return join_lines([format_tables(order_lines(lines, _WIDTH))]).text.strip()
+
+
+def measure(data: bytes) -> tuple[int, int]:
+    """Return width and height of a picture in pixels, without decoding it.
+
+    Raises:
+        ReadError: The picture is damaged, or too large.
+        MissingExtraError: Pillow is not installed.
+    """
+    with _open(data) as image:
+        width, height = image.size
+    return int(width), int(height)
 
 
 def count_frames(data: bytes) -> int:
@@ -138,7 +156,7 @@ def _open(data: bytes) -> Any:
         raise MissingExtraError("pillow", "ocr") from error
     Image.MAX_IMAGE_PIXELS = None  # the limit is checked here, without a warning
     try:
-        image = Image.open(io.BytesIO(data), formats=("PNG", "JPEG", "TIFF", "WEBP"))
+        image = Image.open(io.BytesIO(data), formats=("PNG", "JPEG", "TIFF", "WEBP", "GIF", "BMP"))
     except (OSError, ValueError, SyntaxError, TypeError) as error:
         raise ReadError("not a picture, or damaged") from error
     _require_size(image)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 import posixpath
-from collections.abc import Iterator
+from collections.abc import Callable, Container, Iterator
+from functools import partial
 from typing import NamedTuple
 from xml.etree.ElementTree import Element, fromstring
 from zipfile import ZipFile
@@ -19,6 +20,7 @@ from polyad.readers.drawings import (
     list_undescribed_pictures,
     read_graphic,
 )
+from polyad.readers.embedded_pictures import PictureReader, load_part
 from polyad.readers.plain_text import Content, join_texts, to_single_line
 from polyad.readers.tables import Cell, format_table
 from polyad.readers.titles import clean_stated_title
@@ -50,17 +52,21 @@ _Unit = tuple[_Box, list[Element]]
 """A shape with its box, and the shapes without a box that follow."""
 
 
-def read_pptx(data: bytes) -> Content:
+def read_pptx(data: bytes, pictures: PictureReader | None = None) -> Content:
     """Return the content of a presentation: for each slide, its text, tables, charts, diagrams and speaker notes.
 
     The title is the title in the properties unless a program generated it, else the first title of a slide. The title
     is the heading above all slides; the subject of each slide is its own title.
 
+    Args:
+        data: The bytes of the file.
+        pictures: Reads the pictures of slides; None if their text is not read.
+
     Raises:
         ReadError: The file is encrypted, damaged, too large or not a PowerPoint presentation.
     """
     with open_office_file(data, "a PowerPoint presentation", max_text=_MAX_EXPANDED) as (title_property, metadata):
-        presentation = _Presentation(ZipFile(io.BytesIO(data)))
+        presentation = _Presentation(ZipFile(io.BytesIO(data)), pictures)
         slides = list(presentation.read_slides())
     text, spans = join_texts([text for _, text in slides])
     places = tuple(Location(*span, slide=number) for number, span in enumerate(spans, 1))
@@ -82,7 +88,7 @@ class _Presentation:
         removals: What the texts leave out, by kind (see :mod:`polyad.text.removals`).
     """
 
-    def __init__(self, archive: ZipFile) -> None:
+    def __init__(self, archive: ZipFile, pictures: PictureReader | None = None) -> None:
         self.removals: dict[str, list[str]] = {HEADERS: [], PICTURES: [], COMMENTS: [], FILES: []}
         self._archive = archive
         self._names = frozenset(archive.namelist())
@@ -93,6 +99,11 @@ class _Presentation:
         relations = read_relations(archive, part)
         slides = root.iterfind("{*}sldIdLst/{*}sldId")
         self._slides = [relations.get(get_relation_id(slide, "id"), ("", ""))[1] for slide in slides]
+        self._pictures = pictures
+        self._picture_texts: dict[int, str] = {}  # by shape of the current slide
+        if pictures:
+            parts = (read_relations(archive, part).values() for part in self._slides)
+            pictures.count(path for relations in parts for kind, path in relations if kind == "image")
         self._repeated_texts: set[str] = set()
         self._backgrounds: set[str] = set()  # parts of layouts and masters that were read
         self._boxes: dict[str, dict[tuple[str, str], _Box]] = {}  # by part: those of the placeholders of a layout
@@ -104,12 +115,13 @@ class _Presentation:
             layouts = [path for kind, path in relations.values() if kind == "slideLayout"]
             inherited = self._read_boxes(layouts[0]) if layouts else {}
             slide = self._parse(part)
-            shapes = list(_iterate_shapes(slide, inherited))
+            self._picture_texts, unread = self._read_pictures(slide, relations)
+            shapes = list(_iterate_shapes(slide, inherited, self._picture_texts.keys()))
             heading = next((shape for shape in shapes if _get_placeholder(shape)[0] in _TITLES), None)
             title = to_single_line(" ".join(_list_lines(heading))) if heading is not None else ""
             blocks = [title, *(self._read_shape(shape, relations) for shape in shapes if shape is not heading)]
             blocks += self._read_background(slide, layouts[:1])
-            self.removals[PICTURES] += list_undescribed_pictures(slide)
+            self.removals[PICTURES] += list_undescribed_pictures(slide, unread)
             for kind, path in relations.values():
                 if kind == "comments":
                     self.removals[COMMENTS] += list_comments(self._parse(path))
@@ -119,6 +131,23 @@ class _Presentation:
                     related = read_relations(self._archive, path)
                     blocks += [self._read_shape(shape, related) for shape in _iterate_shapes(self._parse(path), {})]
             yield title, "\n\n".join(filter(None, map(str.strip, blocks)))
+
+    def _read_pictures(
+        self, slide: Element, relations: dict[str, tuple[str, str]]
+    ) -> tuple[dict[int, str], Callable[[Element], bool]]:
+        """Return the texts of the pictures of a slide by shape, and a function that says whether a picture has none."""
+        texts: dict[int, str] = {}
+        has_text: set[int] = set()
+        for shape in slide.iter() if self._pictures else ():
+            blip = shape.find("{*}blipFill/{*}blip") if shape.tag.endswith("}pic") else None
+            path = relations.get(get_relation_id(blip, "embed"), ("", ""))[1] if blip is not None else ""
+            if path not in self._names or self._pictures is None:
+                continue
+            if text := self._pictures.read(path, partial(load_part, self._archive, path), describe_picture(shape)):
+                texts[id(shape)] = text
+            if self._pictures.has_text(path):
+                has_text.add(id(shape))
+        return texts, lambda shape: id(shape) not in has_text
 
     def _read_background(self, slide: Element, layouts: list[str]) -> Iterator[str]:
         """Yield the texts of a layout and its master that are no placeholders, unless an earlier slide has them."""
@@ -167,7 +196,7 @@ class _Presentation:
             self.removals[HEADERS] += filter(None, _list_lines(shape))
             return ""
         if shape.tag.endswith("}pic"):
-            return describe_picture(shape)
+            return "\n\n".join(filter(None, [describe_picture(shape), self._picture_texts.get(id(shape))]))
         if kind in _FOOTERS:
             return self._omit_repetition("\n".join(_list_lines(shape)))
         if (table := shape.find("{*}graphic/{*}graphicData/{*}tbl")) is not None:
@@ -177,10 +206,13 @@ class _Presentation:
         return next(filter(None, graphics), "") or "\n".join(_list_lines(shape))
 
 
-def _iterate_shapes(slide: Element, inherited: dict[tuple[str, str], _Box]) -> Iterator[Element]:
+def _iterate_shapes(
+    slide: Element, inherited: dict[tuple[str, str], _Box], pictures: Container[int] = ()
+) -> Iterator[Element]:
     """Yield the shapes of a slide and of its groups in reading order.
 
-    The walk is iterative, since groups may nest deeper than Python's stack.
+    The walk is iterative, since groups may nest deeper than Python's stack. Of pictures, those with a description and
+    those with text, whose identities are in ``pictures``, are yielded.
     """
     pending = list(slide.iterfind("{*}cSld/{*}spTree"))
     while pending:
@@ -191,7 +223,11 @@ def _iterate_shapes(slide: Element, inherited: dict[tuple[str, str], _Box]) -> I
         elif name in ("sp", "graphicFrame", "pic"):
             yield shape
         else:
-            shapes = [one for one in shape if one.tag.rpartition("}")[2] in _SHAPES or describe_picture(one)]
+            shapes = [
+                one
+                for one in shape
+                if one.tag.rpartition("}")[2] in _SHAPES or describe_picture(one) or id(one) in pictures
+            ]
             pending.extend(reversed(_sort_shapes(shapes, inherited)))
 
 

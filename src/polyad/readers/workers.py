@@ -70,8 +70,8 @@ class ReadJob:
     """A job of a worker process: to read one document; it has a progress, and a future with the content.
 
     Attributes:
-        page: The progress, as ``p. 12/311``, or ``p. 12/311, 25 pages per minute`` for a scan; empty for documents
-            without pages.
+        page: The progress, as ``p. 12/311``, ``p. 12/311, 25 pages per minute`` for a scan, or ``picture 4``; empty for
+            documents without pages and pictures.
         future: The content of the document.
     """
 
@@ -88,7 +88,7 @@ class ReadJob:
 
         Args:
             page: The page, from 1.
-            pages: Number of pages.
+            pages: Number of pages; 0 if ``page`` is the number of a picture inside the document.
             kind: Kind of the page (see :mod:`polyad.readers.one_file`).
             is_ahead: Whether another process recognised the page for the one that reads the document.
         """
@@ -100,7 +100,7 @@ class ReadJob:
             if kind == NEW_SCAN:
                 self._scan_times.append(time.monotonic())
             complete = self._last_page + sum(each > self._last_page for each in self._ahead)
-            progress = f"p. {complete:,}/{pages:,}"
+            progress = f"p. {complete:,}/{pages:,}" if pages else f"picture {page:,}"
             if len(self._scan_times) > _MIN_SCANS:
                 last = self._scan_times[-_RATE_SCANS:]
                 progress += f", {60 * (len(last) - 1) / max(last[-1] - last[0], 0.001):.0f} pages per minute"

@@ -11,6 +11,7 @@ HEADERS, CONTENTS, NAVIGATION = "removed_headers", "removed_contents", "removed_
 PICTURES, PAGES = "pictures_without_text", "unreadable_pages"
 COMMENTS, FILES = "removed_comments", "embedded_files"
 SCANS, UNREAD_SCANS, UNCERTAIN = "scanned_pages", "unread_scans", "uncertain_words"
+READ_PICTURES, UNREAD_PICTURES, OMITTED_PICTURES = "read_pictures", "unread_pictures", "omitted_pictures"
 NOTES = {
     HEADERS: "removed lines of page headers and footers",
     CONTENTS: "removed lines of tables of contents and indexes",
@@ -21,10 +22,13 @@ NOTES = {
     FILES: "embedded or attached files that are not read",
     SCANS: "scanned pages, read by OCR",
     UNREAD_SCANS: 'scanned pages that are not read; for their text, run: pip install "polyad[ocr]"',
+    READ_PICTURES: "pictures in documents, read by OCR",
+    UNREAD_PICTURES: 'pictures in documents that are not read; for their text, run: pip install "polyad[ocr]"',
+    OMITTED_PICTURES: "pictures in documents that cannot be read",
     UNCERTAIN: "words of which OCR is not certain",
 }
-"""Kinds of removed text, of scanned pages and of uncertain words, as keys of metadata, and the note on each in the
-report."""
+"""Kinds of removed text, of scanned pages, of pictures and of uncertain words, as keys of metadata, and the note on
+each in the report."""
 
 Removals = Mapping[str, tuple[str, ...]]
 """Removed texts, or names of pictures and pages, by kind."""

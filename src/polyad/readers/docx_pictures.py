@@ -1,0 +1,53 @@
+"""Reads the pictures in the main part of a Word document, with their captions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from xml.etree.ElementTree import Element
+
+from polyad.readers.docx_package import Relation, WordPackage, get_value
+from polyad.readers.embedded_pictures import PictureReader
+
+_IDS = {"blip": "embed", "v-imagedata": "id"}
+"""Attribute with the relation id, by the name of the element that shows a picture."""
+
+
+def get_picture_id(element: Element) -> str:
+    """Return the relation id of the picture that an element shows; an empty string for other elements."""
+    return get_value(element, _IDS[element.tag]) if element.tag in _IDS else ""
+
+
+class WordPictures:
+    """The pictures of the main part of a document, and where its captions stand.
+
+    Args:
+        package: The document.
+        relations: Relations of the main part by id.
+        pictures: Reads the text of pictures.
+    """
+
+    def __init__(self, package: WordPackage, relations: Mapping[str, Relation], pictures: PictureReader) -> None:
+        self._package = package
+        self._relations = relations
+        self._pictures = pictures
+
+    def read(self, element: Element, description: str) -> tuple[str, bool]:
+        """Return the text of a picture to be written at its place, and whether the picture has text at all."""
+        relation = self._relations.get(get_picture_id(element))
+        if relation is None:  # on the network
+            return "", False
+        text = self._pictures.read(relation.path, lambda: self._package.read_picture(relation.path), description)
+        return text, self._pictures.has_text(relation.path)
+
+    def end_paragraph(self, text: str, style: str, *, has_picture: bool) -> None:
+        """Note a paragraph: a caption belongs to the picture directly before, or else directly after.
+
+        Args:
+            text: Text of the paragraph.
+            style: Name of its style.
+            has_picture: Whether a picture stands in it, whose description is part of the text.
+        """
+        if style == "caption" and text.strip() and not has_picture:
+            self._pictures.add_caption(text)
+        elif text.strip() and not has_picture:
+            self._pictures.end_captions()

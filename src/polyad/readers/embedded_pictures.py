@@ -1,0 +1,273 @@
+"""Reads the text of the pictures inside a document by OCR, and lists the pictures that can be found by words."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import re
+import stat
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from urllib.parse import unquote_to_bytes, urlsplit
+from zipfile import BadZipFile, ZipFile
+
+from polyad.config import ReadSettings
+from polyad.errors import MissingExtraError, ReadError
+from polyad.model import MetadataValue, Section
+from polyad.readers.metadata import CONTENT_HASH
+from polyad.readers.ocr import PageOcr, is_ocr_installed, list_uncertain_words
+from polyad.readers.plain_text import Content, to_single_line
+from polyad.text.pictures import PICTURE_LIST, contains_text
+from polyad.text.removals import OMITTED_PICTURES, READ_PICTURES, UNCERTAIN, UNREAD_PICTURES, merge_removals
+from polyad.text.words import shorten_at_word
+
+_MIN_PIXELS, _MIN_SIDE = 10_000, 32
+"""Least pixels of a picture whose text is read, as many as 100 x 100, and of its shorter side; others are icons."""
+
+_LOGO_PLACES = 3
+"""Places of a document from which a picture is a logo or ornament, whose text is not read."""
+
+_MAX_BYTES = 64 * 1024 * 1024
+"""Bytes of a picture; larger ones are not decoded."""
+
+_MAX_LISTED, _MAX_LABEL = 200, 120
+"""Most pictures that a document lists, and characters of the label of each."""
+
+_DATA_ADDRESS = re.compile(r"data:image/([\w.+-]*)((?:;[\w=.-]*)*),", re.IGNORECASE)
+_DRAWING = re.compile(r"(?:emf|emz|wmf|wmz|svgz?|pict|eps)(?:\+xml)?", re.IGNORECASE)
+"""Formats of drawings, which have no pixels; to draw them would need another program."""
+
+Load = Callable[[], bytes]
+"""Returns the bytes of a picture; may raise any error of a damaged file."""
+
+
+@dataclass(slots=True)
+class EmbeddedPicture:
+    """A picture inside a document.
+
+    Attributes:
+        name: Name of its file or part.
+        load: Returns its bytes.
+        label: Caption, else description, else name; one line.
+        text: Its text, under a line that says so; empty if none was read.
+        descriptions: Descriptions and captions, which stand in the text of the document.
+    """
+
+    name: str
+    load: Load
+    label: str = ""
+    text: str = ""
+    descriptions: list[str] = field(default_factory=list)
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether words lead to the picture."""
+        return bool(self.text or self.descriptions)
+
+    def is_in(self, passage: str) -> bool:
+        """Return whether a passage has the description or lines of the text of the picture."""
+        lines = self.text.split("\n")[1:]
+        return any(contains_text(passage, text) for text in (*self.descriptions, *lines))
+
+
+class PictureReader:
+    """Reads and lists the pictures of one document. The text of equal pictures is read once, and that of logos never.
+
+    Args:
+        settings: Limits and settings of OCR.
+        digest: SHA-256 of the document's file.
+        on_picture: Called after a picture was recognised, with the number of such pictures.
+        folder: Folder in which pictures of a web page may lie; None if no file may be opened.
+    """
+
+    def __init__(
+        self,
+        settings: ReadSettings,
+        digest: str,
+        on_picture: Callable[[int], None] = lambda _: None,
+        folder: Path | None = None,
+    ) -> None:
+        self._settings = settings
+        self._digest = digest
+        self._on_picture = on_picture
+        self._folder = folder
+        self._places: Counter[str] = Counter()
+        self._pictures: dict[str, EmbeddedPicture] = {}
+        self._texts: dict[str, str] = {}  # by SHA-256 of the picture
+        self._left_out: dict[str, list[str]] = {UNREAD_PICTURES: [], OMITTED_PICTURES: [], UNCERTAIN: []}
+        self._caption = ""
+        self._last: EmbeddedPicture | None = None
+
+    def count(self, keys: Iterable[str]) -> None:
+        """Count the places of pictures, by key, before they are read, so that logos are recognised."""
+        self._places.update(keys)
+
+    def read(self, key: str, load: Load, description: str = "", name: str = "") -> str:
+        """Return the text of a picture to be written at its place; empty if it has none or stood at an earlier place.
+
+        Args:
+            key: Identifies the picture in the document, such as the path of its part.
+            load: Returns the bytes.
+            description: Description or caption, which stands in the text of the document.
+            name: Name for reports; empty for the last part of ``key``.
+        """
+        description, caption, self._caption = to_single_line(description), self._caption, ""
+        is_new = key not in self._pictures
+        picture = self._pictures.setdefault(key, EmbeddedPicture(name or key.rpartition("/")[2], load))
+        self._last = picture
+        picture.descriptions += [text for text in (caption, description) if text and text not in picture.descriptions]
+        picture.label = shorten_at_word(next(iter(picture.descriptions), picture.name), _MAX_LABEL)
+        if is_new and self._settings.max_pictures:
+            try:
+                if text := self._recognize(key, picture):
+                    picture.text = f"[Text of a picture: {picture.label}]\n{text}"
+            except (ReadError, MemoryError) as error:
+                self._left_out[OMITTED_PICTURES].append(f"{picture.name} ({error or 'takes too much memory'})")
+            except Exception:  # damage of the archive or message around the picture
+                self._left_out[OMITTED_PICTURES].append(f"{picture.name} (damaged)")
+            return picture.text
+        return ""
+
+    def has_text(self, key: str) -> bool:
+        """Return whether text of this picture was read."""
+        return key in self._pictures and bool(self._pictures[key].text)
+
+    def add_caption(self, caption: str) -> None:
+        """Add a caption to the picture directly before, or else to the next picture if it follows directly."""
+        if self._last is None:
+            self._caption = caption
+        elif caption not in self._last.descriptions:
+            self._last.descriptions.insert(0, caption)
+            self._last.label = shorten_at_word(caption, _MAX_LABEL)
+            self._last = None
+
+    def end_captions(self) -> None:
+        """Separate pictures from later captions, and captions from later pictures, by other text."""
+        self._last, self._caption = None, ""
+
+    def find_address(self, address: str) -> tuple[str, Load] | None:
+        """Return key and bytes of the picture of a web page that is part of the page or lies in its folder.
+
+        Other addresses are None: nothing is fetched from the network, and no link leads out of the folder.
+        """
+        if match := _DATA_ADDRESS.match(address):
+            digest = hashlib.sha256(address.encode()).hexdigest()[:8]
+            return f"{digest}.{match[1]}", lambda: _decode_address(address, match)
+        try:
+            parts = urlsplit(address)
+        except ValueError:
+            return None
+        if self._folder is None or parts.scheme or parts.netloc or not parts.path or "\\" in parts.path:
+            return None
+        name = unquote_to_bytes(parts.path).decode(errors="replace")
+        file = self._folder / name
+        if name.startswith("/") or "\0" in name or not _is_inside(file, self._folder):
+            return None
+        return name, lambda: _read_file(file)
+
+    def list_pictures(self) -> list[EmbeddedPicture]:
+        """Return the pictures with a description, caption or text, in their order in the document."""
+        return [picture for picture in self._pictures.values() if picture.is_listed][:_MAX_LISTED]
+
+    def complete(self, content: Content) -> Content:
+        """Return the content of the document with sections for the texts of pictures, their list and what is left out.
+
+        A document without pictures stays as it is.
+        """
+        if not self._pictures:
+            return content
+        written = [each for each in self._pictures.values() if each.text and contains_text(content.text, each.text)]
+        sections = list(content.sections)
+        for picture in written:
+            if (start := content.text.find(picture.text)) >= 0:
+                name = f"Picture: {picture.label}"
+                sections.append(Section(name, start, start + len(picture.text), strength=0.0))
+        removals = {**self._left_out, READ_PICTURES: [picture.name for picture in written]}
+        listed: dict[str, MetadataValue] = {}
+        if labels := tuple(picture.label for picture in self.list_pictures()):
+            listed = {PICTURE_LIST: labels, CONTENT_HASH: self._digest}
+        return replace(
+            content,
+            sections=tuple(sorted(sections, key=lambda section: (section.start, -section.end))),
+            metadata={**content.metadata, **listed},
+            removals=merge_removals([content.removals, removals]),
+        )
+
+    def _recognize(self, key: str, picture: EmbeddedPicture) -> str:
+        """Return the text of a picture; an empty string for icons, logos and pictures without text.
+
+        Raises:
+            ReadError: The picture is damaged, too large, or exceeds the number of pictures.
+        """
+        from polyad.readers import pictures
+
+        if _DRAWING.fullmatch(picture.name.rpartition(".")[2]):
+            raise ReadError("a drawing without pixels")
+        data = picture.load()
+        if len(data) > _MAX_BYTES:
+            raise ReadError(f"{len(data):,} bytes; at most {_MAX_BYTES:,} are read")
+        if b"<svg" in data[:1000]:
+            raise ReadError("a drawing without pixels")
+        try:
+            width, height = pictures.measure(data)
+        except MissingExtraError:
+            self._left_out[UNREAD_PICTURES].append(picture.name)
+            return ""
+        if width * height < _MIN_PIXELS or min(width, height) < _MIN_SIDE:
+            return ""
+        if self._places[key] >= _LOGO_PLACES:
+            raise ReadError(f"stands at {self._places[key]} places, as a logo does")
+        if not is_ocr_installed():
+            self._left_out[UNREAD_PICTURES].append(picture.name)
+            return ""
+        digest = hashlib.sha256(data).hexdigest()
+        if digest in self._texts:
+            return ""
+        if len(self._texts) >= self._settings.max_pictures:
+            raise ReadError(f"more than {self._settings.max_pictures:,} pictures; see max_pictures")
+        self._texts[digest] = ""
+        lines = PageOcr(self._settings, digest, self._digest).read_page(1, lambda: pictures.open_frame(data, 1))
+        self._left_out[UNCERTAIN] += list_uncertain_words(lines)
+        self._texts[digest] = text = pictures.join_picture_lines(lines)
+        self._on_picture(len(self._texts))
+        return text
+
+
+def load_part(archive: ZipFile, path: str) -> bytes:
+    """Return the bytes of a picture in an archive.
+
+    Raises:
+        ReadError: The part is missing, damaged or too large.
+    """
+    try:
+        if (size := archive.getinfo(path).file_size) > _MAX_BYTES:
+            raise ReadError(f"{size:,} bytes; at most {_MAX_BYTES:,} are read")
+        return archive.read(path)
+    except (KeyError, BadZipFile) as error:
+        raise ReadError("missing or damaged") from error
+
+
+def _decode_address(address: str, match: re.Match[str]) -> bytes:
+    """Return the bytes in an address ``data:image/png;base64,...``."""
+    encoded = unquote_to_bytes(address[match.end() :])
+    try:
+        return base64.b64decode(encoded) if match[2].lower().endswith("base64") else encoded
+    except binascii.Error as error:
+        raise ReadError("damaged") from error
+
+
+def _is_inside(file: Path, folder: Path) -> bool:
+    """Return whether a file is a regular file inside a folder, whatever links lead to it, and not hidden."""
+    try:
+        target = file.resolve().relative_to(folder.resolve())
+        return not any(part.startswith(".") for part in target.parts) and stat.S_ISREG(file.stat().st_mode)
+    except (OSError, ValueError, RuntimeError):
+        return False
+
+
+def _read_file(file: Path) -> bytes:
+    with file.open("rb") as stream:
+        return stream.read(_MAX_BYTES + 1)
