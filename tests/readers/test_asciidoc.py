@@ -75,6 +75,7 @@ def test_underlined_headings_of_a_plain_text_are_sections() -> None:
         "Pump   Flow\n=====  ====\nA      3\n",
         "Only one\n--------\nline.",
         "From: Ada\nSubject:: Pumps\n\nHello.",
+        "Seals\n=====\n\nWorn seals whistle [see below]::\n\n    pump --limit=3\n",
     ],
 )
 def test_rules_and_tables_of_a_plain_text_are_no_headings(text: str) -> None:

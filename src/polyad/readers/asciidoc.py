@@ -51,7 +51,8 @@ _ANCHOR = re.compile(r"\[\[[\w:.-]+\]\]|(?<!\S)\[#[\w.-]+\](?=[#`*_])")
 _HARD_BREAK = re.compile(r"[ \t]\+$")
 
 _ASCIIDOC = re.compile(
-    r"^\[(?:verse|source|NOTE|\[[\w-]+\])|^(?:include|ifn?def)::\S*\[|\blinkgit:[\w-]+\[|^\S.{0,200}::$|^(?:link|xref):",
+    r"^\[(?:verse|source|NOTE|\[[\w-]+\])|^(?:include|ifn?def)::\S*\[|\blinkgit:[\w-]+\[|^(?:link|xref):"
+    r"|^\S.{0,200}::\n[ \t]*\S",  # a labelled list; a blank line follows in reStructuredText
     re.MULTILINE,
 )
 _START_CHARACTERS = 20_000
