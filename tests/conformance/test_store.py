@@ -873,13 +873,17 @@ def test_a_hyperedge_has_the_roles_of_its_members_and_arguments(store: Store) ->
 
 
 def test_the_text_of_a_document_is_read_by_its_passages(store: Store) -> None:
-    store.put(indexed("a", "Anna.", "Bert."), indexed("b", "Clara."))
+    store.put(indexed("a", "Anna.", "Bert."), indexed("empty"), indexed("b", "Clara."))
     numbers = [number for rows in stored_rows(store) for number in rows.passage_numbers.tolist()]
     texts = {id: DocumentText(id, get_all(store, Document, [id])[0].text) for id in ("a", "b")}
     with store.read_transaction() as transaction:
         by_number = transaction.get(DocumentText, numbers[1:])
+        by_distant_number = transaction.get(DocumentText, [numbers[1], 10**6])
+        beyond = transaction.get(DocumentText, [10**6, 10**6 + 1])
         by_id = transaction.get(DocumentText, ["a#0001", "x"])
     assert by_number == {numbers[1]: texts["a"], numbers[2]: texts["b"]}
+    assert by_distant_number == {numbers[1]: texts["a"]}
+    assert beyond == {}
     assert by_id == {"a#0001": texts["a"]}
 
 

@@ -523,6 +523,16 @@ def _parse_entities(_: RelationalReadTransaction, rows: Sequence[Row]) -> dict[s
     return {key: Entity.from_labels(key, (row[1:] for row in group)) for key, group in groups}
 
 
+def _parse_document_texts(_: RelationalReadTransaction, rows: Sequence[Row]) -> dict[str | int, DocumentText]:
+    """Return the texts by passage, from rows of one passage each, or of all passages of a document each."""
+    if not rows or len(rows[0]) == 3:
+        return {key: DocumentText(id, text) for key, id, text in check_types(rows, (int, str), str, str)}
+    texts: dict[str | int, DocumentText] = {}
+    for first, passages, id, text in check_types(rows, int, int, str, str):
+        texts.update(dict.fromkeys(range(first, first + passages), DocumentText(id, text)))
+    return texts
+
+
 @dataclass(frozen=True, slots=True)
 class _RecordQuery(Generic[RecordT]):
     """The query for records of one type, and the conversion of its rows to records.
@@ -532,14 +542,24 @@ class _RecordQuery(Generic[RecordT]):
             condition on this column.
         key: The column of the ids, such as ``passage.id``; the column of the primary keys is ``passage.number``.
         parse: Converts the rows to records by id or primary key, and reads further tables in the transaction.
+        range_query: SQL for at least the records of a range of primary keys, from the first to the last, if reading
+            them in order is faster than one by one; its rows are other columns of the same records.
     """
 
     query: str
     key: str
     parse: Callable[[RelationalReadTransaction, Sequence[Row]], dict[Any, RecordT]]
+    range_query: str = ""
 
     def select(self, ids: Ids) -> Selection:
-        """Return the query for the records with ``ids`` (ids or primary keys); None for all records."""
+        """Return the query for the records with ``ids`` (ids or primary keys); None for all records.
+
+        It may select other records too.
+        """
+        if ids and self.range_query:
+            first, last = min(ids), max(ids)
+            if isinstance(first, int) and isinstance(last, int) and last - first < 2 * len(ids):
+                return Selection(self.range_query, None, (first, last))
         key = self.key.replace(".id", ".number") if ids and isinstance(ids[0], int) else self.key
         condition = "TRUE" if ids is None else f"{key} IN ({{}})"
         return Selection(self.query.format(key=key, condition=condition), ids)
@@ -602,7 +622,10 @@ _QUERIES: Mapping[type, _RecordQuery[Any]] = {
         "SELECT {key}, document.id, document.text FROM passage JOIN document ON document.number = passage.document "
         "WHERE {condition}",
         "passage.id",
-        lambda _, rows: {key: DocumentText(id, text) for key, id, text in check_types(rows, (int, str), str, str)},
+        _parse_document_texts,
+        "SELECT COALESCE((SELECT MIN(number) FROM passage WHERE document = document.number), 0), passages, id, text "
+        "FROM document WHERE number BETWEEN (SELECT document FROM passage WHERE number >= ? ORDER BY number LIMIT 1) "
+        "AND (SELECT document FROM passage WHERE number <= ? ORDER BY number DESC LIMIT 1)",
     ),
     Hyperedge: _RecordQuery(_HYPEREDGES, "hyperedge.id", RelationalReadTransaction._parse_hyperedges),
     IndexedHyperedge: _RecordQuery(
