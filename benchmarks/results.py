@@ -147,7 +147,15 @@ EXPERIMENTS: Mapping[str, Sequence[Step]] = {
         ),
         *(
             _eval(
-                *(name, "--retriever", BASELINES, "--method", "facts", "--model", "gpt-3.5-turbo"),
+                *(
+                    name,
+                    "--retriever",
+                    f"{BASELINES},bm25,hyperretriever",
+                    "--method",
+                    "facts",
+                    "--model",
+                    "gpt-3.5-turbo",
+                ),
                 needs=OF_A_MODEL,
                 serves=True,
                 ungrouped=ungrouped,

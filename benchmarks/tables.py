@@ -33,7 +33,10 @@ ROOT = Path(__file__).parents[1]
 SUMMARIES = ROOT / "benchmarks" / "results"
 PAGES_FOLDER = ROOT / "docs" / "papers" / "results"
 CONTENTS = ROOT / "docs" / "papers" / "results.md"
-PAGES_WITH_TABLES = (ROOT / "README.md", ROOT / "docs" / "papers" / "benchmarks.md")
+PAGES_WITH_TABLES = (
+    ROOT / "README.md",
+    *(ROOT / "docs" / "papers" / f"{name}.md" for name in ("benchmarks", "baselines")),
+)
 
 SCRIPTS = SUMMARIES / "scripts"
 """What other scripts beside this one have measured, by their names: see ``measured_rows.py``."""
@@ -110,6 +113,15 @@ PAGES: Mapping[str, Page] = {
         "gpt-3.5-turbo extracted from these passages, and facts from its triples. The triples of a passage with one "
         "subject are one fact. A server returned them as replies, which polyad parsed like replies of a model.",
         "recall",
+    ),
+    "baselines": Page(
+        "Baselines",
+        "The systems of other papers, as far as these need no language model, beside polyad's retrievers over the same "
+        "index. `sentences` are hyperedges of one sentence each, with names by rules or those of gpt-3.5-turbo. "
+        "`text alone` leaves out the subjects of passages and the titles in the vectors of hyperedges. `triples of a "
+        "model` are those of gpt-3.5-turbo, each a fact; in `facts of a model` those of one subject are one fact.",
+        "",
+        has_hypergraphs=True,
     ),
     "constructions": Page(
         "Segmentation methods",
@@ -423,7 +435,15 @@ def summary_tables(actual: Iterable[Results]) -> dict[str, str]:
         tables["presets"] = format_markdown(_overview(by_name["presets"], None, {("hyperretriever", "2wiki")}))
     if "found-by-a-model" in by_name:
         tables["found-by-a-model"] = format_markdown(_found_by_a_model(by_name["found-by-a-model"]))
-    scripts = {"prose": _prose(), "manuals": _manuals(), "unseen": _unseen(), "harder": _harder()}
+    if "baselines" in by_name:
+        tables["baselines"] = format_markdown(_baselines(by_name["baselines"]))
+    scripts = {
+        "public-code": _public_code(),
+        "prose": _prose(),
+        "manuals": _manuals(),
+        "unseen": _unseen(),
+        "harder": _harder(),
+    }
     return tables | {name: format_markdown(table) for name, table in scripts.items() if table}
 
 
@@ -554,6 +574,46 @@ def _cell(system: SystemSummary | None) -> str:
     if system is None:
         return "-"
     return f"{100 * system.recall.mean:.1f} ({100 * system.recall.low:.0f} - {100 * system.recall.high:.0f})"
+
+
+def _baselines(results: Results) -> Table:
+    """Return recall: a row per benchmark and way of building hyperedges, a column per retriever."""
+    names = list(dict.fromkeys(system.retriever for group in results.groups for system in group.systems.values()))
+    return [
+        {
+            "": f"{group.name}, {way}",
+            **{
+                f"`{name}`": f"{100 * group.systems[key].recall.mean:.1f}"
+                if (key := f"{way}: {name}") in group.systems
+                else "-"
+                for name in names
+            },
+        }
+        for group in results.groups
+        for way in dict.fromkeys(name.rpartition(": ")[0] for name in group.systems)
+    ]
+
+
+def _public_code() -> Table:
+    """Return recall of LinearRAG's public code: a row per variant of the texts, two columns per benchmark."""
+    rows = {
+        (row["dataset"], row["has_titles"], row["has_numbers"], row["parameters"]): row
+        for row in read_rows(SCRIPTS / "linearrag_public_code.json")
+    }
+    names = list(dict.fromkeys(name for name, *_ in rows))
+    return [
+        {
+            "": f"{'titles and texts' if titles else 'texts'}{', numbered' if numbered else ''}; parameters: {values}",
+            **{
+                f"{name}, {system}": _percent(row[system])
+                if (row := rows.get((name, titles, numbered, values)))
+                else "-"
+                for name in names
+                for system in ("dense", "linearrag")
+            },
+        }
+        for titles, numbered, values in dict.fromkeys(key[1:] for key in rows)
+    ]
 
 
 def _found_by_a_model(results: Results) -> Table:

@@ -1,7 +1,7 @@
-"""Retrievers of other papers, over polyad's index: the baselines that tables compare with.
+"""Retrievers and a construction of other papers, over polyad's index: the baselines that tables compare with.
 
-HippoRAG 2, LinearRAG, LightRAG, PathRAG, RAPTOR and GraphRAG. Each is own code from its paper; polyad knows them as
-plug-ins by the entry points of this distribution.
+HippoRAG 2, LinearRAG, LightRAG, PathRAG, RAPTOR and GraphRAG, and the hyperedges of Hyper-RAG. Each is own code from
+its paper; polyad knows them as plug-ins by the entry points of this distribution.
 """
 
 from polyad.text.prompts import DEFAULT_PROMPTS

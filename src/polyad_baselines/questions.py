@@ -55,10 +55,10 @@ class KeywordExtractor:
 
 
 def _parse_keywords(reply: str) -> Keywords | None:
-    """Parse both lists of keywords; None if the reply lacks one of them or has no keyword."""
+    """Parse both lists of keywords, by polyad's names or LightRAG's; None if one is missing or there is no keyword."""
     value = find_first_json(reply)
     keyed = normalize_keys(value) if isinstance(value, dict) else {}
-    low, high = keyed.get("lowlevel"), keyed.get("highlevel")
+    low, high = (keyed.get(name, keyed.get(f"{name}keywords")) for name in ("lowlevel", "highlevel"))
     if not isinstance(low, list) or not isinstance(high, list):
         return None
     keywords = Keywords(*(", ".join(collect_distinct_strings(items)) for items in (low, high)))

@@ -62,6 +62,9 @@ def test_keywords_are_those_of_the_model_and_otherwise_names_and_words(make_case
     first, second = [extractor.extract(QUESTION, case.snapshot) for _ in range(2)]
     assert (first.low_level, first.high_level) == ("old isk, ut", "casting")
     assert (second.low_level, second.high_level) == ("bell, tarn", QUESTION)
+    named = ScriptedLanguageModel(['{"high_level_keywords": ["casting"], "low_level_keywords": ["ut"]}'])
+    third = KeywordExtractor(LINKER, named).extract(QUESTION, case.snapshot)
+    assert (third.low_level, third.high_level) == ("ut", "casting"), "the names of LightRAG's own prompt"
 
 
 def test_without_names_hybrid_retrieval_is_global(make_case: BuildCase) -> None:

@@ -132,4 +132,4 @@ def test_a_prompt_of_the_user_replaces_that_of_a_baseline(
         small_index_dir, embedder=embedder, language_model=model, create=False, prompts=tmp_path
     ) as engine:
         engine.search(QUESTION, retriever=ROWS[name])
-    assert f"My own instructions for {name}." in {asked.system for asked in model.prompts}
+    assert f"My own instructions for {name}." in {prompt.system for prompt in model.prompts}

@@ -141,20 +141,20 @@ def test_files_in_a_folder_of_a_plug_in_replace_its_prompts(tmp_path: Path, monk
         (tmp_path / "site" / "tarn_plugin" / "prompts" / f"{name}.md").write_text(f"Name the {name}.")
     monkeypatch.syspath_prepend(str(tmp_path / "site"))
     assert DEFAULT_PROMPTS.for_package("tarn_plugin").get_text("bells") == "Name the bells."
-    own = directory_with(tmp_path / "own", hypersu_clues="Clues, please.")
-    before = Prompts(own)
+    folder = directory_with(tmp_path / "user", hypersu_clues="Clues, please.")
+    before = Prompts(folder)
     assert before.for_package("tarn_plugin").get_text("bells") == "Name the bells."
-    directory_with(own / "tarn_plugin", bells="Count the {what}.")
-    after = Prompts(own)
+    directory_with(folder / "tarn_plugin", bells="Count the {what}.")
+    after = Prompts(folder)
     replaced = after.for_package("tarn_plugin")
     assert replaced.get_text("bells", what="bells") == "Count the bells."
     assert replaced.get_text("towers") == "Name the towers."
     assert (bool(replaced.fingerprint("bells")), replaced.fingerprint("towers")) == (True, "")
     assert len({DEFAULT_PROMPTS.version, before.version, after.version}) == 3
     assert before.version == before.fingerprint("hypersu_clues")
-    directory_with(own / "tarn_plugin", clocks="No prompt.")
+    directory_with(folder / "tarn_plugin", clocks="No prompt.")
     with pytest.raises(ConfigurationError, match=r"clocks.*expected some of bells.md, towers.md"):
         after.for_package("tarn_plugin")
-    directory_with(own / "no_plugin", bells="Of nobody.")
+    directory_with(folder / "no_plugin", bells="Of nobody.")
     with pytest.raises(ConfigurationError, match="no_plugin"):
-        Prompts(own)
+        Prompts(folder)
