@@ -62,7 +62,8 @@ class Model:
     def encode(self, texts: str | list[str], **_: object) -> FloatArray:
         """Return the vector of a question, or the vectors of texts."""
         if isinstance(texts, str):
-            return self._embedder.encode([texts], "query")[0]
+            (vector,) = self._embedder.encode([texts], "query")
+            return np.asarray(vector)
         vectors = [self._embedder.encode(texts[start : start + 512], "passage") for start in range(0, len(texts), 512)]
         return np.concatenate(vectors) if vectors else np.empty((0, self._embedder.dimension), dtype=np.float32)
 

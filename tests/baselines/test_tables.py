@@ -86,7 +86,7 @@ def test_the_command_of_a_table_has_a_row_for_each_system(
 
 
 def test_the_page_of_baselines_lists_every_command() -> None:
-    page = (ROOT / "docs" / "papers" / "baselines.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "papers" / "baselines.md").read_text(encoding="utf-8").replace(" \\\n", " ")
+    words = " ".join(page.split())
     for table in TABLES:
-        command = table["command"].replace(" && ", " &&\n")
-        assert f"**{table['name']}**: {table['what']}.\n\n```sh\n{command}\n```" in page
+        assert f"**{table['name']}**: {table['what']}. ```sh {table['command']} ```" in words
