@@ -23,6 +23,7 @@ from typing import ClassVar
 import numpy as np
 
 from polyad.hypergraph.incidence import Hypergraph
+from polyad.hypergraph.sparse import rank_in_group
 from polyad.model import Evidence, Hyperedge, IntArray, Query
 from polyad.protocols.components import Embedder, LanguageModel, Prompt
 from polyad.protocols.snapshot import Snapshot
@@ -173,24 +174,28 @@ class HippoRAG2Retriever:
         return PhraseGraph(graph, entity_count, hypergraph, np.bincount(entities, minlength=entity_count))
 
     def _find_synonyms(self, snapshot: Snapshot, hypergraph: Hypergraph) -> tuple[IntArray, IntArray, Weights]:
-        """Return pairs of entities with similar names, each pair once, and their cosines."""
+        """Return pairs of entities with similar names, each pair once, and their cosines.
+
+        All pairs are compared, block by block: a search for the neighbours of each entity takes six times as long.
+        """
         threshold = self._settings.synonym_threshold
         rows = np.flatnonzero(hypergraph.memberships.degrees() > 0)
-        keys = snapshot.ids("entity", rows)
-        rows = rows[[_is_long(key) for key in keys]] if len(rows) else rows
-        pairs: dict[tuple[int, int], float] = {}
-        if threshold <= 1:
-            for start in range(0, len(rows), _BLOCK):
-                block = rows[start : start + _BLOCK]
-                nearest = snapshot.nearest("entity", snapshot.vectors("entity", block), _MAX_SYNONYMS + 1)
-                for row, (others, cosines) in zip(block.tolist(), nearest, strict=True):
-                    for other, cosine in zip(others.tolist(), cosines.tolist(), strict=True):
-                        if cosine < threshold:
-                            break
-                        if other != row:
-                            pairs[min(row, other), max(row, other)] = cosine
-        first, second = np.array(list(pairs), dtype=np.int64).reshape(-1, 2).T
-        return first, second, np.fromiter(pairs.values(), dtype=np.float64, count=len(pairs))
+        is_long = np.array([_is_long(key) for key in snapshot.ids("entity", rows)], dtype=bool)
+        vectors = snapshot.vectors("entity", rows if threshold <= 1 else rows[:0])
+        pairs = [np.empty((3, 0))]
+        for start in range(0, len(vectors), _BLOCK):
+            cosines = vectors[start : start + _BLOCK] @ vectors[start:].T
+            first, second = np.nonzero(np.triu(cosines >= threshold, 1))
+            has_long = is_long[start + first] | is_long[start + second]
+            first, second = first[has_long], second[has_long]
+            pairs.append(np.stack([rows[start + first], rows[start + second], cosines[first, second]]))
+        joined = np.concatenate(pairs, axis=1)
+        ends, weights = joined[:2].astype(np.int64), joined[2]
+        order = np.lexsort((np.tile(-weights, 2), ends.ravel()))
+        ranks = np.empty(len(order), dtype=np.int64)
+        ranks[order] = rank_in_group(ends.ravel()[order])
+        is_near = (ranks < _MAX_SYNONYMS).reshape(2, -1).any(axis=0)
+        return ends[0, is_near], ends[1, is_near], weights[is_near]
 
 
 def _is_long(name: str) -> bool:
