@@ -70,6 +70,7 @@ class Step(NamedTuple):
         serves: Whether a server has to say, over HTTP, what is in this file.
         settings: Values of ``--set``.
         ungrouped: Whether the server returns each triple as a fact, instead of the triples of a subject.
+        indexes_alone: Whether the server is there for indexing alone, so that retrievers search without a model.
         is_fresh: Whether it makes an index of its own each time, so that what indexing takes is known.
         trains: Where `hyperretriever` is trained first, on the other benchmarks, with the same preset and method, the
             options of polyad for training that differs from the preset's; else None.
@@ -83,6 +84,7 @@ class Step(NamedTuple):
     trains: Sequence[str] | None = None
     settings: Sequence[str] = ()
     ungrouped: bool = False
+    indexes_alone: bool = False
 
 
 def _eval(
@@ -94,8 +96,10 @@ def _eval(
     trains: Sequence[str] | None = None,
     settings: Sequence[str] = (),
     ungrouped: bool = False,
+    indexes_alone: bool = False,
 ) -> Step:
-    return Step(folder, ("bench", "run", *options), needs, serves, is_fresh, trains, settings, ungrouped)
+    words = ("bench", "run", *options)
+    return Step(folder, words, needs, serves, is_fresh, trains, settings, ungrouped, indexes_alone)
 
 
 def _ablation(retriever: str) -> Sequence[Step]:
@@ -225,13 +229,18 @@ def measure(name: str, folder: Path, runs: Path) -> None:
         if step.trains is not None:
             values["POLYAD_HYPERRETRIEVER_WEIGHTS"] = str(train_on_others(step, step.trains, folder, runs))
         remaining = [] if step.is_fresh else ["--store", str(stores)]
+        settings = [word for setting in step.settings for word in ("--set", setting)]
+        words = [*settings, group, command, str(folder), *options]
+        if step.indexes_alone:
+            indexing = ["--model", "gpt-3.5-turbo", "--retriever", "bm25", "--limit", "1", *remaining, "-q"]
+            with _serve(folder, step) as address, environment(OPENAI_BASE_URL=address, OPENAI_API_KEY="none"):
+                app([*words, *indexing], standalone_mode=False)
+        serves = step.serves and not step.indexes_alone
         with (
-            _serve(folder, step) if step.serves else nullcontext("") as address,
+            _serve(folder, step) if serves else nullcontext("") as address,
             environment(OPENAI_BASE_URL=address, OPENAI_API_KEY="none", **values),
         ):
-            settings = [word for setting in step.settings for word in ("--set", setting)]
-            words = [*settings, group, command, str(folder), *options, "--out", str(out), *remaining, "-q"]
-            app(words, standalone_mode=False)
+            app([*words, "--out", str(out), *remaining, "-q"], standalone_mode=False)
 
 
 def _serve(folder: Path, step: Step) -> AbstractContextManager[str]:
