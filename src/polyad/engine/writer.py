@@ -14,6 +14,7 @@ from pathlib import Path
 from polyad.curation.corrections import load_effects
 from polyad.curation.curator import Curator, HistoryRecorder
 from polyad.engine.components import Components
+from polyad.engine.concurrent_runs import notice_other_runs
 from polyad.engine.embedder_choice import choose_embedder, choose_embedder_for_questions
 from polyad.engine.file_runs import FileRuns, FileSelection, MethodRun
 from polyad.engine.registry import (
@@ -105,12 +106,16 @@ class Writer:
 
     @contextmanager
     def _record(self, now: datetime) -> Iterator[HistoryRecorder]:
-        """Yield a recorder that writes the documents and costs of the ``with`` block to the index's history."""
+        """Yield a recorder that writes the documents and costs of the ``with`` block to the index's history.
+
+        A warning is logged if another process indexes the store meanwhile.
+        """
         recorder = HistoryRecorder("index", now, lambda: self._components.usage)
-        try:
-            yield recorder
-        finally:
-            recorder.finish(self._store)
+        with notice_other_runs(self._store):
+            try:
+                yield recorder
+            finally:
+                recorder.finish(self._store)
 
     def _select_files(
         self, paths: Sequence[Path], method: str, *, force: bool
