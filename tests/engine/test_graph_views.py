@@ -70,3 +70,45 @@ def test_a_path_joins_two_entities_through_names_not_through_a_year(engine: Engi
     assert engine.graph_views.find_path("Ines Moreau", "ines moreau") == []
     with pytest.raises(NotFoundError, match="nobody"):
         engine.graph_views.find_path("Ines Moreau", "Nobody")
+
+
+LABELS = (
+    "# Pump\n\nContact: Karl Moen\n\nNOTE: The pump of Velm Works must be closed. WARNING: Never open the lid while "
+    "NASA watches. Press OK to confirm, then press OK again. TIP: Use warm water. If the lamp says ERROR, call IBM.",
+    "# Valve\n\nAuthor: Bo Larsen. Kontakt: Ada Holm\n\nIMPORTANT: NASA made the valve. The answer is OK. See the NOTE "
+    "and the WARNING above, where WARNING: It is hot. HINWEIS: Das Ventil ist heiß. Click OK when the HTTP server of "
+    "IBM replies; HTTP: a protocol. TODO: Wait.",
+    "# Minutes\n\nPresent: Karl Moen and Ada Holm. Bo Larsen came later. The KARL MOEN BRIDGE is in use. They saw "
+    "Dune: Part Two in Port Lisle.",
+)
+
+
+@pytest.fixture(scope="module")
+def labels(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    with Engine.open(tmp_path_factory.mktemp("labels") / "kb", embedder="hashing:64") as opened:
+        opened.index_documents([Document(f"{number}.md", "", text) for number, text in enumerate(LABELS)])
+        yield opened
+
+
+def test_labels_and_common_words_in_capitals_are_no_names(labels: Engine) -> None:
+    edges = [edge.id for edge in labels.catalogue.hyperedges()]
+    names = {each.name for each in labels.graph_views.find_names(edges)[0]}
+    assert names.isdisjoint({"Part Two", "BRIDGE"})
+    assert {"Karl Moen", "Ada Holm", "Bo Larsen", "Velm Works", "NASA", "IBM", "HTTP"} <= names
+    wrong = {"NOTE", "WARNING", "OK", "Press OK", "Click OK", "TIP", "ERROR", "IMPORTANT", "HINWEIS", "TODO", "Wait"}
+    assert not {name for name in names if name in wrong or ":" in name}
+    overview = [each.name for each in labels.graph_views.build_overview(100).entities]
+    assert len(overview) == len(set(overview))
+    assert not wrong & set(overview)
+
+
+def test_a_name_behind_a_label_is_the_entity_that_other_sentences_name(labels: Engine) -> None:
+    edges = [edge.id for edge in labels.catalogue.hyperedges()]
+    entities, members = labels.graph_views.find_names(edges)
+    assert [each.key for each in entities if each.name == "Karl Moen"] == ["karl moen"]
+    pump = [edge.id for edge in labels.catalogue.hyperedges() if "Contact: Karl Moen" in edge.text]
+    assert pump
+    assert all("karl moen" in members[id] for id in pump)
+    alone, _ = labels.graph_views.find_names(pump)
+    key = next(each.key for each in alone if each.name == "Karl Moen")
+    assert labels.catalogue.entity(key), "an entity of the index, whose page can be opened"

@@ -20,12 +20,19 @@ from polyad.model import SUBJECT, Entity, FloatArray, Hyperedge, HyperedgeKind, 
 from polyad.protocols.snapshot import Snapshot, SnapshotGraph
 from polyad.protocols.store import Store
 from polyad.snapshot.mapped_snapshot import MappedSnapshot
+from polyad.text.keys import build_entity_key
 from polyad.text.lexicon import COMMON_WORDS, FUNCTION_WORDS
 from polyad.text.sentences import split_sentences
 from polyad.text.words import is_capitalized_name
 
 _NO_NAMES = frozenset({"date", "time", "year", "quantity", "number", "percentage", "money", "phrase"})
 """Types of mentions that are no names."""
+
+_LABEL = re.compile(r"([^\W\d_]\w*(?: [a-z]\w*){0,2}):\s+(?=\S)")
+"""What may be a label before a name, such as "Contact:" in "Contact: Karl Moen"."""
+
+_ADMONITIONS = frozenset("attention caution danger fixme hint nb ok okay ps todo warning".split())  # noqa: SIM905
+"""Admonitions of AsciiDoc, reStructuredText and GitHub, and interjections, that are not among the frequent words."""
 
 _CALENDAR = frozenset(name.casefold() for name in (*calendar.day_name, *calendar.month_name))
 
@@ -151,8 +158,10 @@ class GraphViews:
         with self._store.read_transaction() as transaction:
             items = transaction.get(IndexedHyperedge, hyperedge_ids)
         entities = _select_names(items.values())
-        keys = {entity.key for entity in entities}
-        members = {id: dict.fromkeys(each.entity_key for each in item.incidences) for id, item in items.items()}
+        keys, targets = {entity.key for entity in entities}, _map_labelled_keys(items.values())
+        members = {
+            id: dict.fromkeys(targets[each.entity_key] for each in item.incidences) for id, item in items.items()
+        }
         return entities, {id: [key for key in each if key in keys] for id, each in members.items()}
 
     def build_overview(self, limit: int) -> Overview:
@@ -297,12 +306,15 @@ def _select_names(items: Iterable[IndexedHyperedge]) -> list[NamedEntity]:
     """Return the members of hyperedges that a person would call entities, those in the most documents first."""
     usages: defaultdict[str, _Usage] = defaultdict(_Usage)
     edges: defaultdict[str, set[str]] = defaultdict(set)
+    items = list(items)
+    targets = _map_labelled_keys(items)
     for item in items:
         edge = item.hyperedge
         for incidence in item.incidences:
-            usage = usages[incidence.entity_key]
-            edges[incidence.entity_key].add(edge.id)
-            usage.names[incidence.name] += 1
+            key = targets[incidence.entity_key]
+            usage = usages[key]
+            edges[key].add(edge.id)
+            usage.names[_remove_label(incidence.name)] += 1
             usage.types[incidence.type] += bool(incidence.type)
             usage.texts[edge.passage_id.rpartition("#")[0]].append(edge.text)
             usage.is_fact |= edge.kind is not HyperedgeKind.SEMANTIC_UNIT
@@ -312,6 +324,30 @@ def _select_names(items: Iterable[IndexedHyperedge]) -> list[NamedEntity]:
     return sorted(
         (each for key, each in named.items() if key not in longer), key=lambda each: (-each.documents, each.key)
     )
+
+
+def _map_labelled_keys(items: Iterable[IndexedHyperedge]) -> dict[str, str]:
+    """Return for the key of each member of hyperedges the key of the entity that a drawing shows.
+
+    "Contact: Karl Moen" is shown as the entity "Karl Moen" if the hyperedges mention that one, too.
+    """
+    names = {each.entity_key: each.name for item in items for each in item.incidences}
+    plain = {key: build_entity_key(_remove_label(name)) or key for key, name in sorted(names.items())}
+    first: dict[str, str] = {}
+    for key, target in plain.items():
+        first.setdefault(target, target if target in names else key)
+    return {key: first[target] for key, target in plain.items()}
+
+
+def _remove_label(name: str) -> str:
+    """Return a name without a label of common words before it; "Dune: Part Two" stays."""
+    match = _LABEL.match(name)
+    return name[match.end() :] if match and all(map(_is_common, match[1].split())) else name
+
+
+def _is_common(word: str) -> bool:
+    lower = word.casefold()
+    return lower in COMMON_WORDS or lower in FUNCTION_WORDS or lower in _ADMONITIONS
 
 
 def _list_parts(key: str) -> Iterator[str]:
@@ -337,7 +373,7 @@ def _is_name(usage: _Usage) -> bool:
         return False
     if usage.is_fact:  # a language model or the user named it
         return True
-    if ":" in name:  # the label and the value of a cell
+    if ":" in name or _is_emphasis_only(name, usage):  # the label and the value of a cell, or a title
         return False
     headings = sum(_count_headings(name, texts) > 0 for texts in usage.texts.values())
     if headings > 1:
@@ -352,6 +388,24 @@ def _is_name(usage: _Usage) -> bool:
     if len(words) > 1 and not all(word in COMMON_WORDS or word in FUNCTION_WORDS for word in words):
         return True
     return (usage.is_title and headings == 1 and len(words) > 1) or _is_capitalized_in_prose(name, usage)
+
+
+def _is_emphasis_only(name: str, usage: _Usage) -> bool:
+    """Return whether a name consists of common words and labels in capitals, such as NOTE, OK or "Press OK"."""
+    words = name.split()
+    others = [word for word in words if not _is_emphasis(word, usage)]
+    return len(others) < len(words) and (not others or (name != name.upper() and len(others) == 1))
+
+
+def _is_emphasis(word: str, usage: _Usage) -> bool:
+    """Return whether a word in capitals is a common word, or a label, which a colon follows more often than not."""
+    if not word.isupper() or len(word) < 2:
+        return False
+    if _is_common(word):
+        return True
+    pattern = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)(\s*[:\uff1a])?")
+    uses = [bool(match[1]) for texts in usage.texts.values() for text in texts for match in pattern.finditer(text)]
+    return sum(uses) * 2 > len(uses)
 
 
 def _count_headings(name: str, texts: Iterable[str]) -> int:
