@@ -10,7 +10,7 @@ from fastapi import APIRouter, Depends, Query
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
 
 from polyad_server.access import AuthenticatedRoute, Reader
-from polyad_server.conversations import Conversation, Conversations, format_markdown
+from polyad_server.conversations import Conversations, format_markdown
 from polyad_server.index_routes import Cursor, Id, Limit
 from polyad_server.keys import Scope
 from polyad_server.models import ConversationBody, ConversationChangeBody
@@ -30,12 +30,6 @@ Saved = Annotated[Conversations, Depends(_open_conversations)]
 _RESPONSES = describe_responses(dict[str, Any], statuses=(401, 403, 404, 409, 413, 422, 429))
 
 
-def _format_conversation(conversation: Conversation) -> dict[str, Any]:
-    shape = asdict(conversation)
-    del shape["owner"]
-    return shape
-
-
 @router.get("/conversations", responses=_RESPONSES)
 def list_conversations(
     conversations: Saved,
@@ -44,7 +38,7 @@ def list_conversations(
     cursor: Cursor = "",
 ) -> JSONResponse:
     """List the conversations that this key saved, the last changed first, without their turns."""
-    rows = [_format_conversation(each) for each in conversations.list_all(of_everybody=everybody)]
+    rows = list(map(asdict, conversations.list_all(of_everybody=everybody)))
     return respond_json(build_page("conversations", rows, limit, cursor))
 
 
@@ -53,20 +47,20 @@ def save_conversation(body: ConversationBody, conversations: Saved) -> JSONRespo
     """Save a conversation with the index. Only this key, and admin keys, can read, change or delete it."""
     turns = [turn.model_dump() for turn in body.turns]
     conversation = conversations.add(body.title, turns, body.options.model_dump(), datetime.now(UTC))
-    return respond_json(_format_conversation(conversation), 201)
+    return respond_json(asdict(conversation), 201)
 
 
 @router.get("/conversation", responses=_RESPONSES)
 def read_conversation(conversations: Saved, id: Id) -> JSONResponse:
     """Return a saved conversation with its turns: question, answer and sources."""
-    return respond_json({**_format_conversation(conversations.get(id)), "turns": conversations.get_turns(id)})
+    return respond_json({**asdict(conversations.get(id)), "turns": conversations.get_turns(id)})
 
 
 @router.patch("/conversation", responses=_RESPONSES)
 def change_conversation(body: ConversationChangeBody, conversations: Saved, id: Id) -> JSONResponse:
     """Rename a saved conversation, or replace its turns."""
     turns = None if body.turns is None else [turn.model_dump() for turn in body.turns]
-    return respond_json(_format_conversation(conversations.change(id, body.title, turns, datetime.now(UTC))))
+    return respond_json(asdict(conversations.change(id, body.title, turns, datetime.now(UTC))))
 
 
 @router.delete("/conversation", responses=_RESPONSES)

@@ -27,6 +27,9 @@ MAX_CONVERSATIONS = 100
 MAX_BYTES = 500_000
 """Maximum size of the turns of a conversation as JSON: some 200 answers of a page with their sources."""
 
+Turns = list[dict[str, Any]]
+"""Turns of a conversation, each with ``question``, ``answer`` and ``sources`` (:class:`SavedTurnBody`)."""
+
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|])")
 
 
@@ -84,13 +87,12 @@ class Conversations:
             raise NotFoundError(f"there is no conversation {id!r} of this key; it may have been deleted")
         return conversation
 
-    def get_turns(self, id: str) -> list[dict[str, Any]]:
+    def get_turns(self, id: str) -> Turns:
         """Return the turns of a conversation; see :meth:`get`."""
-        value = self._store.get_values(TURNS, [self.get(id).id]).get(id, b"[]")
-        turns: list[dict[str, Any]] = json.loads(value)
+        turns: Turns = json.loads(self._store.get_values(TURNS, [self.get(id).id]).get(id, b"[]"))
         return turns
 
-    def add(self, title: str, turns: list[dict[str, Any]], options: Mapping[str, str], now: datetime) -> Conversation:
+    def add(self, title: str, turns: Turns, options: Mapping[str, str], now: datetime) -> Conversation:
         """Save a new conversation.
 
         Raises:
@@ -102,18 +104,18 @@ class Conversations:
         time = now.isoformat(timespec="seconds")
         return self._put(Conversation(secrets.token_hex(8), title, self._owner, 0, time, time, options), turns)
 
-    def change(self, id: str, title: str | None, turns: list[dict[str, Any]] | None, now: datetime) -> Conversation:
+    def change(self, id: str, title: str | None, turns: Turns | None, now: datetime) -> Conversation:
         """Rename a conversation, or replace its turns, or both; None leaves a value as it is.
 
         Raises:
             NotFoundError: See :meth:`get`.
             RequestError: The conversation is too large.
         """
-        conversation = self.get(id)
-        title = conversation.title if title is None else title
-        return self._put(replace(conversation, title=title, updated=now.isoformat(timespec="seconds")), turns)
+        stored = self.get(id)
+        changed = replace(stored, title=title or stored.title, updated=now.isoformat(timespec="seconds"))
+        return self._put(changed, turns)
 
-    def _put(self, conversation: Conversation, turns: list[dict[str, Any]] | None) -> Conversation:
+    def _put(self, conversation: Conversation, turns: Turns | None) -> Conversation:
         if turns is not None:
             value = json.dumps(turns, ensure_ascii=False).encode()
             if len(value) > MAX_BYTES:
@@ -130,7 +132,7 @@ class Conversations:
         self._store.put_values(TURNS, {id: None})
 
 
-def format_markdown(conversation: Conversation, turns: list[dict[str, Any]]) -> str:
+def format_markdown(conversation: Conversation, turns: Turns) -> str:
     """Return a conversation as Markdown: a heading for each question, the answer, and its numbered sources.
 
     Answers are Markdown already. In all other texts, characters with a meaning in Markdown are escaped.

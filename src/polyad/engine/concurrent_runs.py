@@ -32,8 +32,6 @@ INTERVAL = 5.0
 MAX_SILENCE = 30.0
 """Seconds after which a run without a heartbeat has ended, for example because its process was killed."""
 
-_JOIN_SECONDS = 5.0
-
 
 @contextmanager
 def notice_other_runs(store: ValueStore) -> Iterator[None]:
@@ -43,13 +41,13 @@ def notice_other_runs(store: ValueStore) -> Iterator[None]:
     """
     heartbeat = _Heartbeat(store)
     heartbeat.warn_of_others()
-    thread = threading.Thread(target=heartbeat.run, name="indexing heartbeat", daemon=True)
+    thread = threading.Thread(target=heartbeat.run, daemon=True)
     thread.start()
     try:
         yield
     finally:
         heartbeat.end.set()
-        thread.join(_JOIN_SECONDS)
+        thread.join(INTERVAL)
         heartbeat.delete()
 
 
@@ -62,49 +60,35 @@ class _Heartbeat:
 
     def __init__(self, store: ValueStore) -> None:
         self.end = threading.Event()
-        self._store = store
-        self._id = secrets.token_hex(8)
-        self._process = {"pid": os.getpid(), "host": socket.gethostname()}
-        self._start = datetime.now(UTC)
-        self._is_stored = False
-        self._has_warned = False
+        self._store, self._id = store, secrets.token_hex(8)
+        self._process = [os.getpid(), socket.gethostname()]
+        self._start = datetime.now(UTC).isoformat(timespec="seconds")
+        self._is_stored = self._has_warned = False
 
     def run(self) -> None:
         """Write a heartbeat now and then until the run ends; errors of the store are those of the run itself."""
         seconds = FIRST_BEAT
         with suppress(PolyadError):
             while not self.end.wait(seconds):
-                run = {**self._process, "start": self._start.isoformat(), "beat": datetime.now(UTC).isoformat()}
+                run = {"process": self._process, "start": self._start, "beat": datetime.now(UTC).isoformat()}
                 self._is_stored = True
                 self._store.put_values(RUNS, {self._id: json.dumps(run).encode()}, is_optional=True)
                 self.warn_of_others()
                 seconds = INTERVAL
 
     def warn_of_others(self) -> None:
-        """Log a warning, once, if another process indexes the store; delete the runs that have ended silently."""
-        if self._has_warned:
-            return
+        """Log a warning, once, if another process indexes the store."""
         now = datetime.now(UTC)
-        ended: list[str] = []
-        for id, value in self._store.get_values(RUNS).items():
-            run = json.loads(value)
-            if abs((now - datetime.fromisoformat(run["beat"])).total_seconds()) > MAX_SILENCE:
-                ended.append(id)
-            elif {name: run[name] for name in self._process} != self._process and not self._has_warned:
+        for run in map(json.loads, () if self._has_warned else self._store.get_values(RUNS).values()):
+            is_silent = abs((now - datetime.fromisoformat(run["beat"])).total_seconds()) > MAX_SILENCE
+            if run["process"] != self._process and not is_silent:
                 self._has_warned = True
-                start = datetime.fromisoformat(run["start"]).strftime("%Y-%m-%d %H:%M:%S UTC")
-                _LOG.warning(
-                    "another process (%s, %s) has been indexing this store since %s; the same documents may be read "
-                    "twice",
-                    run["pid"],
-                    run["host"],
-                    start,
-                )
-        if ended and self._is_stored:
-            self._store.put_values(RUNS, dict.fromkeys(ended), is_optional=True)
+                what = "has been indexing this store since %s; the same documents may be read twice"
+                _LOG.warning(f"another process (%s, %s) {what}", *run["process"], run["start"])
+                break
 
     def delete(self) -> None:
-        """Delete the heartbeat from the store."""
+        """Delete all heartbeats from the store: a killed process cannot, and a run that goes on writes one again."""
         if self._is_stored:
             with suppress(PolyadError):
-                self._store.put_values(RUNS, {self._id: None})
+                self._store.put_values(RUNS, None)

@@ -64,28 +64,28 @@ def open_index(
     """
     is_default = embedder is None
     loaded_prompts = Prompts(prompts)
-    if language_model is not None:
-        language_model = _load_language_model(language_model, loader)
-    models = {name: _load_language_model(each, loader) for name, each in language_models.items()}
+    choices = language_models if language_model is None else {"": language_model, **language_models}
+    models = {
+        name: loader.load_language_model(model) if isinstance(model, str | LanguageModelSettings) else model
+        for name, model in choices.items()
+    }
     try:
         store = open_store(place, replies=replies)
     except StoreNotFoundError:
         if not create:
             raise
         if mention_extractor is None:
-            mention_extractor = loaders.load_default_extractor(settings.preset, language_model, loader)
+            mention_extractor = loaders.load_default_extractor(settings.preset, models.get(""), loader)
         elif isinstance(mention_extractor, str):
-            mention_extractor = loader.load_extractor(mention_extractor, language_model)
+            mention_extractor = loader.load_extractor(mention_extractor, models.get(""))
         embedder = get_embedder(embedder, settings, loader)
         manifest = Manifest(embedder.name, embedder.dimension, mention_extractor.name)
         store = open_store(place, manifest, replies=replies)
     try:
-        if language_model is not None or models:
+        if models:
             store.get_values(REPLIES, ())  # an unusable file must be an error before the first request costs money
-        all_models = {"": language_model, **models} if language_model is not None else models
         cached_models = {
-            name: CachedLanguageModel(each, store, store.charge, recalls=reply_cache)
-            for name, each in all_models.items()
+            name: CachedLanguageModel(model, store, store.charge, recalls=reply_cache) for name, model in models.items()
         }
         cached_model = cached_models.pop("", None)
         if isinstance(reranker, str):
@@ -109,10 +109,6 @@ def open_index(
     except BaseException:
         store.close()
         raise
-
-
-def _load_language_model(model: LanguageModelChoice, loader: loaders.Loader) -> LanguageModel:
-    return loader.load_language_model(model) if isinstance(model, str | LanguageModelSettings) else model
 
 
 def list_own_files(store: Store) -> list[Path]:
