@@ -108,7 +108,10 @@ class Turn {
         if (this.context.isNew && this.context.earlier.length) this.element.scrollIntoView({ block: "start" });
       } else if (event === "text") this.text += data.text;
       else if (event === "error") this.fail(data.message);
-      else if (event === "done") Object.assign(this, { data, text: data.answer, state: "done" });
+      else if (event === "done") {
+        Object.assign(this, { data, text: data.answer, state: "done" });
+        if (this.text) this.graph?.then((follow) => follow(this.text));
+      }
       this.drawSoon();
     }
     if (this.state === "writing") this.fail("the connection ended before the answer was complete");
@@ -178,7 +181,7 @@ class Turn {
   }
 
   drawGraph() {
-    if (this.context.isLast && this.evidence?.hits.length) evidenceGraph(this.context.graph, this.evidence);
+    if (this.context.isLast && this.evidence?.hits.length) this.graph = evidenceGraph(this.context.graph, this.evidence, this.text);
   }
 
   /** Return the hit that a citation mark refers to. */

@@ -13,16 +13,26 @@ const LEAVES = 3; // entities of one hyperedge that nothing else in the drawing 
 const MAX_HULLS = 12;
 const MIN_RELEVANCE = 0.3; // of a source that is drawn; the best source always is
 
-/** Draw the evidence of a search into a panel. */
-export async function evidenceGraph(panel, evidence) {
-  const answer = findAnswers(evidence.hits).map(({ text }) => text).join(" ");
+/**
+ * Draw the evidence of a search into a panel.
+ * @param {string} text answer of a language model; empty for the sentences that answer
+ * @returns {Promise<Function>} call it with the answer of a language model, whose names are then drawn first
+ */
+export async function evidenceGraph(panel, evidence, text = "") {
+  const answer = text || findAnswers(evidence.hits).map((each) => each.text).join(" ");
   const graph = new Hypergraph(evidence.query ?? "", answer);
   evidence.hits.forEach((hit, index) => {
     if (index > 0 && hit.relevance !== null && hit.relevance < MIN_RELEVANCE) return;
     for (const edge of hit.hyperedges) graph.addHyperedge({ ...edge, passage_id: hit.passage_id }, index + 1);
   });
   for (const step of evidence.trace ?? []) graph.markNames([step.matched, step.reached, ...step.via]);
-  await draw(panel, graph, "How the evidence hangs together");
+  const render = await draw(panel, graph, "How the evidence hangs together");
+  return async (newText) => {
+    const listDrawn = () => graph.select().entities.map((each) => each.key).join("\n");
+    const before = listDrawn();
+    graph.answer = newText.toLowerCase();
+    if (listDrawn() !== before) await render();
+  };
 }
 
 /** Draw an entity and its neighbours into a panel. */
@@ -63,7 +73,7 @@ class Hypergraph {
     for (const entity of entities) {
       const name = entity.name.toLowerCase();
       const isMarked = this.marked.has(name) || this.marked.has(entity.key) || this.question.includes(name) || this.asked.has(entity.key);
-      this.entities.set(entity.key, { ...this.entities.get(entity.key), ...entity, id: entity.key, kind: "entity", isMarked, isAnswer: this.answer.includes(name) });
+      this.entities.set(entity.key, { ...this.entities.get(entity.key), ...entity, id: entity.key, kind: "entity", isMarked });
     }
     for (const [id, keys] of Object.entries(members)) this.hyperedges.get(id).keys = keys;
   }
@@ -74,8 +84,8 @@ class Hypergraph {
     const degrees = new Map();
     for (const { keys } of edges) for (const key of keys) degrees.set(key, (degrees.get(key) ?? 0) + 1);
     const rank = (key) => {
-      const { isMarked, isAnswer, documents } = this.entities.get(key);
-      return (isMarked ? 10_000 : 0) + (isAnswer ? 1000 : 0) + (documents > 1 ? 100 : 0) + degrees.get(key);
+      const { isMarked, name, documents } = this.entities.get(key);
+      return (isMarked ? 10_000 : 0) + (this.answer.includes(name.toLowerCase()) ? 1000 : 0) + (documents > 1 ? 100 : 0) + degrees.get(key);
     };
     const isShared = (key) => rank(key) > 1;
     const wanted = new Set([...degrees.keys()].filter(isShared));
@@ -124,6 +134,7 @@ async function draw(panel, graph, title) {
   });
   fill(panel, el("header.graph-head", {}, el("h2", {}, title), view.controls(toggle)), view.area, legend, details);
   await render();
+  return render;
 }
 
 function describe(hyperedges, entities, hasHulls) {
