@@ -85,6 +85,19 @@ def test_a_citation_shows_its_sentence_before_it_is_opened(browser: Browser, tmp
         expect(preview).to_be_visible()
 
 
+def test_each_citation_shows_the_sentence_of_its_claim(browser: Browser, tmp_path: Path) -> None:
+    model = ScriptedLanguageModel(lambda _: "Ines Moreau cast it [1]. It hangs in Corven Tower [1]. So it is [1].")
+    with serve(tmp_path, model) as server, open_page(browser, server) as page:
+        visit(page, server, ASK, "cast it")
+        preview = page.get_by_role("tooltip")
+        cast, hangs = "The bell of Tarn was cast by Ines Moreau in 1921.", "It hangs in Corven Tower."
+        for number, sentence in enumerate((cast, hangs, cast)):  # the last claim has no words of the source
+            page.locator("a.cite").nth(number).focus()
+            expect(preview.locator("p").last).to_have_text(sentence)
+        page.locator("a.cite").nth(1).click()
+        expect(page.locator("mark#span")).to_have_text(hangs)
+
+
 def test_sources_come_before_the_answer_which_can_be_stopped_and_written_again(
     browser: Browser, tmp_path: Path
 ) -> None:

@@ -3,7 +3,7 @@
 
 import { stream } from "./api.js";
 import { announce, el, fill, plural, questionWords } from "./dom.js";
-import { answerSentences, bestSentences, describePlace, findAnswers, hitCard, passageAddress } from "./evidence.js";
+import { answerSentences, bestSentences, describePlace, findAnswers, focusOnClaim, hitCard, passageAddress } from "./evidence.js";
 import { showProblem } from "./form.js";
 import { evidenceGraph } from "./graph.js";
 import { address, getParameters } from "./main.js";
@@ -141,7 +141,8 @@ class Turn {
     else this.answer.removeAttribute("aria-busy");
     const hits = this.evidence?.hits ?? [];
     const waits = this.state === "searching" ? "Searching …" : `${plural(hits.length, "source")} found. Writing the answer …`;
-    fill(this.answer, this.text ? markdownNodes(this.text, (number) => this.cite(number)) : isBusy ? el("p.faint", {}, waits) : answerSentences(hits));
+    const marks = {}; // citation marks by number
+    fill(this.answer, this.text ? markdownNodes(this.text, (number) => this.cite(number, (marks[number] = (marks[number] ?? -1) + 1))) : isBusy ? el("p.faint", {}, waits) : answerSentences(hits));
     fill(this.notice, this.notices(hits));
     fill(this.tools, this.buttons(isBusy));
   }
@@ -181,18 +182,22 @@ class Turn {
   }
 
   drawGraph() {
-    if (this.context.isLast && this.evidence?.hits.length) this.graph = evidenceGraph(this.context.graph, this.evidence, this.text);
+    if (!this.context.isLast) return;
+    this.context.graph.hidden = !this.evidence; // of a saved answer
+    if (this.evidence?.hits.length) this.graph = evidenceGraph(this.context.graph, this.evidence, this.text);
   }
 
-  /** Return the hit that a citation mark refers to. */
-  findHit(number) {
-    const cited = this.data?.citations.find((each) => each.number === number);
+  /** Return the hit that a citation mark refers to; its best sentence is that of the claim before the mark. */
+  findHit(number, occurrence = 0) {
+    const citations = this.data?.citations.filter((each) => each.number === number) ?? [];
+    const cited = citations[Math.min(occurrence, citations.length - 1)];
     const hits = this.evidence?.hits ?? [];
-    return cited ? hits.find((hit) => hit.passage_id === cited.passage_id) ?? cited : hits[number - 1];
+    const hit = cited ? hits.find((each) => each.passage_id === cited.passage_id) ?? cited : hits[number - 1];
+    return hit && focusOnClaim(hit, cited?.claim);
   }
 
-  cite(number) {
-    const hit = this.findHit(number);
+  cite(number, occurrence) {
+    const hit = this.findHit(number, occurrence);
     if (!hit) return document.createTextNode(`[${number}]`);
     const { title, rest } = describePlace(hit);
     const link = el("a.cite", { href: passageAddress(hit), "aria-label": `Source ${number}` }, String(number));

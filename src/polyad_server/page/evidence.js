@@ -1,7 +1,7 @@
 // Evidence: the cards of hits, the sentence that answers, and where a hit stands in its document.
 
 import { address } from "./main.js";
-import { el, fill, markWords } from "./dom.js";
+import { el, fill, markWords, questionWords } from "./dom.js";
 import { pageButton } from "./pageimage.js";
 import { plainReasons } from "./reasons.js";
 
@@ -41,6 +41,18 @@ function bestSpans(hit) {
   const sentences = hit.best_sentences ?? [];
   // Where names lead from source to source, the sentence that answers need not have words of the question.
   return sentences.length && !(isReached(hit) && highlight.length) ? sentences : highlight;
+}
+
+/** Return a hit whose best sentence is the one with most words of a claim, unless none has two of them. */
+export function focusOnClaim(hit, claim) {
+  if (hit.text === undefined || !claim) return hit;
+  const words = new Set(questionWords(claim));
+  let [span, most] = [null, 1];
+  for (const { segment, index } of new Intl.Segmenter(undefined, { granularity: "sentence" }).segment(hit.text)) {
+    const number = questionWords(segment).filter((word) => words.has(word)).length;
+    if (number > most) [span, most] = [{ start: index, end: index + segment.trimEnd().length }, number];
+  }
+  return span ? { ...hit, rank: 0, highlight: null, best_sentences: [span] } : hit;
 }
 
 /** Return whether a name in a better source led to a hit. */
