@@ -34,6 +34,15 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Engine:
     return engine
 
 
+def test_a_derivation_of_a_word_of_the_question_counts(tmp_path: Path) -> None:
+    text = "She kept bees. At fifteen she was apprenticed to a clockmaker. She kept a notebook of her mistakes too."
+    with Engine.open(tmp_path / "kb", embedder="hashing:64") as engine:
+        engine.index_documents([Document("varga", "Ilse Varga", text), Document("song", "Song", "Sing in quick time.")])
+        assert find_best(engine, "Where did Ilse Varga serve her apprenticeship?") == [
+            "At fifteen she was apprenticed to a clockmaker."
+        ]
+
+
 def find_best(engine: Engine, question: str) -> list[str]:
     hit = engine.search(question, 1).passages[0]
     return [span.of(hit.passage.text) for span in hit.best_sentences]

@@ -48,6 +48,9 @@ _ITEM = re.compile(r"(?:[•*·+-]|\d{1,2}[.)]|[a-zA-Z][.)])\s")
 _MAX_ITEM_WORDS = 12
 """Words of a line after a colon up to which the line is a list item without a mark."""
 
+_DERIVATION_WEIGHT, _MIN_STEM = 0.5, 5
+"""Weight of a derivation of a term of the question, relative to this term, and characters of its shortest stem."""
+
 _HEADING_MARKS = "#=-*_` \n"
 
 _MAX_GAP_WORDS = 3
@@ -163,8 +166,24 @@ class ExcerptSelector:
         return [ScoredSpan(spans[place], scores[place]) for place in order]
 
     def _find_answers(self, text: str, sentences: Sequence[_Sentence]) -> list[Span]:
-        spans, values = [sentence.span for sentence in sentences], [sentence.own_score for sentence in sentences]
+        spans = [sentence.span for sentence in sentences]
+        values = [sentence.own_score + self._value_derivations(text, sentence.span) for sentence in sentences]
         return find_answer_sentences(self._question, text, spans, values)
+
+    def _value_derivations(self, text: str, span: Span) -> float:
+        """Return the weighted share of the question's terms of which a sentence has a derivation, but not the term.
+
+        "Apprenticed" is a derivation of "apprenticeship": the stem of one begins with that of the other.
+        """
+        terms, _ = extract_terms_and_codes(" ".join(span.of(text).split()), self._language)
+        missing = [(term, weight) for term, weight in self._weights.items() if term not in terms]
+        stems = [term for term in terms if len(term) >= _MIN_STEM]
+        derived = (
+            weight
+            for term, weight in missing
+            if len(term) >= _MIN_STEM and any(term.startswith(stem) or stem.startswith(term) for stem in stems)
+        )
+        return _DERIVATION_WEIGHT * sum(derived)
 
     def _score_sentences(self, number: int, hit: ExcerptSource) -> list[_Sentence]:
         return [
