@@ -16,6 +16,7 @@ from polyad.cli import app
 from polyad.config import ReadSettings
 from polyad.engine.settings import Settings
 from polyad.errors import NotFoundError, PageImageError
+from polyad.readers.page_image import find_marks
 
 LINES = [
     "The bell of Tarn was cast in 1702 by Anna Voss.",
@@ -102,6 +103,15 @@ def test_the_box_covers_the_sentence_on_its_page(engine: Engine, is_scan: bool) 
     left, top, _, _ = (round(share * side) for share, side in zip(sentence.boxes[0], image.size * 2, strict=True))
     assert image.getpixel((left + 1, top + 1)) != (255, 255, 255)
     assert image.getpixel((left + 1, top - 4)) == (255, 255, 255)
+
+
+def test_a_sentence_around_its_passage_is_marked_and_of_equal_sentences_the_next() -> None:
+    characters = "It runs. The bell of Tarn rings. " + 100 * "Its tone is low. " + "It runs. The end."
+
+    assert find_marks(characters, "It runs. The bell", "It runs.") == range(7)
+    assert find_marks(characters, "tone is low. It runs.", "It runs.").start == len(characters) - 17
+    assert find_marks(characters, "The bell of Tarn", "The end.") == range(len(characters) - 8, len(characters) - 1)
+    assert find_marks(characters, "The bell of Tarn", "Not here.") == range(9, 25)
 
 
 def test_the_lines_of_a_rotated_page_are_marked(engine: Engine) -> None:

@@ -11,6 +11,7 @@ import hashlib
 import io
 import math
 import os
+import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -32,9 +33,6 @@ _FRAME = np.array([0, 120, 200], dtype=np.uint8)
 
 _CHUNK = 12
 """Letters of the parts of a text that are looked for if the whole text, which may continue elsewhere, is not there."""
-
-_SPARE = 200
-"""Letters before and after a passage on its page among which a sentence of the passage is looked for."""
 
 _MARGIN = 0.15
 """Margin around a marked line, as a share of its height."""
@@ -208,20 +206,17 @@ def _locate_characters(lines: Sequence[OcrLine], scale: float) -> tuple[list[str
 def find_marks(characters: Sequence[str], passage: str, sentence: str) -> range:
     """Return the indices of the characters of a page that belong to a sentence of a passage.
 
-    Without a sentence, or if the sentence is not on the page, those of the passage. Only letters and digits are
-    compared, so that line endings, hyphens and spaces do not matter.
+    Without a sentence, or if the sentence is not on the page, those of the passage. A sentence that occurs several
+    times is that of the passage or, if it stands around the passage in a longer hit, the next one. Only letters and
+    digits are compared, so that line endings, hyphens and spaces do not matter.
 
-    >>> find_marks("The pump. It runs.", "pump. It", "It")
-    range(10, 12)
+    >>> find_marks("It is a pump. It runs.", "pump. It", "It")
+    range(14, 16)
     """
     letters, places = _fold(characters)
     whole = _locate(letters, _fold(passage)[0])
-    if whole is None:
-        return range(0)
-    first = max(0, whole[0] - _SPARE)
-    part = _locate(letters[first : whole[1] + _SPARE], _fold(sentence)[0]) if sentence else None
-    start, end = (first + part[0], first + part[1]) if part else whole
-    return range(places[start], places[end - 1] + 1)
+    marked = _locate(letters, _fold(sentence)[0], whole) or whole
+    return range(places[marked[0]], places[marked[1] - 1] + 1) if marked else range(0)
 
 
 def _fold(characters: Iterable[str]) -> tuple[str, list[int]]:
@@ -236,11 +231,20 @@ def _fold(characters: Iterable[str]) -> tuple[str, list[int]]:
     return "".join(letters), places
 
 
-def _locate(letters: str, text: str) -> tuple[int, int] | None:
-    """Return the start and end of a text, or of the part of the text that is among ``letters``."""
+def _locate(letters: str, text: str, around: tuple[int, int] | None = None) -> tuple[int, int] | None:
+    """Return the start and end of a text, or of the part of the text that is among ``letters``.
+
+    Args:
+        letters: The letters of a page.
+        text: The letters of the text.
+        around: A part of the page; of several equal texts, that in it or next to it is the right one.
+    """
     if not text:
         return None
-    if (start := letters.find(text)) >= 0:
+    first, last = around or (0, 0)
+    starts = [match.start() for match in re.finditer(f"(?={re.escape(text)})", letters)]
+    if starts:
+        start = min(starts, key=lambda start: max(first - start, start + len(text) - last, 0))
         return start, start + len(text)
     size = min(_CHUNK, len(text))
     parts = [(letters.find(text[at : at + size]), at) for at in range(0, len(text) - size + 1, size)]
