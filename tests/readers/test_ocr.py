@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pypdfium2  # type: ignore[import-untyped, unused-ignore]  # has no stubs
 import pytest
 from PIL import Image, ImageDraw, ImageFont
 from reportlab.lib.utils import ImageReader  # type: ignore[import-untyped, unused-ignore]  # typed only with its stubs
@@ -70,6 +71,20 @@ def build_pdf(*pages: Image.Image | Sequence[str]) -> bytes:
     return file.getvalue()
 
 
+def draw_pdf(draw: Callable[[Canvas], object], page: Image.Image) -> bytes:
+    """A PDF with one page, which has the size of a picture."""
+    file = io.BytesIO()
+    canvas = Canvas(file, pagesize=(595, 595 * page.height / page.width), invariant=1, pageCompression=0)
+    draw(canvas)
+    canvas.showPage()
+    canvas.save()
+    return file.getvalue()
+
+
+def draw_over(canvas: Canvas, page: Image.Image) -> None:
+    canvas.drawImage(ImageReader(page), 0, 0, 595, 595 * page.height / page.width)
+
+
 def build_scan(count: int) -> bytes:
     """A PDF with scanned pages, each with a line of its own, since equal lines are taken for page headers."""
     letters = "ABCDEFGHIJKLMNOP"[:count]
@@ -114,6 +129,80 @@ def test_a_few_lines_are_read_in_the_direction_that_makes_sense(monkeypatch: pyt
 
     monkeypatch.setattr(engine, "cls_and_rotate", misjudge)
     assert get_lines(read_picture(encode(draw_page((1, 1, BELL)))).text) == BELL
+
+
+@pytest.mark.parametrize(
+    "rotation", [90, pytest.param(180, marks=pytest.mark.slow), pytest.param(270, marks=pytest.mark.slow)]
+)
+def test_a_scan_on_a_page_that_the_pdf_file_turns_is_read(rotation: int) -> None:
+    page = draw_page((1, 1, BELL + PUMP)).rotate(rotation, expand=True)
+    file = io.BytesIO()
+    with pypdfium2.PdfDocument(draw_pdf(lambda canvas: draw_over(canvas, page), page)) as document:
+        document[0].set_rotation(rotation)
+        document.save(file)
+
+    assert get_lines(read_pdf(file.getvalue()).text) == BELL + PUMP
+
+
+def test_a_scan_in_strips_with_a_stamp_is_read_from_its_picture() -> None:
+    page = draw_page((1, 1, BELL + PUMP), height=6)
+    strips = [
+        page.crop((0, top, page.width, top + page.height // 4)) for top in range(0, page.height, page.height // 4)
+    ]
+
+    def draw(canvas: Canvas) -> None:
+        for place, strip in enumerate(strips):
+            canvas.drawImage(ImageReader(strip), 0, 432 * (3 - place) / 4, 595, 108)
+        canvas.drawString(20, 10, "Archive 7")
+
+    content = read_pdf(draw_pdf(draw, page))
+
+    assert get_lines(content.text)[: len(BELL + PUMP)] == BELL + PUMP
+    assert content.removals[SCANS] == ("p. 1",)
+
+
+def test_an_invisible_layer_of_text_over_a_scan_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ocr, "recognize", lambda *_: pytest.fail("the page was recognised again"))
+    page = draw_page((1, 1, BELL + PUMP))
+
+    def draw(canvas: Canvas) -> None:
+        draw_over(canvas, page)
+        text = canvas.beginText(72, 270)
+        text.setTextRenderMode(3)
+        text.textLines(BELL + PUMP)
+        canvas.drawText(text)
+
+    content = read_pdf(draw_pdf(draw, page))
+
+    assert get_lines(content.text) == BELL + PUMP
+    assert SCANS not in content.removals
+
+
+def test_a_page_whose_text_has_no_characters_is_read_from_its_picture() -> None:
+    from reportlab.pdfbase.pdfmetrics import registerFont  # type: ignore[import-untyped, unused-ignore]
+    from reportlab.pdfbase.ttfonts import TTFont  # type: ignore[import-untyped, unused-ignore]
+
+    registerFont(TTFont("Vera", "Vera.ttf"))
+
+    def draw(canvas: Canvas) -> None:
+        canvas.setFont("Vera", 12)
+        for place, line in enumerate(BELL + PUMP):
+            canvas.drawString(72, 300 - 20 * place, line)
+
+    data = draw_pdf(draw, draw_page())
+    assert b"/ToUnicode" in data
+
+    content = read_pdf(data.replace(b"/ToUnicode", b"/NoUnicode"))
+
+    assert get_lines(content.text) == BELL + PUMP
+
+
+def test_an_empty_scanned_page_has_no_text() -> None:
+    content = read_pdf(build_pdf(PUMP, draw_page(), draw_page((1, 1, BELL))))
+
+    assert get_lines(content.text) == PUMP + BELL
+    assert [place.page for place in content.places] == [1, 2, 3]
+    assert content.removals == {PICTURES: ("p. 2",), SCANS: ("p. 3",)}
 
 
 def test_columns_of_prose_follow_each_other_below_a_heading() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -25,14 +26,14 @@ _MAX_SIDE = 4000
 """Most pixels of a side of a rendered page; A4 has 3,508."""
 
 _MIN_SHARE = 0.6
-"""Least share of a page that the picture of a scan covers."""
+"""Least share of a page that the picture of a scan covers, or the strips of such a picture together."""
 
 _MAX_OBJECTS = 1000
 """Objects of a page among which its pictures are looked for."""
 
 
 def is_scan(page: Any, text_length: int) -> bool:
-    """Return whether a page with little text is a scan: without any text but not empty, or covered by a picture.
+    """Return whether a page with little text is a scan: without any text but not empty, or covered by pictures.
 
     Args:
         page: A ``pypdfium2.PdfPage``.
@@ -41,12 +42,11 @@ def is_scan(page: Any, text_length: int) -> bool:
     if not text_length:
         return bool(raw.FPDFPage_CountObjects(page) > 0)
     width, height = page.get_size()
-    pictures = page.get_objects([raw.FPDF_PAGEOBJ_IMAGE], max_depth=2)
-    for _, picture in zip(range(_MAX_OBJECTS), pictures, strict=False):
+    area = 0.0
+    for picture in islice(page.get_objects([raw.FPDF_PAGEOBJ_IMAGE], max_depth=2), _MAX_OBJECTS):
         left, bottom, right, top = picture.get_bounds()
-        if (right - left) * (top - bottom) > _MIN_SHARE * width * height:
-            return True
-    return False
+        area += (right - left) * (top - bottom)
+    return bool(area > _MIN_SHARE * width * height)
 
 
 def render_page(page: Any, scale: float = _SCALE) -> tuple[Picture, float]:
