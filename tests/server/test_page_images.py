@@ -88,14 +88,18 @@ def test_an_agent_gets_the_page_as_a_resource(tmp_path: Path, server: RunningSer
     anyio.run(test)
 
 
-@pytest.mark.parametrize(("theme", "width"), [("light", 1200), pytest.param("dark", 390, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("theme", "width"),
+    [("light", 1200), *(pytest.param(theme, 360, marks=pytest.mark.slow) for theme in ("dark", "light"))],
+)
 def test_the_page_opens_beside_the_text_of_a_hit(
     request: pytest.FixtureRequest, server: RunningServer, theme: str, width: int
 ) -> None:
-    pytest.importorskip("playwright")
+    pytest.importorskip("axe_playwright_python")
     from playwright.sync_api import expect
 
     from tests.server.test_page import open_page
+    from tests.server.test_page_documents import list_serious
 
     with open_page(request.getfixturevalue("browser"), server, theme, width) as page:
         page.goto(f"{server.url}/#/ask?q=nine%20tons%20tower")
@@ -105,9 +109,10 @@ def test_the_page_opens_beside_the_text_of_a_hit(
         picture = page.locator("canvas.page-image")
         expect(picture).to_have_attribute("aria-label", "Page 1 of 2", timeout=60_000)
         assert page.evaluate("document.querySelector('canvas.page-image').width") == 1000
+        assert list_serious(page, width) == []
         page.get_by_role("button", name="Next page").click()
         expect(picture).to_have_attribute("aria-label", "Page 2 of 2", timeout=60_000)
         page.get_by_role("button", name="Larger").click()
         expect(page.get_by_role("button", name="Larger")).to_be_enabled(timeout=60_000)
         assert page.evaluate("document.querySelector('canvas.page-image').width") == 1500
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert list_serious(page, width) == []
