@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse, Response
 from typing_extensions import TypedDict
 
-from polyad.engine.page_images import DEFAULT_WIDTH, MAX_WIDTH, MIN_WIDTH
+from polyad.engine.page_images import DEFAULT_WIDTH, MAX_WIDTH, MIN_WIDTH, PageImage
 from polyad.schemas.catalogue import (
     EntitySchema,
     HyperedgeSchema,
@@ -34,6 +34,9 @@ router = APIRouter(prefix="/api/v1", tags=["hypergraph"], route_class=Authentica
 EntityName = Annotated[str, Query(min_length=1, max_length=500, description="Name or key of an entity.")]
 
 
+Width = Annotated[int, Query(ge=MIN_WIDTH, le=MAX_WIDTH, description="Width in pixels.")]
+
+
 @router.get("/passage", responses=describe_responses(PassageSchema))
 def read_passage(access: Reader, id: Id) -> JSONResponse:
     """Return a passage with its location and the metadata of its document."""
@@ -48,19 +51,45 @@ def read_page_image(
     start: Annotated[int | None, Query(ge=0, description="Start of a sentence in the document.")] = None,
     end: Annotated[int | None, Query(ge=0, description="End of the sentence.")] = None,
     page: Annotated[int | None, Query(ge=1, le=1_000_000, description="Another page of the file.")] = None,
-    width: Annotated[int, Query(ge=MIN_WIDTH, le=MAX_WIDTH, description="Width in pixels.")] = DEFAULT_WIDTH,
+    width: Width = DEFAULT_WIDTH,
+    crop: Annotated[bool, Query(description="Only the figure or table whose caption is in the text.")] = False,
 ) -> Response:
     """Return the page of a passage in a PDF file or scan as PNG, on which the passage or a sentence is marked.
 
+    Of a Word, PowerPoint, HTML, EPUB or e-mail document, a picture of the passage is returned; `page` is its number.
+
     The header `Polyad-Page` has the number of the page, `Polyad-Pages` the number of pages, and `Polyad-Boxes` the
-    left, upper, right and lower end of each marked line as shares of width and height.
+    left, upper, right and lower end of each marked line as shares of width and height. `Polyad-Figures` is the number
+    of framed figures and tables, and `Polyad-Kind` is `page` or `picture`.
     """
     with state.searches.hold_slot():
-        image = access.workspace.engine.page_images.render(id, start=start, end=end, page=page, width=width)
+        images = access.workspace.engine.page_images
+        return _respond_image(images.render(id, start=start, end=end, page=page, width=width, crop=crop))
+
+
+@router.get("/document/image", responses={200: {"content": {"image/png": {}}}}, response_class=Response)
+def read_picture(
+    access: Reader,
+    state: State,
+    id: Id,
+    picture: Annotated[int, Query(ge=1, le=1_000_000, description="Number in `metadata.pictures`.")],
+    width: Width = DEFAULT_WIDTH,
+) -> Response:
+    """Return a picture of a document, or a figure or table of a PDF file, as PNG.
+
+    `metadata.pictures` of the document lists them, from number 1. The headers are those of `/passages/image`.
+    """
+    with state.searches.hold_slot():
+        return _respond_image(access.workspace.engine.page_images.render_picture(id, picture, width=width))
+
+
+def _respond_image(image: PageImage) -> Response:
     headers = {
         "Polyad-Page": str(image.page),
         "Polyad-Pages": str(image.pages),
         "Polyad-Boxes": json.dumps(image.boxes),
+        "Polyad-Figures": str(image.figures),
+        "Polyad-Kind": "page" if image.is_page else "picture",
         "Cache-Control": "private, max-age=60",
     }
     return Response(image.png, media_type="image/png", headers=headers)

@@ -26,6 +26,7 @@ from polyad.readers.metadata import CONTENT_HASH
 from polyad.schemas.catalogue import ListKind, list_items
 from polyad.schemas.filling import fill_schema
 from polyad.schemas.places import describe_citation, describe_hit, describe_location, get_excerpt, map_excerpts
+from polyad.text.pictures import PICTURE_LIST, select_labels
 from polyad.text.words import TOKEN
 from polyad_server.links import build_passage_url
 from polyad_server.mcp_limits import (
@@ -141,9 +142,11 @@ def fetch(target: ToolTarget, id: str, around: int = 0, max_tokens: int = 0) -> 
     except NotFoundError:
         document = catalogue.document(item_id)
         text, document_id, title, location = document.text, item_id, document.title or item_id, None
+        own_text = text
         origin = catalogue.origin(item_id)
     else:
         text, document_id, location = passage.text, passage.document_id, passage.location
+        own_text = f"{location.heading}\n{text}"
         origin = catalogue.origin(document_id)
         title = describe_location(origin.title or passage.title or document_id, location, origin)
         if around:
@@ -153,18 +156,20 @@ def fetch(target: ToolTarget, id: str, around: int = 0, max_tokens: int = 0) -> 
             text = catalogue.document(document_id).text[window[0].start : window[-1].end]
     if offset and offset >= len(text):
         raise ToolInputError(f"the id ends in {OFFSET_MARK}{offset}; expected at most {len(text) - 1}")
+    metadata = select_labels(origin.metadata, own_text) if location else origin.metadata
+    has_image = location and CONTENT_HASH in metadata and (location.page or PICTURE_LIST in metadata)
     fetched: FetchedPassage = {
         "id": id,
         "title": truncate(title),
         "text": "",
         "url": target.get_url(item_id, origin),
         "metadata": {
-            **shorten_metadata(origin.metadata),
+            **shorten_metadata(metadata),
             "document_id": document_id,
             "page": location.page if location else None,
             "heading": truncate(location.heading) if location else "",
             "source": truncate(origin.source),
-            "image": f"{PAGE_IMAGES}{quote(item_id, safe='')}" if location and CONTENT_HASH in origin.metadata else "",
+            "image": f"{PAGE_IMAGES}{quote(item_id, safe='')}" if has_image else "",
             "next_id": "",
         },
     }
@@ -176,7 +181,7 @@ def fetch(target: ToolTarget, id: str, around: int = 0, max_tokens: int = 0) -> 
 
 
 def read_page_image(target: ToolTarget, id: str) -> bytes:
-    """Return the page of a passage as PNG, with the passage marked.
+    """Return the page of a passage, with the passage marked, or a picture of the passage, as PNG.
 
     Raises:
         NotFoundError: There is no such passage.

@@ -18,6 +18,7 @@ from fastapi.responses import JSONResponse, Response
 from polyad.engine.registry import NEED_LANGUAGE_MODEL, retrievers
 from polyad.model import Evidence, ScoredPassage
 from polyad.schemas.places import get_excerpt
+from polyad.text.pictures import select_labels
 from polyad_server.access import Access, AuthenticatedRoute, Gatekeeper
 from polyad_server.answers import complete_within, write_answer
 from polyad_server.chat import ChatFormat, complete_task, is_client_task, split_conversation
@@ -227,7 +228,7 @@ def _get_title(hit: ScoredPassage) -> str:
 
 def _list_attributes(hit: ScoredPassage) -> dict[str, str | int | float | bool]:
     """Return a hit's metadata and passage id as OpenAI's vector store attributes; lists become text."""
-    metadata: Mapping[str, Any] = hit.origin.metadata
+    metadata: Mapping[str, Any] = select_labels(hit.origin.metadata, f"{hit.location.heading}\n{hit.passage.text}")
     attributes = {key: ", ".join(value) if isinstance(value, tuple) else value for key, value in metadata.items()}
     return {**attributes, "passage_id": hit.passage.id}
 

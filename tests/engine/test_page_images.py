@@ -180,6 +180,107 @@ def test_a_page_is_rendered_once(engine: Engine) -> None:
     assert again == first
 
 
+def build_figures() -> bytes:
+    """A PDF with a picture, a drawing and a table, each with a caption, and prose that mentions them."""
+    file = io.BytesIO()
+    canvas = Canvas(file, pagesize=(595, 842), invariant=1)
+    canvas.drawString(72, 780, "Figure 1 shows the bell, and Table 1 lists what it weighs.")
+    canvas.drawImage(ImageReader(Image.new("RGB", (60, 40), "red")), 100, 560, 300, 200)
+    canvas.drawString(100, 540, "Figure 1: The bell of Tarn in the")
+    canvas.drawString(100, 526, "north tower")
+    canvas.drawString(72, 490, "Prose about the bell of Tarn and its founder stands between the figures.")
+    canvas.showPage()
+    canvas.drawString(72, 780, "Abbildung 2. Der Turm")
+    canvas.rect(80, 600, 150, 160, stroke=1, fill=0)
+    canvas.line(80, 600, 230, 760)
+    canvas.drawString(72, 400, "Table 1. Weights")
+    for place, row in enumerate([("Bell", "Tons"), ("Tarn", "9"), ("Aldby", "12"), ("Lund", "3")]):
+        for column, cell in enumerate(row):
+            canvas.drawString(80 + 200 * column, 375 - 18 * place, cell)
+    canvas.drawString(72, 200, "Figure 3. Not there")
+    canvas.save()
+    return file.getvalue()
+
+
+def measure(png: bytes) -> tuple[int, int]:
+    return Image.open(io.BytesIO(png)).size
+
+
+def test_figures_and_tables_of_a_pdf_are_listed_by_caption_and_cut_out(engine: Engine) -> None:
+    Path("bell.pdf").write_bytes(build_figures())
+    assert engine.index(["bell.pdf"]).is_complete
+    labels = engine.catalogue.origin("bell.pdf").metadata["pictures"]
+    assert labels == ("Figure 1: The bell of Tarn in the north tower", "Abbildung 2. Der Turm", "Table 1. Weights")
+
+    images = [engine.page_images.render_picture("bell.pdf", number, width=595) for number in (1, 2, 3)]
+
+    assert [image.page for image in images] == [1, 2, 2]
+    expected = [(100, 400, 523, 760), (72, 230, 600, 790), (72, 300, 315, 412)]
+    for image, (left, right, bottom, top) in zip(images, expected, strict=True):
+        width, height = measure(image.png)
+        assert width == pytest.approx(right - left + 24, abs=30)
+        assert height == pytest.approx(top - bottom + 24, abs=20)
+        assert len(image.boxes) == 1 or image is images[0]
+    with pytest.raises(PageImageError, match="lists 3"):
+        engine.page_images.render_picture("bell.pdf", 4)
+
+
+def test_the_figure_of_a_hit_on_its_caption_is_framed_or_cut_out(engine: Engine) -> None:
+    Path("bell.pdf").write_bytes(build_figures())
+    engine.index(["bell.pdf"])
+    passage = next(each for each in engine.catalogue.passages() if "north tower" in each.text)
+    start = passage.start + passage.text.index("Figure 1: The")
+
+    whole = engine.page_images.render(passage.id, start=start, end=start + 30)
+    part = engine.page_images.render(passage.id, crop=True, width=595)
+
+    assert (whole.figures, part.figures, whole.is_page) == (1, 1, True)
+    assert measure(whole.png) == (1000, 1416)
+    assert measure(part.png)[0] < 360
+    red = Image.open(io.BytesIO(part.png)).getpixel((150, 100))
+    assert red == (254, 0, 0) or red == (255, 0, 0)
+
+
+def build_word() -> bytes:
+    """A Word document with a described picture of text, a photo with a caption, and a picture that is damaged."""
+    from tests.readers.test_embedded_pictures import build_docx, draw, fill, replace_part
+
+    text = "Valve seven is closed by hand"
+    data = build_docx(
+        "The pump is old.", draw(text), "It runs.", fill(5), fill(6), captions={3: "Figure 2: A photo", 4: "Drawing"}
+    )
+    return replace_part(data, "image3.png", b"<svg xmlns='http://www.w3.org/2000/svg'><script/></svg>")
+
+
+def test_a_picture_of_a_word_document_is_shown_with_its_text_marked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("rapidocr")
+    monkeypatch.chdir(tmp_path)
+    Path("pump.docx").write_bytes(build_word())
+    with Engine.open("kb", embedder="hashing:64", settings=Settings(read=ReadSettings(keep_files=True))) as engine:
+        assert engine.index(["pump.docx"]).is_complete
+        Path("pump.docx").unlink()
+        (passage,) = [each for each in engine.catalogue.passages() if "Valve" in each.text]
+        images = engine.page_images
+        shown = [images.render(passage.id, page=page) for page in (1, 2)]
+        start = passage.start + passage.text.index("Figure 2")
+        photo = images.render(passage.id, start=start, end=start + 17)
+
+        labels = engine.catalogue.origin("pump.docx").metadata["pictures"]
+        assert labels == ("image1.png", "Figure 2: A photo", "Drawing")
+        assert "Picture: image1.png" in passage.heading
+        assert [(image.page, image.pages, image.is_page) for image in shown] == [(1, 3, False), (2, 3, False)]
+        assert measure(shown[0].png) == (560, 100)
+        assert len(shown[0].boxes) == 1
+        assert images.render_picture("pump.docx", 2).png == shown[1].png == photo.png
+        with pytest.raises(PageImageError, match="not a picture") as caught:
+            images.render_picture("pump.docx", 3)
+        assert str(tmp_path) not in str(caught.value)
+        engine.remove("pump.docx")
+        assert not [*Path("kb/files").iterdir()]
+
+
 @pytest.mark.parametrize("digest", ["{victim}", "../victim", "x' OR '1'='1", "%", "0" * 64])
 def test_a_digest_that_the_author_of_a_document_states_deletes_nothing_else(tmp_path: Path, digest: str) -> None:
     victim = tmp_path / "victim"
@@ -213,3 +314,21 @@ def test_the_command_line_says_where_it_wrote_the_page(tmp_path: Path, monkeypat
     assert result.stdout.splitlines()[-1] == "page written to page.png"
     assert Path("page.png").read_bytes().startswith(b"\x89PNG")
     assert json.loads(CliRunner().invoke(app, [*arguments, "--json"]).stdout)["image"] == "page.png"
+
+
+def test_the_command_line_lists_pictures_and_writes_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("bell.pdf").write_bytes(build_figures())
+    with Engine.open("kb", embedder="hashing:64") as engine:
+        engine.index(["bell.pdf"])
+    arguments = ["show", "document", "bell.pdf", "--store", "kb"]
+
+    assert json.loads(CliRunner().invoke(app, [*arguments, "--json"]).stdout)["metadata"]["pictures"][2] == (
+        "Table 1. Weights"
+    )
+    result = CliRunner().invoke(app, [*arguments, "--image", "table.png", "--picture", "3"])
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines()[-1] == "picture written to table.png"
+    assert measure(Path("table.png").read_bytes())[0] < 900
+    for options in (["--image", "a.png"], ["--picture", "3"], ["--crop"]):
+        assert CliRunner().invoke(app, [*arguments, *options]).exit_code == 2

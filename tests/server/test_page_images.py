@@ -4,8 +4,10 @@ import base64
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 import anyio
+import httpx2
 import pytest
 
 pytest.importorskip("fastapi")
@@ -13,11 +15,17 @@ pytest.importorskip("fastapi")
 from polyad import Engine
 from polyad_server.app import create_app
 from polyad_server.workspaces import Workspaces
-from tests.engine.test_page_images import build_pdf
+from tests.engine.test_page_images import build_figures, build_pdf
 from tests.server.serving import RunningServer, open_index, run_app
 
 IMAGE = "/api/v1/passages/image"
 ID = "bell.pdf#0000"
+SVG = "<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>"
+PIXEL = "R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7"
+PAGE = (
+    f'<p>Seals sleep on the rocks.</p><img alt="Seals at rest" src="data:image/gif;base64,{PIXEL}">'
+    f'<p>More text.</p><img alt="A drawing of seals" src="data:image/svg+xml,{quote(SVG)}">'
+)
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
@@ -28,6 +36,18 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunningS
     Path("note.md").write_text("The otter eats fish.")
     with Engine.open("kb", embedder="hashing:64") as engine:
         engine.index(["bell.pdf", "note.md"])
+    with run_app(create_app(Workspaces(open_index(), [tmp_path / "kb"]))) as running:
+        yield running
+
+
+@pytest.fixture
+def picture_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunningServer]:
+    monkeypatch.chdir(tmp_path)
+    Path("figures.pdf").write_bytes(build_figures())
+    Path("page.html").write_text(PAGE)
+    Path("bell.pdf").write_bytes(build_pdf())
+    with Engine.open("kb", embedder="hashing:64") as engine:
+        engine.index(["bell.pdf", "figures.pdf", "page.html"])
     with run_app(create_app(Workspaces(open_index(), [tmp_path / "kb"]))) as running:
         yield running
 
@@ -68,6 +88,31 @@ def test_a_changed_file_is_a_problem_without_a_path_and_the_text_remains(server:
     assert "changed" in response.json()["detail"]
     assert str(tmp_path) not in response.text
     assert "nine tons" in server.client.get("/api/v1/passage", params={"id": ID}).json()["text"]
+
+
+def test_pictures_of_documents_are_png_whatever_their_files_are(picture_server: RunningServer, tmp_path: Path) -> None:
+    def get(path: str, **parameters: str | int) -> httpx2.Response:
+        return picture_server.client.get(f"/api/v1/{path}", params=parameters)
+
+    labels = get("document", id="page.html").json()["metadata"]["pictures"]
+    passage = get("passage", id="page.html#0000").json()
+    picture, drawing = (get("document/image", id="page.html", picture=number) for number in (1, 2))
+    shown, figure = (
+        get(IMAGE.removeprefix("/api/v1/"), id=passage["passage_id"]),
+        get("document/image", id="figures.pdf", picture=3, width=600),
+    )
+
+    assert labels == passage["metadata"]["pictures"] == ["Seals at rest", "A drawing of seals"]
+    assert picture.content == shown.content
+    assert picture.content.startswith(PNG)
+    assert (shown.headers["polyad-kind"], shown.headers["polyad-pages"]) == ("picture", "2")
+    assert figure.content.startswith(PNG)
+    assert (figure.headers["polyad-kind"], figure.headers["polyad-page"]) == ("page", "2")
+    assert drawing.status_code == get("document/image", id="page.html", picture=9).status_code == 404
+    assert "svg" not in drawing.text
+    assert str(tmp_path) not in drawing.text
+    assert get("document/image", id="unknown", picture=1).status_code == 404
+    assert "pictures" not in get("passage", id=ID).json()["metadata"]
 
 
 def test_an_agent_gets_the_page_as_a_resource(tmp_path: Path, server: RunningServer) -> None:
@@ -116,3 +161,27 @@ def test_the_page_opens_beside_the_text_of_a_hit(
         expect(page.get_by_role("button", name="Larger")).to_be_enabled(timeout=60_000)
         assert page.evaluate("document.querySelector('canvas.page-image').width") == 1500
         assert list_serious(page, width) == []
+
+
+def test_the_pictures_of_a_document_open_and_a_figure_is_cut_out(
+    request: pytest.FixtureRequest, picture_server: RunningServer
+) -> None:
+    pytest.importorskip("playwright")
+    from playwright.sync_api import expect
+
+    from tests.server.test_page import open_page
+
+    with open_page(request.getfixturevalue("browser"), picture_server, "light", 390) as page:
+        picture = page.locator("canvas.page-image")
+        page.goto(f"{picture_server.url}/#/document?id=page.html")
+        page.get_by_text("Pictures (2)").click(timeout=60_000)
+        page.get_by_role("button", name="Seals at rest").click()
+        expect(picture).to_have_attribute("aria-label", "Seals at rest", timeout=60_000)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        page.keyboard.press("Escape")
+        page.goto(f"{picture_server.url}/#/passage?id=figures.pdf%230000")
+        page.get_by_role("button", name="Page", exact=True).click(timeout=60_000)
+        expect(picture).to_have_attribute("aria-label", "Page 1 of 2", timeout=60_000)
+        page.get_by_role("button", name="Figure").click()
+        expect(picture).to_have_attribute("aria-label", "Page 1", timeout=60_000)
+        assert page.evaluate("document.querySelector('canvas.page-image').width") < 700

@@ -106,8 +106,16 @@ def show(
         typer.Option(
             "--image",
             metavar="FILE",
-            help="For a passage of a PDF file or scan, write its page with the passage marked to this PNG file.",
+            help="For a passage of a PDF file or scan, write its page with the passage marked to this PNG file; for a "
+            "passage of another document, its picture; for a document, the one that --picture selects.",
         ),
+    ] = None,
+    crop: Annotated[
+        bool, typer.Option("--crop", help="With --image, only the figure or table whose caption is in the passage.")
+    ] = False,
+    picture: Annotated[
+        int | None,
+        typer.Option("--picture", metavar="N", min=1, help="With --image, number in the pictures of a document."),
     ] = None,
     page: Annotated[
         int | None, typer.Option("--page", metavar="N", min=1, help="With --image, another page of the file.")
@@ -118,18 +126,31 @@ def show(
     """Print one document, passage, entity or hyperedge of an index in full.
 
     The metadata of a document count what its text leaves out: lines of page headers and of tables of contents, texts of
-    site navigation, comments, embedded files, pictures without text, pages that cannot be read.
+    site navigation, comments, embedded files, pictures without text, pages that cannot be read. `pictures` lists its
+    pictures, figures and tables with a caption, a description or text.
 
     Example: polyad show entity "Ada Lovelace" --store kb
     """
     if show_removed and kind is not schemas.Kind.DOCUMENT:
         raise ConfigurationError(f"--show-removed is for a document; the kind is {kind.value}")
-    if (image or page) and kind is not schemas.Kind.PASSAGE:
-        raise ConfigurationError(f"--image and --page are for a passage; the kind is {kind.value}")
+    is_picture = kind is schemas.Kind.DOCUMENT and image is not None and picture is not None
+    if (image or page or crop) and kind is not schemas.Kind.PASSAGE and not is_picture:
+        raise ConfigurationError(
+            f"--image, --page and --crop are for a passage; the kind is {kind.value}; of a document, --image and "
+            "--picture N write a picture"
+        )
+    if picture and not is_picture:
+        raise ConfigurationError("--picture is for a document, with --image FILE")
     settings = load_settings(store=store, model=model)
     with open_engine(settings, bare=True) as engine:
         if image:
-            image.write_bytes(engine.page_images.render(id, page=page, width=_IMAGE_WIDTH).png)
+            images = engine.page_images
+            if picture:
+                rendered = images.render_picture(id, picture, width=_IMAGE_WIDTH)
+            else:
+                rendered = images.render(id, page=page, width=_IMAGE_WIDTH, crop=crop)
+            image.write_bytes(rendered.png)
+            noun = "page" if rendered.is_page and not (crop or picture) else "picture"
         shape = schemas.look_up(engine.catalogue, kind, id) | ({"image": str(image)} if image else {})
         if summary and kind is schemas.Kind.ENTITY:
             shape["summary"] = engine.catalogue.summary(str(shape["key"]))
@@ -144,7 +165,7 @@ def show(
         labels = {"score": "score of its surest mention, 0 to 100"} if kind is schemas.Kind.ENTITY else {}
         output.show_fields({labels.get(key, key): value for key, value in shape.items() if key != "image"})
         if image:
-            say(f"page written to {image}")
+            say(f"{noun} written to {image}")
 
 
 def list_(

@@ -1,10 +1,11 @@
-"""Pictures of the pages of PDF files and scans, with the place of a passage marked; the copies of files behind them."""
+"""Pictures of pages and pictures inside documents, with a passage marked; the copies of files behind them."""
 
 from __future__ import annotations
 
 import base64
 import threading
 from collections import OrderedDict
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,10 +13,12 @@ from typing import TYPE_CHECKING
 from polyad.config import ReadSettings
 from polyad.engine.catalogue import Catalogue
 from polyad.errors import ConfigurationError, PageImageError, ReadError
-from polyad.model import Origin, Pagination
+from polyad.model import MetadataValue, Origin, Pagination, Passage
 from polyad.readers.metadata import CONTENT_HASH
+from polyad.readers.one_file import PICTURE_READERS
 from polyad.readers.sources import get_copy, is_digest
 from polyad.text.files import get_source_file
+from polyad.text.pictures import PICTURE_LIST, find_label
 
 if TYPE_CHECKING:
     from polyad.readers.workers import WorkerPool
@@ -31,18 +34,22 @@ DEFAULT_WIDTH, MIN_WIDTH, MAX_WIDTH = 1000, 100, 3000
 
 @dataclass(frozen=True, slots=True)
 class PageImage:
-    """The picture of a page.
+    """The picture of a page, or a picture inside a document.
 
     Attributes:
         png: The picture.
-        page: Number of the page, from 1.
-        pages: Number of pages of the file.
+        page: Number of the page, from 1; of a picture, its number among those of the passage or document.
+        pages: Number of pages of the file, or of pictures of the passage or document.
+        figures: Number of figures and tables on the page whose captions are in the marked text.
+        is_page: Whether it shows a page, and not a picture inside a document.
         boxes: Left, upper, right and lower end of each marked line, as shares of width and height in [0, 1].
     """
 
     png: bytes
     page: int
     pages: int
+    figures: int
+    is_page: bool
     boxes: tuple[tuple[float, ...], ...]
 
 
@@ -69,42 +76,88 @@ class PageImages:
         end: int | None = None,
         page: int | None = None,
         width: int = DEFAULT_WIDTH,
+        crop: bool = False,
     ) -> PageImage:
         """Return the picture of the page of a passage, on which the passage or a sentence is marked.
+
+        Of a document without pages, return a picture of the passage: one whose text, description or caption is in it.
 
         Args:
             passage_id: Id of the passage.
             start: Start of the sentence in the document's text; None for the whole passage.
             end: End of the sentence.
-            page: Number of another page of the file, from 1; None for the page on which the marked text begins.
-            width: Width of the picture in pixels.
+            page: Number of another page of the file, from 1; None for the page on which the marked text begins. In a
+                document without pages, number of the picture among those of the passage; None for the first.
+            width: Width of the page in pixels.
+            crop: Whether to return only the figure or table of a PDF file whose caption is in the marked text.
 
         Raises:
             NotFoundError: There is no such passage.
-            PageImageError: The document has no pages to show, or its file was changed or deleted.
+            PageImageError: The document has no page or picture to show, or its file was changed or deleted.
         """
         passage = self._catalogue.passage(passage_id)
         document = self._catalogue.document(passage.document_id)
         origin = self._catalogue.origin(passage.document_id)
         first = passage.start if start is None else start
         sentence = "" if start is None or end is None else document.text[start:end]
+        if crop and not page:
+            first = next(_iterate_captions(origin, passage), first)
         number = page or Pagination(document.places).find(first).page or 1
-        digest = str(origin.metadata.get(CONTENT_HASH, ""))
+        return self._render(origin, number, width, passage.text, sentence, crop=crop)
+
+    def render_picture(self, document_id: str, number: int, *, width: int = DEFAULT_WIDTH) -> PageImage:
+        """Return a picture, figure or table of a document.
+
+        Args:
+            document_id: Id of the document.
+            number: Number in the list of its metadata (``pictures``), from 1.
+            width: Width of the picture, or of the page that contains it, in pixels.
+
+        Raises:
+            NotFoundError: There is no such document.
+            PageImageError: The document does not have this picture, or its file was changed or deleted.
+        """
+        origin = self._catalogue.origin(document_id)
+        labels = origin.metadata.get(PICTURE_LIST)
+        count = len(labels) if isinstance(labels, tuple) else 0
+        if not isinstance(labels, tuple) or not 1 <= number <= count:
+            raise PageImageError(f"the picture is {number}; the document lists {count}")
+        if get_picture_format(origin.metadata):
+            return self._render(origin, number, width, "", "", crop=False)
+        document = self._catalogue.document(document_id)
+        place = find_label(document.text, labels[number - 1])
+        if place is None:
+            raise PageImageError("the caption of this picture is not in the text of the document")
+        page = Pagination(document.places).find(place).page or 1
+        return self._render(origin, page, width, labels[number - 1], "", crop=True)
+
+    def _render(self, origin: Origin, number: int, width: int, passage: str, sentence: str, *, crop: bool) -> PageImage:
+        """Return a page or picture from memory, or let a worker process render it."""
+        digest, extension = str(origin.metadata.get(CONTENT_HASH, "")), get_picture_format(origin.metadata)
         file = self._find_file(origin, digest)
         status = file.stat()
-        key = (digest, status.st_mtime_ns, status.st_size, number, width, passage.text, sentence)
+        key = (digest, status.st_mtime_ns, status.st_size, number, width, passage, sentence, crop)
         with self._lock:
             if image := self._cache.get(key):
                 self._cache.move_to_end(key)
                 return image
             self._pool = self._pool or _open_pool(self._settings)
-        request = {"digest": digest, "page": number, "width": width, "passage": passage.text, "sentence": sentence}
+        request = {
+            "digest": digest,
+            "extension": extension,
+            "page": number,
+            "width": width,
+            "passage": passage,
+            "sentence": sentence,
+            "crop": crop and not extension,
+        }
         try:
             reply = self._pool.render_page(file, _RENDER, request)
         except ReadError as error:
             raise PageImageError(str(error)) from error
         boxes = tuple(tuple(box) for box in reply["boxes"])
-        image = PageImage(base64.b64decode(reply["png"]), number, int(reply["pages"]), boxes)
+        pages, figures = int(reply["pages"]), int(reply["figures"])
+        image = PageImage(base64.b64decode(reply["png"]), number, pages, figures, not extension, boxes)
         with self._lock:
             self._cache[key] = image
             while sum(len(each.png) for each in self._cache.values()) > _MAX_CACHED:
@@ -147,7 +200,9 @@ class PageImages:
         if not is_digest(digest):
             if origin.metadata.get("extension") == ".pdf":
                 raise PageImageError("this PDF file was indexed by a version that shows no pages; index it again")
-            raise PageImageError("this document has no pages: only pages of PDF files and pictures can be shown")
+            raise PageImageError(
+                "this document has no pages and no pictures: only pages of PDF files and pictures can be shown"
+            )
         if self._settings.folder and (copy := get_copy(self._settings.folder, digest)).is_file():
             return copy
         if not origin.source:
@@ -156,6 +211,20 @@ class PageImages:
         if not file.is_file():
             raise PageImageError("the file of this document is no longer there; its text is still in the index")
         return file
+
+
+def _iterate_captions(origin: Origin, passage: Passage) -> Iterator[int]:
+    """Yield the offset, in the document, of each caption of its figures and tables in a passage."""
+    labels = origin.metadata.get(PICTURE_LIST)
+    for label in labels if isinstance(labels, tuple) else ():
+        if (place := find_label(passage.text, label)) is not None:
+            yield passage.start + place
+
+
+def get_picture_format(metadata: Mapping[str, MetadataValue]) -> str:
+    """Return the extension of a document with pictures inside, such as ``.docx``; empty for a file with pages."""
+    extension = metadata.get("extension")
+    return extension if isinstance(extension, str) and extension in PICTURE_READERS else ""
 
 
 def _open_pool(settings: ReadSettings) -> WorkerPool:

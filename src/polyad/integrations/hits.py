@@ -7,6 +7,7 @@ from typing import Any
 from polyad.model import ScoredPassage
 from polyad.schemas.places import describe_hit
 from polyad.text.page_labels import find_page_label
+from polyad.text.pictures import select_labels
 
 CITATION = "citation"
 """Key of the metadata with the document, page and heading of a hit, as people cite it."""
@@ -19,7 +20,8 @@ def build_metadata(hit: ScoredPassage) -> dict[str, Any]:
     because a document must not be able to state another source for its text.
     """
     passage, location, origin = hit.passage, hit.location, hit.origin
-    metadata = {key: list(value) if isinstance(value, tuple) else value for key, value in origin.metadata.items()}
+    stated = select_labels(origin.metadata, f"{location.heading}\n{passage.text}")
+    metadata = {key: list(value) if isinstance(value, tuple) else value for key, value in stated.items()}
     return {
         **metadata,
         CITATION: describe_hit(hit),

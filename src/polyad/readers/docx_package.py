@@ -11,7 +11,6 @@ from xml.etree.ElementTree import Element, ParseError, TreeBuilder
 from xml.parsers import expat
 
 from polyad.readers.archives import create_xml_parser
-from polyad.readers.embedded_pictures import load_part
 
 _PREFIXES = {
     "wordprocessingml": "w-",
@@ -66,13 +65,9 @@ class WordPackage:
         """
         return self._archive.read(self._names[path.casefold()])
 
-    def read_picture(self, path: str) -> bytes:
-        """Return the content of a part that is a picture.
-
-        Raises:
-            ReadError: The part is missing, damaged or too large.
-        """
-        return load_part(self._archive, self._names.get(path.casefold(), path))
+    def get_name(self, path: str) -> str:
+        """Return the name of a part in the archive, which may differ in case."""
+        return self._names.get(path.casefold(), path)
 
     def parse(self, path: str) -> Element:
         """Return the root element of a part, whose elements have names such as ``w-p``.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from xml.etree.ElementTree import Element
 
 from polyad.readers.docx_package import Relation, WordPackage, get_value
@@ -36,7 +37,8 @@ class WordPictures:
         relation = self._relations.get(get_picture_id(element))
         if relation is None:  # on the network
             return "", False
-        text = self._pictures.read(relation.path, lambda: self._package.read_picture(relation.path), description)
+        load = partial(self._pictures.load_part, self._package.get_name(relation.path))
+        text = self._pictures.read(relation.path, load, description)
         return text, self._pictures.has_text(relation.path)
 
     def end_paragraph(self, text: str, style: str, *, has_picture: bool) -> None:

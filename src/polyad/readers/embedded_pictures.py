@@ -5,8 +5,10 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
+import io
 import re
 import stat
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
@@ -20,9 +22,8 @@ from polyad.model import MetadataValue, Section
 from polyad.readers.metadata import CONTENT_HASH
 from polyad.readers.ocr import PageOcr, is_ocr_installed, list_uncertain_words
 from polyad.readers.plain_text import Content, to_single_line
-from polyad.text.pictures import PICTURE_LIST, contains_text
+from polyad.text.pictures import MAX_LISTED, PICTURE_LIST, build_label, contains_text
 from polyad.text.removals import OMITTED_PICTURES, READ_PICTURES, UNCERTAIN, UNREAD_PICTURES, merge_removals
-from polyad.text.words import shorten_at_word
 
 _MIN_PIXELS, _MIN_SIDE = 10_000, 32
 """Least pixels of a picture whose text is read, as many as 100 x 100, and of its shorter side; others are icons."""
@@ -32,9 +33,6 @@ _LOGO_PLACES = 3
 
 _MAX_BYTES = 64 * 1024 * 1024
 """Bytes of a picture; larger ones are not decoded."""
-
-_MAX_LISTED, _MAX_LABEL = 200, 120
-"""Most pictures that a document lists, and characters of the label of each."""
 
 _DATA_ADDRESS = re.compile(r"data:image/([\w.+-]*)((?:;[\w=.-]*)*),", re.IGNORECASE)
 _DRAWING = re.compile(r"(?:emf|emz|wmf|wmz|svgz?|pict|eps)(?:\+xml)?", re.IGNORECASE)
@@ -78,7 +76,7 @@ class PictureReader:
 
     Args:
         settings: Limits and settings of OCR.
-        digest: SHA-256 of the document's file.
+        data: The bytes of the document's file.
         on_picture: Called after a picture was recognised, with the number of such pictures.
         folder: Folder in which pictures of a web page may lie; None if no file may be opened.
     """
@@ -86,12 +84,14 @@ class PictureReader:
     def __init__(
         self,
         settings: ReadSettings,
-        digest: str,
+        data: bytes,
         on_picture: Callable[[int], None] = lambda _: None,
         folder: Path | None = None,
     ) -> None:
         self._settings = settings
-        self._digest = digest
+        self._data = data
+        self._digest = hashlib.sha256(data).hexdigest()
+        self._archive: ZipFile | None = None
         self._on_picture = on_picture
         self._folder = folder
         self._places: Counter[str] = Counter()
@@ -119,7 +119,7 @@ class PictureReader:
         picture = self._pictures.setdefault(key, EmbeddedPicture(name or key.rpartition("/")[2], load))
         self._last = picture
         picture.descriptions += [text for text in (caption, description) if text and text not in picture.descriptions]
-        picture.label = shorten_at_word(next(iter(picture.descriptions), picture.name), _MAX_LABEL)
+        picture.label = build_label(next(iter(picture.descriptions), picture.name))
         if is_new and self._settings.max_pictures:
             try:
                 if text := self._recognize(key, picture):
@@ -141,12 +141,26 @@ class PictureReader:
             self._caption = caption
         elif caption not in self._last.descriptions:
             self._last.descriptions.insert(0, caption)
-            self._last.label = shorten_at_word(caption, _MAX_LABEL)
+            self._last.label = build_label(caption)
             self._last = None
 
     def end_captions(self) -> None:
         """Separate pictures from later captions, and captions from later pictures, by other text."""
         self._last, self._caption = None, ""
+
+    def load_part(self, path: str) -> bytes:
+        """Return the bytes of a picture in a document that is a ZIP archive.
+
+        Raises:
+            ReadError: The part is missing, damaged or too large.
+        """
+        try:
+            self._archive = self._archive or ZipFile(io.BytesIO(self._data))  # the reader's own is closed afterwards
+            if (size := self._archive.getinfo(path).file_size) > _MAX_BYTES:
+                raise ReadError(f"{size:,} bytes; at most {_MAX_BYTES:,} are read")
+            return self._archive.read(path)
+        except (KeyError, BadZipFile, zlib.error) as error:
+            raise ReadError("missing or damaged") from error
 
     def find_address(self, address: str) -> tuple[str, Load] | None:
         """Return key and bytes of the picture of a web page that is part of the page or lies in its folder.
@@ -170,7 +184,7 @@ class PictureReader:
 
     def list_pictures(self) -> list[EmbeddedPicture]:
         """Return the pictures with a description, caption or text, in their order in the document."""
-        return [picture for picture in self._pictures.values() if picture.is_listed][:_MAX_LISTED]
+        return [picture for picture in self._pictures.values() if picture.is_listed][:MAX_LISTED]
 
     def complete(self, content: Content) -> Content:
         """Return the content of the document with sections for the texts of pictures, their list and what is left out.
@@ -234,20 +248,6 @@ class PictureReader:
         self._texts[digest] = text = pictures.join_picture_lines(lines)
         self._on_picture(len(self._texts))
         return text
-
-
-def load_part(archive: ZipFile, path: str) -> bytes:
-    """Return the bytes of a picture in an archive.
-
-    Raises:
-        ReadError: The part is missing, damaged or too large.
-    """
-    try:
-        if (size := archive.getinfo(path).file_size) > _MAX_BYTES:
-            raise ReadError(f"{size:,} bytes; at most {_MAX_BYTES:,} are read")
-        return archive.read(path)
-    except (KeyError, BadZipFile) as error:
-        raise ReadError("missing or damaged") from error
 
 
 def _decode_address(address: str, match: re.Match[str]) -> bytes:

@@ -19,7 +19,7 @@ from zipfile import BadZipFile, ZipFile
 from polyad.errors import ReadError
 from polyad.model import MetadataValue, Section
 from polyad.readers.archives import DUBLIN_CORE, open_archive, parse_xml
-from polyad.readers.embedded_pictures import Load, PictureReader, load_part
+from polyad.readers.embedded_pictures import Load, PictureReader
 from polyad.readers.html import read_html
 from polyad.readers.metadata import build_metadata
 from polyad.readers.plain_text import Content, join_contents, to_single_line
@@ -96,7 +96,8 @@ def read_epub(data: bytes, pictures: PictureReader | None = None) -> Content:
         chapters = []
         for path, page in pages.items():
             if path not in listings:
-                read = partial(read_html, pictures=pictures, find_picture=partial(_find_picture, archive, path, files))
+                find = partial(_find_picture, pictures, path, files) if pictures else None
+                read = partial(read_html, pictures=pictures, find_picture=find)
                 chapters.append(_read_chapter(page, names.get(path, {}), read if pictures else read_html))
         contents = [line for path in pages if path in listings for line in _list_links(pages[path])]
         title, metadata = _read_properties(package)
@@ -106,12 +107,17 @@ def read_epub(data: bytes, pictures: PictureReader | None = None) -> Content:
     return replace(content, title=clean_stated_title(title), metadata=metadata, removals=removals)
 
 
-def _find_picture(archive: ZipFile, chapter: str, files: Mapping[str, str], address: str) -> tuple[str, Load] | None:
-    """Return key and bytes of the picture of a chapter with a relative address; None for an address elsewhere."""
-    if urlsplit(address).scheme:
-        return None
-    path = _resolve_reference(chapter, address, files)
-    return (path, partial(load_part, archive, path)) if path in files else None
+def _find_picture(
+    pictures: PictureReader, chapter: str, files: Mapping[str, str], address: str
+) -> tuple[str, Load] | None:
+    """Return key and bytes of the picture of a chapter that is part of the book; None for an address elsewhere."""
+    if place := pictures.find_address(address):
+        return place
+    try:
+        path = "" if urlsplit(address).scheme else _resolve_reference(chapter, address, files)
+    except ValueError:  # not an address
+        path = ""
+    return (path, partial(pictures.load_part, path)) if path in files else None
 
 
 def _read_chapter(markup: bytes, names: Mapping[str, str], read: Callable[[bytes], Content]) -> Content:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import os
 from collections.abc import Callable
@@ -106,8 +105,7 @@ def open_pictures(
         on_picture: Called after a picture was recognised, with the number of such pictures.
     """
     is_page = path.suffix.lower() in (".html", ".htm", ".xhtml")
-    digest = hashlib.sha256(data).hexdigest()
-    return PictureReader(settings, digest, on_picture, path.parent if is_page else None)
+    return PictureReader(settings, data, on_picture, path.parent if is_page else None)
 
 
 def require_plausible_length(characters: int, size: int) -> None:

@@ -1,4 +1,4 @@
-"""Renders a page of a PDF file or picture, and marks the place of a passage or sentence on it.
+"""Renders a page of a PDF file or picture, or a picture inside a document, and marks a passage or sentence on it.
 
 Places are not stored: the text is looked for among the characters of the page, which PDFium or OCR locates.
 """
@@ -23,7 +23,7 @@ import numpy as np
 from polyad.config import ReadSettings
 from polyad.errors import MissingExtraError, ReadError
 from polyad.readers.ocr import OcrLine, PageOcr, Picture, is_ocr_installed
-from polyad.readers.one_file import PDF_FACTOR, require_size
+from polyad.readers.one_file import PDF_FACTOR, PICTURE_READERS, load_function, open_pictures, require_size
 from polyad.readers.scans import get_reading_order
 
 _COLOUR = np.array([120, 225, 255], dtype=np.uint16)
@@ -33,6 +33,9 @@ _FRAME = np.array([0, 120, 200], dtype=np.uint8)
 
 _CHUNK = 12
 """Letters of the parts of a text that are looked for if the whole text, which may continue elsewhere, is not there."""
+
+_CAPTION, _SPACE = 30, 12
+"""Letters of a caption that lead to its figure, and pixels around a figure that is cut out."""
 
 _MARGIN = 0.15
 """Margin around a marked line, as a share of its height."""
@@ -54,11 +57,13 @@ class _Page(NamedTuple):
         picture: The page.
         characters: The characters.
         boxes: The box of each character, in pixels.
+        figures: Caption and box, in pixels, of each figure and table.
     """
 
     picture: Picture
     characters: Sequence[str]
     boxes: Sequence[Box]
+    figures: Sequence[tuple[str, Box]] = ()
 
 
 def render_marked_page(path: Path, request: Mapping[str, Any], settings: ReadSettings) -> dict[str, Any]:
@@ -67,33 +72,48 @@ def render_marked_page(path: Path, request: Mapping[str, Any], settings: ReadSet
     Args:
         path: The file.
         request: SHA-256 of the file (``digest``), number of the page from 1 (``page``), ``width`` of the picture in
-            pixels, text of the ``passage`` and of its ``sentence``; both may be empty.
+            pixels, text of the ``passage`` and of its ``sentence``; both may be empty. ``crop`` reduces the page to the
+            figure whose caption is in the text. Of a document with pictures inside, the ``extension``; its pages are
+            the pictures of the passage, or all its pictures without a passage.
         settings: Limits of reading, and the folder of recognised lines.
 
     Raises:
-        ReadError: The file was changed, cannot be read, or does not have this page.
+        ReadError: The file was changed, cannot be read, or does not have this page, picture or figure.
     """
     with path.open("rb") as file:
         status = os.fstat(file.fileno())
-        is_pdf = b"%PDF-" in file.read(1024)
+        is_pdf = not request["extension"] and b"%PDF-" in file.read(1024)
         require_size(status.st_size, settings.max_bytes * (PDF_FACTOR if is_pdf else 1))
         if _compute_digest(file, status.st_ino, status.st_size, status.st_mtime_ns) != request["digest"]:
             raise ReadError("the file was changed after it was indexed; index it again to see its pages")
-        page, count = (_render_pdf_page if is_pdf else _render_frame)(
-            file, request, PageOcr(settings, request["digest"])
-        )
+        if request["extension"]:
+            page, count = _render_embedded(path, file, request, settings)
+        else:
+            render = _render_pdf_page if is_pdf else _render_frame
+            page, count = render(file, request, PageOcr(settings, request["digest"]))
+    named = (
+        [box for caption, box in page.figures if _is_named(caption, request[key])] for key in ("sentence", "passage")
+    )
+    figures: list[Box] = next(filter(None, named), [])
+    if request["crop"]:
+        if not figures:
+            raise ReadError("no caption of a figure or table with a box is in this text")
+        page = _crop(page, figures[0])
     height, width = page.picture.shape[:2]
     marks = find_marks(page.characters, request["passage"], request["sentence"])
     clipped = (_clip(box, width, height) for box in join_boxes(page.boxes[index] for index in marks))
     boxes = [box for box in clipped if box[0] < box[2] and box[1] < box[3]]
     for box in boxes:
         _mark(page.picture, box)
+    for box in figures if not request["crop"] else ():
+        _draw_frame(page.picture, _clip(box, width, height))
     shares = [(left / width, top / height, right / width, bottom / height) for left, top, right, bottom in boxes]
     return {
         "png": base64.b64encode(_encode_png(page.picture)).decode(),
         "pages": count,
         "width": width,
         "height": height,
+        "figures": len(figures),
         "boxes": [[round(share, 4) for share in box] for box in shares],
     }
 
@@ -122,6 +142,7 @@ def _render_pdf_page(file: io.BufferedReader, request: Mapping[str, Any], ocr: P
             page = document[_require_page(request["page"], count) - 1]
             picture, scale = render_page(page, request["width"] / max(page.get_width(), 1.0))
             characters, boxes = _read_characters(page, picture)
+            figures = _locate_figures(page, picture)
             lines = ocr.find_page(request["page"])
             if lines is None and len(characters) < _READABLE and is_ocr_installed():
                 lines = ocr.read_page(request["page"], lambda: render_page(page))
@@ -129,11 +150,79 @@ def _render_pdf_page(file: io.BufferedReader, request: Mapping[str, Any], ocr: P
                 characters, boxes = _locate_characters(lines, scale)
     except pypdfium2.PdfiumError as error:
         raise ReadError(f"the page cannot be rendered: {error}") from error
-    return _Page(picture, characters, boxes), count
+    return _Page(picture, characters, boxes, figures), count
 
 
-def _render_frame(file: io.BufferedReader, request: Mapping[str, Any], ocr: PageOcr) -> tuple[_Page, int]:
-    """Return a page of a picture and the number of pages."""
+def _locate_figures(page: Any, picture: Picture) -> list[tuple[str, Box]]:
+    """Return the captions and boxes, in pixels, of the figures and tables of a page of a PDF file."""
+    from polyad.readers.pdf_figures import find_figures
+    from polyad.readers.pdf_gaps import split_lines
+    from polyad.readers.pdf_lines import extract_lines
+
+    text_page = page.get_textpage()
+    try:
+        lines, _ = split_lines(text_page, page, list(extract_lines(text_page, [])))
+    finally:
+        text_page.close()
+    return [(figure.caption, _to_pixels(page, picture, figure.box)) for figure in find_figures(page, lines)]
+
+
+def _is_named(caption: str, text: str) -> bool:
+    """Return whether a text has the beginning of a caption; only letters and digits are compared."""
+    start = _fold(caption)[0][:_CAPTION]
+    return bool(start) and start in _fold(text)[0]
+
+
+def _crop(page: _Page, box: Box) -> _Page:
+    """Return the part of a page in a box, with a margin."""
+    height, width = page.picture.shape[:2]
+    left, top, right, bottom = box
+    left, top, right, bottom = map(
+        int, _clip((left - _SPACE, top - _SPACE, right + _SPACE, bottom + _SPACE), width, height)
+    )
+    part = np.ascontiguousarray(page.picture[top:bottom, left:right])
+    moved = [(x1 - left, y1 - top, x2 - left, y2 - top) for x1, y1, x2, y2 in page.boxes]
+    return _Page(part, page.characters, moved)
+
+
+def _draw_frame(picture: Picture, box: Box) -> None:
+    """Draw a line around a box."""
+    left, top, right, bottom = map(int, box)
+    for rows, columns in (
+        (slice(top, top + 3), slice(left, right)),
+        (slice(max(0, bottom - 3), bottom), slice(left, right)),
+        (slice(top, bottom), slice(left, left + 3)),
+        (slice(top, bottom), slice(max(0, right - 3), right)),
+    ):
+        picture[rows, columns] = _FRAME
+
+
+def _render_embedded(
+    path: Path, file: io.BufferedReader, request: Mapping[str, Any], settings: ReadSettings
+) -> tuple[_Page, int]:
+    """Return a picture inside a document, and the number of pictures of the passage, or of the document."""
+    file.seek(0)
+    data = file.read()
+    pictures = open_pictures(path, data, settings)
+    load_function(PICTURE_READERS[request["extension"]])(data, pictures)
+    candidates = pictures.list_pictures()
+    for text in filter(None, (request["passage"], request["sentence"])):
+        candidates = [picture for picture in candidates if picture.is_in(text)] or (
+            candidates if text != request["passage"] else []
+        )
+    if not candidates:
+        raise ReadError("no picture of the document is in this passage")
+    picture = candidates[_require_page(request["page"], len(candidates)) - 1]
+    content = picture.load()
+    ocr = PageOcr(settings, hashlib.sha256(content).hexdigest(), request["digest"]) if picture.text else None
+    page, _ = _render_frame(io.BytesIO(content), {"page": 1, "width": request["width"]}, ocr)
+    return page, len(candidates)
+
+
+def _render_frame(
+    file: io.BufferedReader | io.BytesIO, request: Mapping[str, Any], ocr: PageOcr | None
+) -> tuple[_Page, int]:
+    """Return a page of a picture and the number of pages; without ``ocr``, no text is located on it."""
     from polyad.readers.pictures import count_frames, open_frame, resize
 
     file.seek(0)
@@ -141,7 +230,7 @@ def _render_frame(file: io.BufferedReader, request: Mapping[str, Any], ocr: Page
     count = count_frames(data)
     number = _require_page(request["page"], count)
     picture, scale = open_frame(data, number)
-    lines = ocr.read_page(number, lambda: (picture, scale)) if is_ocr_installed() else []
+    lines = ocr.read_page(number, lambda: (picture, scale)) if ocr and is_ocr_installed() else []
     small = resize(picture, request["width"])
     return _Page(small, *_locate_characters(lines, scale * small.shape[1] / picture.shape[1])), count
 
@@ -158,8 +247,7 @@ def _read_characters(page: Any, picture: Picture) -> tuple[list[str], list[Box]]
     from pypdfium2 import raw
 
     text_page = page.get_textpage()
-    ends, pixels = tuple(ctypes.c_double() for _ in range(4)), (ctypes.c_int(), ctypes.c_int())
-    height, width = picture.shape[:2]
+    ends = tuple(ctypes.c_double() for _ in range(4))
     characters: list[str] = []
     boxes: list[Box] = []
     try:
@@ -169,18 +257,26 @@ def _read_characters(page: Any, picture: Picture) -> tuple[list[str], list[Box]]
                 continue
             raw.FPDFText_GetCharBox(text_page, index, *map(ctypes.byref, ends))
             left, right, bottom, top = (end.value for end in ends)
-            corners = []
-            for x, y in ((left, top), (right, bottom)):
-                raw.FPDF_PageToDevice(page, 0, 0, width, height, 0, x, y, *map(ctypes.byref, pixels))
-                corners.append((pixels[0].value, pixels[1].value))
-            (first_x, first_y), (second_x, second_y) = corners
             characters.append(character)
-            boxes.append(
-                (min(first_x, second_x), min(first_y, second_y), max(first_x, second_x), max(first_y, second_y))
-            )
+            boxes.append(_to_pixels(page, picture, (left, bottom, right, top)))
     finally:
         text_page.close()
     return characters, boxes
+
+
+def _to_pixels(page: Any, picture: Picture, box: Box) -> Box:
+    """Return a box of a page, in points from its lower left corner, in pixels of its picture."""
+    from pypdfium2 import raw
+
+    pixels = ctypes.c_int(), ctypes.c_int()
+    height, width = picture.shape[:2]
+    left, bottom, right, top = box
+    corners = []
+    for x, y in ((left, top), (right, bottom)):
+        raw.FPDF_PageToDevice(page, 0, 0, width, height, 0, x, y, *map(ctypes.byref, pixels))
+        corners.append((pixels[0].value, pixels[1].value))
+    (first_x, first_y), (second_x, second_y) = corners
+    return min(first_x, second_x), min(first_y, second_y), max(first_x, second_x), max(first_y, second_y)
 
 
 def _locate_characters(lines: Sequence[OcrLine], scale: float) -> tuple[list[str], list[Box]]:

@@ -23,6 +23,7 @@ from polyad.readers.ocr import INSTALL, PageOcr
 from polyad.readers.one_file import NEW_SCAN, STORED_SCAN, TEXT_PAGE, OnPage
 from polyad.readers.pdf_annotations import Annotation, read_annotations
 from polyad.readers.pdf_code import indent_code
+from polyad.readers.pdf_figures import find_figures
 from polyad.readers.pdf_furniture import Pages, remove_furniture
 from polyad.readers.pdf_gaps import split_lines
 from polyad.readers.pdf_headings import (
@@ -42,6 +43,7 @@ from polyad.readers.pdf_tables import format_tables
 from polyad.readers.plain_text import Content, to_single_line
 from polyad.readers.titles import clean_stated_title
 from polyad.text.page_labels import PAGE_LABELS, format_runs
+from polyad.text.pictures import MAX_LISTED, PICTURE_LIST, build_label
 from polyad.text.removals import PAGES, PICTURES, SCANS, UNCERTAIN, UNREAD_SCANS, merge_removals
 
 try:
@@ -81,7 +83,8 @@ _DATE = re.compile(r"D:(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:(Z)|([+-])(\
 class _RawDocument(NamedTuple):
     """The pages, annotations, outline entries (bookmarks), metadata and page labels of a PDF, as PDFium returns them.
 
-    ``rules`` has the ruling lines of each page whose lines have gaps. ``left_out`` names the pages that have pictures
+    ``rules`` has the ruling lines of each page whose lines have gaps. ``captions`` are those of figures and tables with
+    a box. ``left_out`` names the pages that have pictures
     and no text, and the pages that cannot be read.
     """
 
@@ -91,6 +94,7 @@ class _RawDocument(NamedTuple):
     entries: list[OutlineEntry]
     properties: Mapping[str, str]
     labels: Sequence[str]
+    captions: Sequence[str]
     left_out: Mapping[str, Sequence[str]]
 
 
@@ -163,7 +167,7 @@ def recognize_pages(path: Path, part: tuple[int, int], settings: ReadSettings, o
         ocr = PageOcr(settings, hashlib.file_digest(file, "sha256").hexdigest())
         with pypdfium2.PdfDocument(file) as document:
             pages = range(len(document) - 1 - first, -1, -step)
-            for _ in _read_pages(document, sys.maxsize, on_page, defaultdict(list), ocr, pages):
+            for _ in _read_pages(document, sys.maxsize, on_page, defaultdict(list), ocr, pages, []):
                 pass
 
 
@@ -173,11 +177,13 @@ def _read_raw(file: io.BufferedReader | io.BytesIO, on_page: OnPage, ocr: PageOc
     try:
         left_out: dict[str, list[str]] = {kind: [] for kind in (PICTURES, PAGES, SCANS, UNREAD_SCANS, UNCERTAIN)}
         max_characters = _BASE_CHARACTERS + _CHARACTERS_PER_BYTE * file.seek(0, io.SEEK_END)
-        contents = list(_read_pages(document, max_characters, on_page, left_out, ocr, range(len(document))))
+        captions: list[str] = []
+        indices = range(len(document))
+        contents = list(_read_pages(document, max_characters, on_page, left_out, ocr, indices, captions))
         pages, annotations, rules = [list(column) for column in zip(*contents, strict=True)] or ([], [], [])
         entries = list(_read_outline(document))
         labels = [_read_label(document, index) for index in range(len(document))]
-        return _RawDocument(pages, annotations, rules, entries, _read_properties(document), labels, left_out)
+        return _RawDocument(pages, annotations, rules, entries, _read_properties(document), labels, captions, left_out)
     finally:
         document.close()
 
@@ -189,6 +195,7 @@ def _read_pages(
     left_out: Mapping[str, list[str]],
     ocr: PageOcr,
     indices: Iterable[int],
+    captions: list[str],
 ) -> Iterator[tuple[list[Line], list[Annotation], list[Rule]]]:
     """Yield the lines, annotations and ruling lines of each page of a PDF; a damaged page has none.
 
@@ -199,6 +206,7 @@ def _read_pages(
         left_out: Receives the pages that have pictures and no text, those that cannot be read, and scans.
         ocr: Recognises scanned pages.
         indices: The pages to read, from 0.
+        captions: Receives the captions of figures and tables.
     """
     characters = 0
     for index in indices:
@@ -217,6 +225,7 @@ def _read_pages(
             garbled: list[str] = []
             lines = list(islice(extract_lines(text_page, garbled), _MAX_LINES + 1))
             lines, rules = split_lines(text_page, page, lines)
+            captions += [figure.caption for figure in find_figures(page, lines)]
             is_garbled = sum(map(len, garbled)) >= _MIN_GARBLED
             length = sum(len(line.text) for line in lines)
             scanned = None
@@ -293,6 +302,7 @@ def _build_metadata(document: _RawDocument) -> dict[str, MetadataValue]:
             "modified": _format_iso_date(properties.get("ModDate", "")),
             "pages": len(document.pages),
             PAGE_LABELS: format_runs(document.labels),
+            PICTURE_LIST: tuple(map(build_label, document.captions[:MAX_LISTED])),
         }.items()
     )
 

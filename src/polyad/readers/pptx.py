@@ -20,7 +20,7 @@ from polyad.readers.drawings import (
     list_undescribed_pictures,
     read_graphic,
 )
-from polyad.readers.embedded_pictures import PictureReader, load_part
+from polyad.readers.embedded_pictures import PictureReader
 from polyad.readers.plain_text import Content, join_texts, to_single_line
 from polyad.readers.tables import Cell, format_table
 from polyad.readers.titles import clean_stated_title
@@ -143,7 +143,7 @@ class _Presentation:
             path = relations.get(get_relation_id(blip, "embed"), ("", ""))[1] if blip is not None else ""
             if path not in self._names or self._pictures is None:
                 continue
-            if text := self._pictures.read(path, partial(load_part, self._archive, path), describe_picture(shape)):
+            if text := self._pictures.read(path, partial(self._pictures.load_part, path), describe_picture(shape)):
                 texts[id(shape)] = text
             if self._pictures.has_text(path):
                 has_text.add(id(shape))

@@ -27,6 +27,7 @@ from polyad.schemas.errors import ErrorSchema
 from polyad.schemas.filling import fields_of, fill_schema
 from polyad.schemas.places import map_excerpts
 from polyad.text.page_labels import find_page_label
+from polyad.text.pictures import select_labels
 
 
 class PlaceSchema(TypedDict):
@@ -53,7 +54,10 @@ class CopySchema(PlaceSchema):
 
 
 class PassageSchema(PlaceSchema):
-    """A passage (a retrievable piece of a document) with its location and the metadata of the document."""
+    """A passage (a retrievable piece of a document) with its location and the metadata of the document.
+
+    ``pictures`` of the metadata are those of the document whose caption, description or text is in the passage.
+    """
 
     document_id: str
     passage_id: str
@@ -262,6 +266,7 @@ def hit_json(hit: ScoredPassage, hyperedges: Sequence[ScoredHyperedge]) -> HitSc
         hit.passage,
         hit.origin,
         passage_id=hit.passage.id,
+        metadata=select_labels(hit.origin.metadata, f"{hit.location.heading}\n{hit.passage.text}"),
         page_label=find_page_label(hit.origin.metadata, hit.location.page),
         end_page=hit.excerpt.end_page if hit.excerpt else hit.passage.page,
         highlight=[hit.excerpt.highlight.start, hit.excerpt.highlight.end] if hit.excerpt else None,
@@ -292,7 +297,8 @@ def _hyperedge_json(shape: type[H], scored: ScoredHyperedge, **values: object) -
 def passage_json(passage: Passage, origin: Origin) -> PassageSchema:
     """Return a passage as a JSON object with ids, text, location and the metadata of its document."""
     label = find_page_label(origin.metadata, passage.page)
-    return fill_schema(PassageSchema, passage, origin, passage_id=passage.id, page_label=label)
+    metadata = select_labels(origin.metadata, f"{passage.heading}\n{passage.text}")
+    return fill_schema(PassageSchema, passage, origin, passage_id=passage.id, page_label=label, metadata=metadata)
 
 
 def select_hyperedges(evidence: Evidence, hit: ScoredPassage) -> list[ScoredHyperedge]:

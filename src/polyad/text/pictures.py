@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from polyad.model import MetadataValue
-from polyad.text.words import collapse_whitespace
+from polyad.text.words import collapse_whitespace, shorten_at_word
 
 PICTURE_LIST = "pictures"
 """Metadata key with the caption, description or name of each picture of a document."""
+
+MAX_LISTED, _MAX_LABEL = 200, 120
+"""Most pictures that a document lists, and characters of the label of each."""
+
+_CUT = " \u2026"
+"""End of a label that was shortened."""
 
 _MIN_LINE = 4
 """Characters of the shortest text that leads to a picture."""
@@ -24,11 +31,32 @@ def contains_text(text: str, part: str) -> bool:
     return len(words) >= _MIN_LINE and words in collapse_whitespace(text)
 
 
+def build_label(caption: str) -> str:
+    """Return a caption, description or name in one line of limited length.
+
+    >>> build_label("Figure 3: The  pump of the sta-")
+    'Figure 3: The pump of the …'
+    """
+    line = collapse_whitespace(caption)
+    return f"{line.rpartition(' ')[0]}{_CUT}" if line.endswith("-") else shorten_at_word(line, _MAX_LABEL)
+
+
+def find_label(text: str, label: str) -> int | None:
+    r"""Return the offset at which a text has a label, whatever white space is between its words; None if it has not.
+
+    >>> find_label("See\nFigure 3:\nThe pump", "Figure 3: The ...".replace("...", "\u2026"))
+    4
+    """
+    words = label.removesuffix(_CUT).split()
+    match = re.search(r"\s+".join(map(re.escape, words)), text) if words else None
+    return match.start() if match else None
+
+
 def select_labels(metadata: Mapping[str, MetadataValue], text: str) -> Mapping[str, MetadataValue]:
     """Return the metadata of a document with the labels of those pictures that a part of its text names."""
     labels = metadata.get(PICTURE_LIST)
     if not isinstance(labels, tuple):
         return metadata
     rest = {key: value for key, value in metadata.items() if key != PICTURE_LIST}
-    named = tuple(label for label in labels if contains_text(text, label.removesuffix(" \u2026")))
+    named = tuple(label for label in labels if contains_text(text, label.removesuffix(_CUT)))
     return {**rest, PICTURE_LIST: named} if named else rest

@@ -7,6 +7,7 @@ import { hideDocuments, indexAgain, removeDocuments, showInSearches } from "./do
 import { describePlace } from "./evidence.js";
 import { entityLink, neighbourhoodGraph } from "./graph.js";
 import { address, go } from "./main.js";
+import { pageButton, pictureList } from "./pageimage.js";
 import { askToRetract, retractedCard } from "./retractions.js";
 import { askInDocuments } from "./scope.js";
 
@@ -34,7 +35,7 @@ export async function showPassage(main, parameters, signal) {
       rest && el("p.place", { dir: "auto" }, rest),
       metadataList(passage.metadata),
       el("div.text", { dir: "auto" }, readableText(passage.text, start, end)),
-      el("p", {}, el("a", { href: open }, "Show in the document")),
+      el("p", {}, el("a", { href: open }, "Show in the document"), " ", pageButton(passage)),
       el("h2", {}, "Facts"),
       hyperedges.map((edge) => factCard(edge)),
       retracted.map((fact) => retractedCard(fact, () => showPassage(main, parameters, signal))),
@@ -137,6 +138,7 @@ export async function showDocument(main, parameters, signal) {
       el("p.place", {}, describeRow(row)),
       found.url && el("p.place", { dir: "ltr" }, found.url),
       metadataList(found.metadata),
+      pictureList(found),
       el("p.actions", {}, documentActions(row)),
       el("nav.tabs", { "aria-label": "Parts of the document" }, Object.entries(PARTS).map(tab)),
       content,
