@@ -263,17 +263,17 @@ def test_a_picture_of_a_word_document_is_shown_with_its_text_marked(
         Path("pump.docx").unlink()
         (passage,) = [each for each in engine.catalogue.passages() if "Valve" in each.text]
         images = engine.page_images
-        shown = [images.render(passage.id, page=page) for page in (1, 2)]
+        pictures = [images.render(passage.id, page=page) for page in (1, 2)]
         start = passage.start + passage.text.index("Figure 2")
         photo = images.render(passage.id, start=start, end=start + 17)
 
         labels = engine.catalogue.origin("pump.docx").metadata["pictures"]
         assert labels == ("image1.png", "Figure 2: A photo", "Drawing")
         assert "Picture: image1.png" in passage.heading
-        assert [(image.page, image.pages, image.is_page) for image in shown] == [(1, 3, False), (2, 3, False)]
-        assert measure(shown[0].png) == (560, 100)
-        assert len(shown[0].boxes) == 1
-        assert images.render_picture("pump.docx", 2).png == shown[1].png == photo.png
+        assert [(image.page, image.pages, image.is_page) for image in pictures] == [(1, 3, False), (2, 3, False)]
+        assert measure(pictures[0].png) == (560, 100)
+        assert len(pictures[0].boxes) == 1
+        assert images.render_picture("pump.docx", 2).png == pictures[1].png == photo.png
         with pytest.raises(PageImageError, match="not a picture") as caught:
             images.render_picture("pump.docx", 3)
         assert str(tmp_path) not in str(caught.value)

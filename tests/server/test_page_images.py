@@ -97,15 +97,15 @@ def test_pictures_of_documents_are_png_whatever_their_files_are(picture_server: 
     labels = get("document", id="page.html").json()["metadata"]["pictures"]
     passage = get("passage", id="page.html#0000").json()
     picture, drawing = (get("document/image", id="page.html", picture=number) for number in (1, 2))
-    shown, figure = (
+    of_passage, figure = (
         get(IMAGE.removeprefix("/api/v1/"), id=passage["passage_id"]),
         get("document/image", id="figures.pdf", picture=3, width=600),
     )
 
     assert labels == passage["metadata"]["pictures"] == ["Seals at rest", "A drawing of seals"]
-    assert picture.content == shown.content
+    assert picture.content == of_passage.content
     assert picture.content.startswith(PNG)
-    assert (shown.headers["polyad-kind"], shown.headers["polyad-pages"]) == ("picture", "2")
+    assert (of_passage.headers["polyad-kind"], of_passage.headers["polyad-pages"]) == ("picture", "2")
     assert figure.content.startswith(PNG)
     assert (figure.headers["polyad-kind"], figure.headers["polyad-page"]) == ("page", "2")
     assert drawing.status_code == get("document/image", id="page.html", picture=9).status_code == 404

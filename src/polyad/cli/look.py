@@ -134,13 +134,9 @@ def show(
     if show_removed and kind is not schemas.Kind.DOCUMENT:
         raise ConfigurationError(f"--show-removed is for a document; the kind is {kind.value}")
     is_picture = kind is schemas.Kind.DOCUMENT and image is not None and picture is not None
-    if (image or page or crop) and kind is not schemas.Kind.PASSAGE and not is_picture:
-        raise ConfigurationError(
-            f"--image, --page and --crop are for a passage; the kind is {kind.value}; of a document, --image and "
-            "--picture N write a picture"
-        )
-    if picture and not is_picture:
-        raise ConfigurationError("--picture is for a document, with --image FILE")
+    if (((image or page or crop) and kind is not schemas.Kind.PASSAGE) or picture) and not is_picture:
+        expected = "--image, --page and --crop are for a passage, and --image with --picture N for a document"
+        raise ConfigurationError(f"{expected}; the kind is {kind.value}")
     settings = load_settings(store=store, model=model)
     with open_engine(settings, bare=True) as engine:
         if image:

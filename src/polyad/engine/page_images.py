@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from polyad.config import ReadSettings
 from polyad.engine.catalogue import Catalogue
 from polyad.errors import ConfigurationError, PageImageError, ReadError
-from polyad.model import MetadataValue, Origin, Pagination, Passage
+from polyad.model import MetadataValue, Origin, Pagination
 from polyad.readers.metadata import CONTENT_HASH
 from polyad.readers.one_file import PICTURE_READERS
 from polyad.readers.sources import get_copy, is_digest
@@ -101,7 +101,8 @@ class PageImages:
         first = passage.start if start is None else start
         sentence = "" if start is None or end is None else document.text[start:end]
         if crop and not page:
-            first = next(_iterate_captions(origin, passage), first)
+            places = (find_label(passage.text, label) for label in _get_labels(origin))
+            first = next((passage.start + place for place in places if place is not None), first)
         number = page or Pagination(document.places).find(first).page or 1
         return self._render(origin, number, width, passage.text, sentence, crop=crop)
 
@@ -118,10 +119,9 @@ class PageImages:
             PageImageError: The document does not have this picture, or its file was changed or deleted.
         """
         origin = self._catalogue.origin(document_id)
-        labels = origin.metadata.get(PICTURE_LIST)
-        count = len(labels) if isinstance(labels, tuple) else 0
-        if not isinstance(labels, tuple) or not 1 <= number <= count:
-            raise PageImageError(f"the picture is {number}; the document lists {count}")
+        labels = _get_labels(origin)
+        if not 1 <= number <= len(labels):
+            raise PageImageError(f"the picture is {number}; the document lists {len(labels)}")
         if get_picture_format(origin.metadata):
             return self._render(origin, number, width, "", "", crop=False)
         document = self._catalogue.document(document_id)
@@ -142,15 +142,8 @@ class PageImages:
                 self._cache.move_to_end(key)
                 return image
             self._pool = self._pool or _open_pool(self._settings)
-        request = {
-            "digest": digest,
-            "extension": extension,
-            "page": number,
-            "width": width,
-            "passage": passage,
-            "sentence": sentence,
-            "crop": crop and not extension,
-        }
+        request: dict[str, object] = {"digest": digest, "extension": extension, "page": number, "width": width}
+        request |= {"passage": passage, "sentence": sentence, "crop": crop and not extension}
         try:
             reply = self._pool.render_page(file, _RENDER, request)
         except ReadError as error:
@@ -213,12 +206,10 @@ class PageImages:
         return file
 
 
-def _iterate_captions(origin: Origin, passage: Passage) -> Iterator[int]:
-    """Yield the offset, in the document, of each caption of its figures and tables in a passage."""
+def _get_labels(origin: Origin) -> tuple[str, ...]:
+    """Return the labels of the pictures, figures and tables of a document."""
     labels = origin.metadata.get(PICTURE_LIST)
-    for label in labels if isinstance(labels, tuple) else ():
-        if (place := find_label(passage.text, label)) is not None:
-            yield passage.start + place
+    return labels if isinstance(labels, tuple) else ()
 
 
 def get_picture_format(metadata: Mapping[str, MetadataValue]) -> str:

@@ -49,7 +49,5 @@ class WordPictures:
             style: Name of its style.
             has_picture: Whether a picture stands in it, whose description is part of the text.
         """
-        if style == "caption" and text.strip() and not has_picture:
-            self._pictures.add_caption(text)
-        elif text.strip() and not has_picture:
-            self._pictures.end_captions()
+        if text.strip() and not has_picture:
+            self._pictures.add_caption(text if style == "caption" else "")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import suppress
 from xml.etree.ElementTree import Element
 
@@ -60,11 +60,15 @@ def describe_picture(picture: Element) -> str:
     return "" if _FILE_NAME.fullmatch(line) else line
 
 
-def list_undescribed_pictures(drawing: Element, is_unread: Callable[[Element], bool] = lambda _: True) -> list[str]:
-    """Return the names of the pictures without a description in a drawing or slide for which ``is_unread`` is true."""
-    without = (picture for picture in drawing.iter() if picture.tag.endswith("}pic") and not describe_picture(picture))
-    pictures = filter(is_unread, without)
-    properties = (picture.find("{*}nvPicPr/{*}cNvPr") for picture in pictures)
+def list_undescribed_pictures(drawing: Element, with_text: Container[int] = ()) -> list[str]:
+    """Return the names of the pictures without a description in a drawing or slide, except those with text.
+
+    Args:
+        drawing: The drawing or slide.
+        with_text: Identities of the pictures whose text was read.
+    """
+    pictures = (picture for picture in drawing.iter() if picture.tag.endswith("}pic") and not describe_picture(picture))
+    properties = (picture.find("{*}nvPicPr/{*}cNvPr") for picture in pictures if id(picture) not in with_text)
     return ["picture" if one is None else one.get("name") or "picture" for one in properties]
 
 

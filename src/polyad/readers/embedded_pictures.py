@@ -22,6 +22,7 @@ from polyad.model import MetadataValue, Section
 from polyad.readers.metadata import CONTENT_HASH
 from polyad.readers.ocr import PageOcr, is_ocr_installed, list_uncertain_words
 from polyad.readers.plain_text import Content, to_single_line
+from polyad.text.files import read_file
 from polyad.text.pictures import MAX_LISTED, PICTURE_LIST, build_label, contains_text
 from polyad.text.removals import OMITTED_PICTURES, READ_PICTURES, UNCERTAIN, UNREAD_PICTURES, merge_removals
 
@@ -59,11 +60,6 @@ class EmbeddedPicture:
     label: str = ""
     text: str = ""
     descriptions: list[str] = field(default_factory=list)
-
-    @property
-    def is_listed(self) -> bool:
-        """Whether words lead to the picture."""
-        return bool(self.text or self.descriptions)
 
     def is_in(self, passage: str) -> bool:
         """Return whether a passage has the description or lines of the text of the picture."""
@@ -126,27 +122,25 @@ class PictureReader:
                     picture.text = f"[Text of a picture: {picture.label}]\n{text}"
             except (ReadError, MemoryError) as error:
                 self._left_out[OMITTED_PICTURES].append(f"{picture.name} ({error or 'takes too much memory'})")
-            except Exception:  # damage of the archive or message around the picture
-                self._left_out[OMITTED_PICTURES].append(f"{picture.name} (damaged)")
-            return picture.text
-        return ""
+            except Exception as error:  # of any library
+                self._left_out[OMITTED_PICTURES].append(f"{picture.name} (cannot be read: {type(error).__name__})")
+        return picture.text if is_new else ""
 
     def has_text(self, key: str) -> bool:
         """Return whether text of this picture was read."""
         return key in self._pictures and bool(self._pictures[key].text)
 
     def add_caption(self, caption: str) -> None:
-        """Add a caption to the picture directly before, or else to the next picture if it follows directly."""
-        if self._last is None:
-            self._caption = caption
-        elif caption not in self._last.descriptions:
-            self._last.descriptions.insert(0, caption)
-            self._last.label = build_label(caption)
-            self._last = None
+        """Add a caption to the picture directly before, or else to the next picture if it follows directly.
 
-    def end_captions(self) -> None:
-        """Separate pictures from later captions, and captions from later pictures, by other text."""
-        self._last, self._caption = None, ""
+        An empty caption stands for other text, which separates pictures and captions.
+        """
+        caption, picture, self._last = to_single_line(caption), self._last, None
+        if caption and picture and caption not in picture.descriptions:
+            picture.descriptions.insert(0, caption)
+            picture.label = build_label(caption)
+            caption = ""
+        self._caption = caption
 
     def load_part(self, path: str) -> bytes:
         """Return the bytes of a picture in a document that is a ZIP archive.
@@ -168,8 +162,8 @@ class PictureReader:
         Other addresses are None: nothing is fetched from the network, and no link leads out of the folder.
         """
         if match := _DATA_ADDRESS.match(address):
-            digest = hashlib.sha256(address.encode()).hexdigest()[:8]
-            return f"{digest}.{match[1]}", lambda: _decode_address(address, match)
+            digest = hashlib.sha256(address.encode()).hexdigest()
+            return f"{digest}/picture.{match[1]}", lambda: _decode_address(address, match)
         try:
             parts = urlsplit(address)
         except ValueError:
@@ -180,11 +174,11 @@ class PictureReader:
         file = self._folder / name
         if name.startswith("/") or "\0" in name or not _is_inside(file, self._folder):
             return None
-        return name, lambda: _read_file(file)
+        return name, lambda: read_file(file, _MAX_BYTES)
 
     def list_pictures(self) -> list[EmbeddedPicture]:
         """Return the pictures with a description, caption or text, in their order in the document."""
-        return [picture for picture in self._pictures.values() if picture.is_listed][:MAX_LISTED]
+        return [each for each in self._pictures.values() if each.text or each.descriptions][:MAX_LISTED]
 
     def complete(self, content: Content) -> Content:
         """Return the content of the document with sections for the texts of pictures, their list and what is left out.
@@ -199,13 +193,15 @@ class PictureReader:
             if (start := content.text.find(picture.text)) >= 0:
                 name = f"Picture: {picture.label}"
                 sections.append(Section(name, start, start + len(picture.text), strength=0.0))
+        if written:
+            sections.sort(key=lambda section: (section.start, -section.end))
         removals = {**self._left_out, READ_PICTURES: [picture.name for picture in written]}
         listed: dict[str, MetadataValue] = {}
         if labels := tuple(picture.label for picture in self.list_pictures()):
             listed = {PICTURE_LIST: labels, CONTENT_HASH: self._digest}
         return replace(
             content,
-            sections=tuple(sorted(sections, key=lambda section: (section.start, -section.end))),
+            sections=tuple(sections),
             metadata={**content.metadata, **listed},
             removals=merge_removals([content.removals, removals]),
         )
@@ -221,8 +217,6 @@ class PictureReader:
         if _DRAWING.fullmatch(picture.name.rpartition(".")[2]):
             raise ReadError("a drawing without pixels")
         data = picture.load()
-        if len(data) > _MAX_BYTES:
-            raise ReadError(f"{len(data):,} bytes; at most {_MAX_BYTES:,} are read")
         if b"<svg" in data[:1000]:
             raise ReadError("a drawing without pixels")
         try:
@@ -266,8 +260,3 @@ def _is_inside(file: Path, folder: Path) -> bool:
         return not any(part.startswith(".") for part in target.parts) and stat.S_ISREG(file.stat().st_mode)
     except (OSError, ValueError, RuntimeError):
         return False
-
-
-def _read_file(file: Path) -> bytes:
-    with file.open("rb") as stream:
-        return stream.read(_MAX_BYTES + 1)

@@ -18,13 +18,13 @@ from polyad.errors import ConfigurationError, ReadError
 from polyad.model import Document, Failure
 from polyad.readers.ignoring import IgnoreRules
 from polyad.readers.metadata import CONTENT_HASH, FILE_NAME, TITLE_FROM, count_undecodable, get_file_metadata
-from polyad.readers.ocr import is_ocr_installed
+from polyad.readers.ocr import INSTALL, is_ocr_installed
 from polyad.readers.one_file import format_reason, load_function, read_content, require_plausible_length
 from polyad.readers.plain_text import Content, to_single_line
 from polyad.readers.sources import format_path, is_digest, keep_copy
 from polyad.readers.titles import get_readable_file_name, is_generic_name
 from polyad.readers.workers import ReadJob, WorkerPool
-from polyad.text.removals import PAGES, Removals, count_removals
+from polyad.text.removals import PAGES, UNREAD_PICTURES, Removals, count_removals
 
 _SOURCE_CODE = (
     *(".bash", ".bat", ".c", ".cc", ".cfg", ".clj", ".cmake", ".conf", ".cpp", ".cs", ".cxx", ".dart", ".el", ".erl"),
@@ -325,6 +325,8 @@ class FileReader:
             if function == _READ_PICTURE and path not in self._start_paths:
                 self.skipped.append(name)
                 return
+            if content.removals.get(UNREAD_PICTURES):
+                raise ReadError(f"no text in it; to read its pictures, {INSTALL}")
             raise ReadError("no text was found in the picture" if function == _READ_PICTURE else "empty: no text")
         digest = content.metadata.get(CONTENT_HASH)
         if self._settings.keep_files and self._settings.folder and is_digest(digest):

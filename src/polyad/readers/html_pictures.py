@@ -35,11 +35,9 @@ class HtmlPictures:
         place = self._find_picture(image.getattr("src") or "")
         if place is None:
             return ""
-        if caption := _find_caption(image):
-            self._pictures.add_caption(caption)
-        text = self._pictures.read(*place, image.getattr("alt") or "")
-        self._pictures.end_captions()
-        return text
+        self._pictures.add_caption("")
+        self._pictures.add_caption(_find_caption(image))
+        return self._pictures.read(*place, image.getattr("alt") or "")
 
     def has_text(self, image: ElementNode) -> bool:
         """Return whether text of this ``img`` element was read."""

@@ -91,10 +91,9 @@ def render_marked_page(path: Path, request: Mapping[str, Any], settings: ReadSet
         else:
             render = _render_pdf_page if is_pdf else _render_frame
             page, count = render(file, request, PageOcr(settings, request["digest"]))
-    named = (
-        [box for caption, box in page.figures if _is_named(caption, request[key])] for key in ("sentence", "passage")
-    )
-    figures: list[Box] = next(filter(None, named), [])
+    figures: list[Box] = []
+    for text in (request["sentence"], request["passage"]):
+        figures = figures or [box for caption, box in page.figures if _is_named(caption, text)]
     if request["crop"]:
         if not figures:
             raise ReadError("no caption of a figure or table with a box is in this text")
@@ -176,10 +175,10 @@ def _is_named(caption: str, text: str) -> bool:
 def _crop(page: _Page, box: Box) -> _Page:
     """Return the part of a page in a box, with a margin."""
     height, width = page.picture.shape[:2]
-    left, top, right, bottom = box
-    left, top, right, bottom = map(
-        int, _clip((left - _SPACE, top - _SPACE, right + _SPACE, bottom + _SPACE), width, height)
-    )
+    wider = box[0] - _SPACE, box[1] - _SPACE, box[2] + _SPACE, box[3] + _SPACE
+    left, top, right, bottom = map(int, _clip(wider, width, height))
+    if left >= right or top >= bottom:
+        raise ReadError("the figure is outside the visible page")
     part = np.ascontiguousarray(page.picture[top:bottom, left:right])
     moved = [(x1 - left, y1 - top, x2 - left, y2 - top) for x1, y1, x2, y2 in page.boxes]
     return _Page(part, page.characters, moved)
@@ -188,13 +187,10 @@ def _crop(page: _Page, box: Box) -> _Page:
 def _draw_frame(picture: Picture, box: Box) -> None:
     """Draw a line around a box."""
     left, top, right, bottom = map(int, box)
-    for rows, columns in (
-        (slice(top, top + 3), slice(left, right)),
-        (slice(max(0, bottom - 3), bottom), slice(left, right)),
-        (slice(top, bottom), slice(left, left + 3)),
-        (slice(top, bottom), slice(max(0, right - 3), right)),
-    ):
-        picture[rows, columns] = _FRAME
+    part = picture[top:bottom, left:right]
+    inside = part[3:-3, 3:-3].copy()
+    part[:] = _FRAME
+    part[3:-3, 3:-3] = inside
 
 
 def _render_embedded(
@@ -206,10 +202,9 @@ def _render_embedded(
     pictures = open_pictures(path, data, settings)
     load_function(PICTURE_READERS[request["extension"]])(data, pictures)
     candidates = pictures.list_pictures()
-    for text in filter(None, (request["passage"], request["sentence"])):
-        candidates = [picture for picture in candidates if picture.is_in(text)] or (
-            candidates if text != request["passage"] else []
-        )
+    if request["passage"]:
+        candidates = [picture for picture in candidates if picture.is_in(request["passage"])]
+        candidates = [picture for picture in candidates if picture.is_in(request["sentence"])] or candidates
     if not candidates:
         raise ReadError("no picture of the document is in this passage")
     picture = candidates[_require_page(request["page"], len(candidates)) - 1]

@@ -118,34 +118,27 @@ def _continue_caption(first: Line, lines: Sequence[Line]) -> list[Line]:
     return caption
 
 
-def _find_rows(caption: Box, own: Sequence[Line], lines: Sequence[Line]) -> Box | None:
+def _find_rows(caption: Box, caption_lines: Sequence[Line], lines: Sequence[Line]) -> Box | None:
     """Return the box of the table whose rows stand directly below or above a caption; None if there is none."""
     _, bottom, _, top = caption
-    others = [line for line in lines if line not in own and not line.turn]
+    others = [line for line in lines if line not in caption_lines and not line.turn]
     below = sorted((line for line in others if line.baseline < bottom), key=lambda line: -line.baseline)
     above = sorted((line for line in others if line.baseline >= top), key=lambda line: line.baseline)
     for side, end in ((below, bottom), (above, top)):
         rows = list(_follow_rows(side, end))
-        if sum(len(row.pieces) > 1 for row in rows) > 1:
+        if len(rows) > 1:
             return _join([_get_box(row) for row in rows])
     return None
 
 
 def _follow_rows(lines: Sequence[Line], end: float) -> Iterator[Line]:
-    """Yield the rows of a table from its caption on, with single cells between rows."""
-    single: list[Line] = []
+    """Yield the rows of a table from its caption at the height ``end`` on; lines of single cells may stand between."""
     for line in lines:
         if abs(line.baseline - end) > _ROW_GAP * line.size:
             return
-        end = line.baseline
         if len(line.pieces) > 1:
-            yield from single
+            end = line.baseline
             yield line
-            single = []
-        else:
-            single.append(line)
-            if len(single) > 2:
-                return
 
 
 def _find_objects(caption: Box, objects: Sequence[Box]) -> Box | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import posixpath
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Container, Iterator
 from functools import partial
 from typing import NamedTuple
 from xml.etree.ElementTree import Element, fromstring
@@ -115,13 +115,13 @@ class _Presentation:
             layouts = [path for kind, path in relations.values() if kind == "slideLayout"]
             inherited = self._read_boxes(layouts[0]) if layouts else {}
             slide = self._parse(part)
-            self._picture_texts, unread = self._read_pictures(slide, relations)
+            self._picture_texts = self._read_pictures(slide, relations)
             shapes = list(_iterate_shapes(slide, inherited, self._picture_texts.keys()))
             heading = next((shape for shape in shapes if _get_placeholder(shape)[0] in _TITLES), None)
             title = to_single_line(" ".join(_list_lines(heading))) if heading is not None else ""
             blocks = [title, *(self._read_shape(shape, relations) for shape in shapes if shape is not heading)]
             blocks += self._read_background(slide, layouts[:1])
-            self.removals[PICTURES] += list_undescribed_pictures(slide, unread)
+            self.removals[PICTURES] += list_undescribed_pictures(slide, self._picture_texts.keys())
             for kind, path in relations.values():
                 if kind == "comments":
                     self.removals[COMMENTS] += list_comments(self._parse(path))
@@ -132,22 +132,16 @@ class _Presentation:
                     blocks += [self._read_shape(shape, related) for shape in _iterate_shapes(self._parse(path), {})]
             yield title, "\n\n".join(filter(None, map(str.strip, blocks)))
 
-    def _read_pictures(
-        self, slide: Element, relations: dict[str, tuple[str, str]]
-    ) -> tuple[dict[int, str], Callable[[Element], bool]]:
-        """Return the texts of the pictures of a slide by shape, and a function that says whether a picture has none."""
+    def _read_pictures(self, slide: Element, relations: dict[str, tuple[str, str]]) -> dict[int, str]:
+        """Return the texts of the pictures of a slide by shape; the text of a repeated picture is empty."""
         texts: dict[int, str] = {}
-        has_text: set[int] = set()
         for shape in slide.iter() if self._pictures else ():
             blip = shape.find("{*}blipFill/{*}blip") if shape.tag.endswith("}pic") else None
             path = relations.get(get_relation_id(blip, "embed"), ("", ""))[1] if blip is not None else ""
-            if path not in self._names or self._pictures is None:
-                continue
-            if text := self._pictures.read(path, partial(self._pictures.load_part, path), describe_picture(shape)):
-                texts[id(shape)] = text
-            if self._pictures.has_text(path):
-                has_text.add(id(shape))
-        return texts, lambda shape: id(shape) not in has_text
+            if self._pictures and path in self._names:
+                text = self._pictures.read(path, partial(self._pictures.load_part, path), describe_picture(shape))
+                texts |= {id(shape): text} if self._pictures.has_text(path) else {}
+        return texts
 
     def _read_background(self, slide: Element, layouts: list[str]) -> Iterator[str]:
         """Yield the texts of a layout and its master that are no placeholders, unless an earlier slide has them."""
