@@ -1,6 +1,6 @@
 // Conversations that are saved with the index: save one, open it with its answers, and the list of them.
 
-import { ApiError, call, getBlob } from "./api.js";
+import { ApiError, call, getBlob, hasKey } from "./api.js";
 import { announce, el, fill } from "./dom.js";
 import { askToConfirm, count, openForm, readableDate } from "./controls.js";
 import { address } from "./main.js";
@@ -63,7 +63,8 @@ const conversationLink = ({ id, title }) => el("a", { href: address("ask", { sav
 export async function showConversations(main, parameters, signal) {
   const { conversations, total } = await call("conversations", { query: { limit: 200 }, signal });
   const reload = () => showConversations(main, parameters, signal);
-  const note = total ? "Only the key that saved a conversation, and administrators, can open it." : "None yet. “Save conversation” below an answer stores it with the index.";
+  const whose = hasKey() ? "Only your key, and administrators, can open them." : "They are stored with the index.";
+  const note = total ? whose : "None yet. “Save conversation” below an answer stores it with the index.";
   fill(main, el("section.page", {}, el("h1", {}, "Saved conversations"), el("p.faint", {}, note), el("ul.plain.conversations", {}, conversations.map((each) => item(each, reload)))));
 }
 
