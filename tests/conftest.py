@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -55,6 +57,25 @@ SIX_DOCUMENTS = (
     Document("otter", "otter", "An otter eats fish and crabs. It closes its ears when it dives."),
 )
 """The bell names its maker and its tower; the maker's document names her village; the village's names its river."""
+
+
+gc.disable()  # until the tests begin: a third of the time in which each worker imports and collects them
+
+EXCLUDED_MODULE = re.compile(r"^pytestmark = \[?pytest\.mark\.(attacks|slow)\b", re.MULTILINE)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out modules whose tests the expression of markers excludes all, so that no worker imports them."""
+    if collection_path.suffix != ".py":
+        return None
+    mark = EXCLUDED_MODULE.search(collection_path.read_text(encoding="utf-8"))
+    return True if mark and f"not {mark[1]}" in config.getoption("markexpr") else None
+
+
+def pytest_collection_finish() -> None:
+    """Collect garbage from now on, but not among modules and tests, which live to the end."""
+    gc.freeze()
+    gc.enable()
 
 
 IMPORT_FOR_SECONDS = tuple(
