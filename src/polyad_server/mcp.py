@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Annotated, Any, Concatenate, ParamSpec, TypeVar
 
 from mcp.server import MCPServer
@@ -12,6 +12,7 @@ from mcp.server.auth.provider import AccessToken
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.resources.templates import ResourceSecurity
+from mcp.server.mcpserver.tools import Tool, ToolManager
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp_types import CallToolResult, InputRequiredResult, ToolAnnotations
 from pydantic import Field, ValidationError
@@ -94,11 +95,9 @@ def build_mcp_server(get_target: GetTarget, *, allow_writes: bool = False) -> MC
         version=__version__,
         log_level="WARNING",
         subscriptions=False,  # the server has no notifications, and each subscription would hold a stream open
+        tools=[*_build_reading_tools(get_target), *(_build_writing_tools(get_target) if allow_writes else ())],
     )
-    _add_reading_tools(server, get_target)
     _add_page_images(server, get_target)
-    if allow_writes:
-        _add_writing_tools(server, get_target)
     return server
 
 
@@ -121,8 +120,12 @@ def _call(
         raise ToolError(describe_error(error)) from error
 
 
-def _add_reading_tools(server: MCPServer[Any], get_target: GetTarget) -> None:
-    @server.tool(annotations=_READS)
+@lru_cache(maxsize=1)  # the schemas take 40 ms, and the servers for readers and for writers share them
+def _build_reading_tools(get_target: GetTarget) -> list[Tool]:
+    tools = ToolManager()
+    add_tool = partial(tools.add_tool, annotations=_READS)
+
+    @add_tool
     def search(
         query: Annotated[str, Field(max_length=8000, description="A complete question, with names.")],
         context: Context[Any, Any],
@@ -134,7 +137,7 @@ def _add_reading_tools(server: MCPServer[Any], get_target: GetTarget) -> None:
         """
         return _call(get_target, context, KeyScope.READ, mcp_tools.search, query)
 
-    @server.tool(annotations=_READS)
+    @add_tool
     def fetch(
         id: Annotated[str, Field(max_length=1100, description="Id of a passage or document from another tool.")],
         context: Context[Any, Any],
@@ -148,7 +151,7 @@ def _add_reading_tools(server: MCPServer[Any], get_target: GetTarget) -> None:
         """
         return _call(get_target, context, KeyScope.READ, mcp_tools.fetch, id, around, max_tokens)
 
-    @server.tool(annotations=_READS)
+    @add_tool
     def find_evidence(
         question: Question,
         context: Context[Any, Any],
@@ -170,7 +173,7 @@ def _add_reading_tools(server: MCPServer[Any], get_target: GetTarget) -> None:
         arguments = (question, k, where, as_of, cursor, seen, max_tokens)
         return _call(get_target, context, KeyScope.READ, mcp_tools.find_evidence, *arguments)
 
-    @server.tool(annotations=_READS)
+    @add_tool
     def find_text(
         pattern: Annotated[str, Field(min_length=1, max_length=1000, description="Literal text.")],
         context: Context[Any, Any],
@@ -197,7 +200,7 @@ def _add_reading_tools(server: MCPServer[Any], get_target: GetTarget) -> None:
         }
         return _call(get_target, context, KeyScope.READ, mcp_tools.find_text, pattern, cursor, max_tokens, options)
 
-    @server.tool(annotations=_READS)
+    @add_tool
     def outline(
         id: Annotated[str, Field(max_length=1000, description="Id of a document.")],
         context: Context[Any, Any],
@@ -206,7 +209,7 @@ def _add_reading_tools(server: MCPServer[Any], get_target: GetTarget) -> None:
         """Return the headings of a document, each with the id of its first passage, to be read with fetch."""
         return _call(get_target, context, KeyScope.READ, mcp_tools.outline, id, cursor)
 
-    @server.tool(annotations=_READS)
+    @add_tool
     def ask(question: Question, context: Context[Any, Any]) -> mcp_results.AnswerResult:
         """Return an answer that the server's language model writes from the documents, with its sources.
 
@@ -214,7 +217,7 @@ def _add_reading_tools(server: MCPServer[Any], get_target: GetTarget) -> None:
         """
         return _call(get_target, context, KeyScope.READ, mcp_tools.ask, question)
 
-    @server.tool(annotations=_READS)
+    @add_tool
     def describe_entity(
         name: Annotated[str, Field(max_length=500, description="Name of a person, place, product or term.")],
         context: Context[Any, Any],
@@ -223,7 +226,7 @@ def _add_reading_tools(server: MCPServer[Any], get_target: GetTarget) -> None:
         """Return the facts about one entity from all documents, and the entities that it is connected with."""
         return _call(get_target, context, KeyScope.READ, mcp_tools.describe_entity, name, cursor)
 
-    @server.tool(annotations=_READS)
+    @add_tool
     def list_documents(
         context: Context[Any, Any],
         like: Annotated[str, Field(max_length=500, description="Text in the id; empty for all.")] = "",
@@ -232,6 +235,8 @@ def _add_reading_tools(server: MCPServer[Any], get_target: GetTarget) -> None:
     ) -> mcp_results.DocumentsResult:
         """Return ids, titles and metadata of the documents, to see what there is and to write filters."""
         return _call(get_target, context, KeyScope.READ, mcp_tools.list_documents, like, where, cursor)
+
+    return tools.list_tools()
 
 
 def _add_page_images(server: MCPServer[Any], get_target: GetTarget) -> None:
@@ -246,8 +251,12 @@ def _add_page_images(server: MCPServer[Any], get_target: GetTarget) -> None:
         return _call(get_target, context, KeyScope.READ, mcp_tools.read_page_image, id)
 
 
-def _add_writing_tools(server: MCPServer[Any], get_target: GetTarget) -> None:
-    @server.tool(annotations=_WRITES)
+@lru_cache(maxsize=1)
+def _build_writing_tools(get_target: GetTarget) -> list[Tool]:
+    tools = ToolManager()
+    add_tool = partial(tools.add_tool, annotations=_WRITES)
+
+    @add_tool
     def index(
         id: Annotated[str, Field(min_length=1, max_length=500, description="Id of the document, such as a title.")],
         text: Annotated[str, Field(min_length=1, max_length=1_000_000, description="The whole text.")],
@@ -257,7 +266,7 @@ def _add_writing_tools(server: MCPServer[Any], get_target: GetTarget) -> None:
         """Add a document, or replace the document with the same id. Takes the text itself, never a path or address."""
         return _call(get_target, context, KeyScope.WRITE, mcp_tools.index, Document(id, title, text))
 
-    @server.tool(annotations=_WRITES)
+    @add_tool
     def retract(
         reason: Annotated[str, Field(min_length=1, max_length=2000, description="Why the fact does not hold.")],
         hyperedge: Annotated[str, Field(min_length=1, max_length=1100, description="Id of the fact.")],
@@ -266,6 +275,8 @@ def _add_writing_tools(server: MCPServer[Any], get_target: GetTarget) -> None:
     ) -> mcp_results.RetractionResult:
         """Withdraw a fact that is wrong or expired: no search returns it any more. `polyad restore` undoes it."""
         return _call(get_target, context, KeyScope.WRITE, mcp_tools.retract, hyperedge, entity, reason)
+
+    return tools.list_tools()
 
 
 # Over HTTP
