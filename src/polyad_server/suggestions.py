@@ -120,12 +120,11 @@ def suggest_questions(engine: Engine, limit: int = 6) -> list[str]:
     titles = {row.title.casefold() for row in rows}
     step = max(1, len(rows) // max(_MAX_DOCUMENTS, 2 * limit))
     selected = sorted(rows[::step], key=lambda row: crc32(row.id.encode()))  # neighbours are often alike
-    candidates = _interleave(
-        list(_list_sections(catalogue, row))
-        or list(_list_connections(catalogue, row, titles))
-        or list(_list_names(catalogue, row))
-        for row in selected
-    )
+    columns = [
+        list(_list_sections(catalogue, row)) or list(_list_connections(catalogue, row, titles)) for row in selected
+    ]
+    others = [list(_list_names(catalogue, row)) for row, of_row in zip(selected, columns, strict=True) if not of_row]
+    candidates = [*_interleave(columns), *_interleave(others)]
     questions: list[str] = []
     used: set[str] = set()
     fresh = (each for each in candidates if not used & {each.document_id, *map(str.casefold, each.names)})

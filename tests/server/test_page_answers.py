@@ -141,10 +141,14 @@ def test_without_a_model_the_sentence_that_answers_is_first_and_sources_are_shor
     browser: Browser, tmp_path: Path
 ) -> None:
     filling = " ".join(f"The tower keeper wrote note {number} about the weather of Corven." for number in range(60))
-    long = Document("keeper.md", "Keeper", f"{filling} The keeper of Tarn was Ada Holm. {filling}")
+    neighbours = ("He, or she?", "Nobody liked her at first.")
+    sentences = " The keeper of Tarn was Ada Holm. ".join(neighbours)
+    long = Document("keeper.md", "Keeper", f"{filling} {sentences} {filling}")
     with serve(tmp_path, None, long) as server, open_page(browser, server) as page:
         visit(page, server, f"#/ask?q={quote('Who was the keeper of Tarn?')}&all=1", "Sources")
-        expect(page.locator(".found blockquote").first).to_have_text("The keeper of Tarn was Ada Holm.")
+        expect(page.locator(".found .answers").first).to_have_text("The keeper of Tarn was Ada Holm.")
+        expect(page.locator(".found blockquote").first).to_contain_text(sentences)
+        expect(page.locator(".found .context").first).to_be_in_viewport()
         card = page.locator(".card").filter(has_text="keeper.md").first
         expect(card.locator("mark.best")).to_have_text("The keeper of Tarn was Ada Holm.")
         assert len(card.locator(".excerpt").inner_text().split()) < 60

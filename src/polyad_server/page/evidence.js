@@ -6,6 +6,7 @@ import { pageButton } from "./pageimage.js";
 import { plainReasons } from "./reasons.js";
 
 const SNIPPET = 215; // characters of a collapsed source: three lines
+const CONTEXT = 480; // letters of the sentences that answer, with their neighbours
 
 /** Return where a hit stands: document, page, slide, sheet and heading. */
 export function describePlace(hit) {
@@ -76,6 +77,51 @@ function cut(text, width) {
   return `${text.slice(0, space > size / 2 ? space : size)} …`;
 }
 
+const SENTENCE_END = /(?<=[.!?]["')\]”’»]*)\s+|(?<=[。！？])|\n\s*\n/g;
+
+/** Return the ranges of the sentences and paragraphs of a text, without those that display nothing. */
+function splitSentences(text) {
+  const ends = [...text.matchAll(SENTENCE_END)].map((match) => [match.index, match.index + match[0].length]);
+  const starts = [0, ...ends.map(([, next]) => next)];
+  const ranges = starts.map((start, index) => ({ start, end: ends[index]?.[0] ?? text.length }));
+  return ranges.filter(({ start, end }) => tidy(text.slice(start, end)).trim());
+}
+
+const overlap = (a, b) => a.start < b.end && b.start < a.end;
+
+/** Return the ranges of the sentences that answer and of their neighbours, in text order, within a width in letters. */
+function addNeighbours(hit, width) {
+  const selected = bestSpans(hit).map((span) => ({ ...span, answers: true }));
+  const measure = ({ start, end }) => widthOf(tidy(hit.text.slice(start, end)));
+  const sentences = splitSentences(hit.text);
+  const edges = selected.flatMap((span) => [
+    { step: 1, place: sentences.findIndex(({ start }) => start >= span.end) },
+    { step: -1, place: sentences.findLastIndex(({ end }) => end <= span.start) },
+  ]);
+  let rest = width - selected.reduce((sum, span) => sum + measure(span), 0);
+  for (let open = edges; open.length; ) {
+    open = open.filter((edge) => {
+      const sentence = sentences[edge.place];
+      if (!sentence || measure(sentence) > rest || selected.some((span) => overlap(span, sentence))) return false;
+      selected.push(sentence);
+      rest -= measure(sentence);
+      edge.place += edge.step;
+      return true;
+    });
+  }
+  return selected.sort((a, b) => a.start - b.start);
+}
+
+/** Return the sentences that answer between their neighbours, as nodes. */
+function answerInContext(hit) {
+  let end = null;
+  return addNeighbours(hit, CONTEXT).map((span) => {
+    const gap = end === null ? "" : tidy(hit.text.slice(end, span.start)).trim() ? " … " : " ";
+    end = span.end;
+    return [gap, el(span.answers ? "span.answers" : "span.context", {}, tidy(hit.text.slice(span.start, span.end)).trim())];
+  });
+}
+
 /** Return the three lines around the sentence that answers, with that sentence marked. */
 function snippet(hit, words) {
   const [best] = bestSpans(hit);
@@ -83,7 +129,7 @@ function snippet(hit, words) {
   const sentence = cut(tidy(hit.text.slice(best.start, best.end)), SNIPPET);
   const rest = SNIPPET - widthOf(sentence);
   const after = rest > 20 ? cut(tidy(hit.text.slice(best.end)), rest) : best.end < hit.text.length ? " …" : "";
-  return [best.start > 0 && !/^\s*(#.*)?\s*$/.test(hit.text.slice(0, best.start)) && "… ", el("mark.best", {}, markWords(sentence, words)), after];
+  return [best.start > 0 && !/^\s*(#.*)?\s*$/.test(hit.text.slice(0, best.start)) && "… ", el("mark.best", {}, markWords(sentence, words)), el("span.beside", {}, after)];
 }
 
 /** Return the text of an excerpt with the sentences that answer marked. */
@@ -159,9 +205,10 @@ export function findAnswers(hits) {
 
 /** Return the sentences that answer, large, each with its source. */
 export function answerSentences(hits) {
-  return findAnswers(hits).map(({ hit, text }) => {
+  const answers = findAnswers(hits);
+  return answers.map(({ hit, text }) => {
     const { title, rest } = describePlace(hit);
     const source = el("a", { href: passageAddress(hit) }, [title, rest].filter(Boolean).join(" · "));
-    return el("figure.found", {}, el("blockquote", { dir: "auto" }, text), el("figcaption", { dir: "auto" }, source));
+    return el("figure.found", {}, el("blockquote", { dir: "auto" }, answers.length === 1 ? answerInContext(hit) : el("span.answers", {}, text)), el("figcaption", { dir: "auto" }, source));
   });
 }
