@@ -118,17 +118,23 @@ def test_a_page_that_was_scanned_sideways_upside_down_or_skewed_is_read(degrees:
     assert get_lines(read_picture(encode(page)).text) == BELL + PUMP
 
 
-def test_a_few_lines_are_read_in_the_direction_that_makes_sense(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("degrees", "attempts"), [(0, 1), (180, 2)])
+def test_a_page_is_read_in_the_direction_that_its_longest_lines_show(
+    degrees: int, attempts: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     engine = ocr._load_engine("")
-    judge = engine.cls_and_rotate
+    counts: list[int] = []
+    recognize = engine.recognize_txt
 
-    def misjudge(crops: list[ocr.Picture]) -> tuple[object, object]:
-        turned, directions = judge(crops)
-        directions.cls_res = [("180", 1.0)] * len(crops)
-        return turned, directions
+    def count(crops: list[ocr.Picture]) -> object:
+        counts.append(len(crops))
+        return recognize(crops)
 
-    monkeypatch.setattr(engine, "cls_and_rotate", misjudge)
-    assert get_lines(read_picture(encode(draw_page((1, 1, BELL)))).text) == BELL
+    monkeypatch.setattr(engine, "recognize_txt", count)
+    page = draw_page((1, 1, [*BELL, *PUMP, "1", "2"])).rotate(degrees)
+
+    assert get_lines(read_picture(encode(page)).text) == [*BELL, *PUMP, "1", "2"]
+    assert counts == [4] * attempts + [6]
 
 
 @pytest.mark.parametrize(
