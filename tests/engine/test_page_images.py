@@ -197,7 +197,8 @@ def build_figures() -> bytes:
     for place, row in enumerate([("Bell", "Tons"), ("Tarn", "9"), ("Aldby", "12"), ("Lund", "3")]):
         for column, cell in enumerate(row):
             canvas.drawString(80 + 200 * column, 375 - 18 * place, cell)
-    canvas.drawString(72, 200, "Figure 3. Not there")
+    canvas.drawString(80, 560, "Figure 3. A listing without a drawing, which is nearer to another caption")
+    canvas.drawString(72, 200, "Figure 4. Not there")
     canvas.save()
     return file.getvalue()
 

@@ -63,7 +63,9 @@ class Figure(NamedTuple):
 
 
 def find_figures(page: Any, lines: Sequence[Line]) -> list[Figure]:
-    """Return the figures and tables of a page whose captions have a picture, drawing or rows beside them.
+    """Return the figures and tables of a page whose captions have a picture, drawing or rows above or below them.
+
+    The nearest caption gets a figure, since captions may stand above or below all figures of a document.
 
     Args:
         page: A ``pypdfium2.PdfPage``.
@@ -72,16 +74,22 @@ def find_figures(page: Any, lines: Sequence[Line]) -> list[Figure]:
     captions = [line for line in lines if not line.turn and _CAPTION.match(line.text)][:_MAX_CAPTIONS]
     if not captions:
         return []
-    boxes = _list_objects(page)
-    figures = []
-    for first in captions:
+    objects = _list_objects(page)
+    figures: list[Figure] = []
+    claims: list[tuple[float, int, Box]] = []
+    for number, first in enumerate(captions):
         caption = _continue_caption(first, lines)
         ends = _join([_get_box(line) for line in caption])
+        figures.append(Figure(" ".join(line.text for line in caption), ends))
         match = _CAPTION.match(first.text)
-        rows = _find_rows(ends, caption, lines) if match and match["table"] else None
-        if box := rows or _find_objects(ends, boxes):
-            figures.append(Figure(" ".join(line.text for line in caption), _join([ends, box])))
-    return figures
+        tables = _find_rows(ends, caption, lines) if match and match["table"] else []
+        for box in tables or _find_objects(ends, objects):
+            claims.append((max(box[1] - ends[3], ends[1] - box[3]), number, box))
+    boxes: dict[int, Box] = {}
+    for _, number, box in sorted(claims):
+        if number not in boxes and box not in boxes.values():
+            boxes[number] = box
+    return [figures[number]._replace(box=_join([figures[number].box, boxes[number]])) for number in sorted(boxes)]
 
 
 def _list_objects(page: Any) -> list[Box]:
@@ -118,17 +126,14 @@ def _continue_caption(first: Line, lines: Sequence[Line]) -> list[Line]:
     return caption
 
 
-def _find_rows(caption: Box, caption_lines: Sequence[Line], lines: Sequence[Line]) -> Box | None:
-    """Return the box of the table whose rows stand directly below or above a caption; None if there is none."""
+def _find_rows(caption: Box, caption_lines: Sequence[Line], lines: Sequence[Line]) -> list[Box]:
+    """Return the boxes of the tables whose rows stand directly below or above a caption."""
     _, bottom, _, top = caption
     others = [line for line in lines if line not in caption_lines and not line.turn]
     below = sorted((line for line in others if line.baseline < bottom), key=lambda line: -line.baseline)
     above = sorted((line for line in others if line.baseline >= top), key=lambda line: line.baseline)
-    for side, end in ((below, bottom), (above, top)):
-        rows = list(_follow_rows(side, end))
-        if len(rows) > 1:
-            return _join([_get_box(row) for row in rows])
-    return None
+    tables = [list(_follow_rows(side, end)) for side, end in ((below, bottom), (above, top))]
+    return [_join([_get_box(row) for row in rows]) for rows in tables if len(rows) > 1]
 
 
 def _follow_rows(lines: Sequence[Line], end: float) -> Iterator[Line]:
@@ -141,8 +146,8 @@ def _follow_rows(lines: Sequence[Line], end: float) -> Iterator[Line]:
             yield line
 
 
-def _find_objects(caption: Box, objects: Sequence[Box]) -> Box | None:
-    """Return the box of the figure directly above or below a caption; None if there is none."""
+def _find_objects(caption: Box, objects: Sequence[Box]) -> Iterator[Box]:
+    """Yield the boxes of the figures directly above and below a caption."""
     left, bottom, right, top = caption
     above = [(box[1] - top, box) for box in objects if box[1] > top - _GAP and box[3] > top]
     below = [(bottom - box[3], box) for box in objects if box[3] < bottom + _GAP and box[1] < bottom]
@@ -151,8 +156,7 @@ def _find_objects(caption: Box, objects: Sequence[Box]) -> Box | None:
         if near:
             figure = _grow(min(near)[1], [box for _, box in side])
             if figure[2] - figure[0] >= _MIN_SIDE and figure[3] - figure[1] >= _MIN_SIDE:
-                return figure
-    return None
+                yield figure
 
 
 def _grow(box: Box, objects: Sequence[Box]) -> Box:
