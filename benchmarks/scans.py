@@ -66,9 +66,9 @@ def main() -> None:
     pages: dict[str, set[int]] = defaultdict(set)
     for question in questions:
         pages[question.file].update(range(question.page - arguments.around, question.page + arguments.around + 1))
-    numbers = {file: sorted(number for number in chosen if number > 0) for file, chosen in pages.items()}
-    for file, chosen in numbers.items():
-        build_versions(arguments.folder / file, chosen, arguments.work, arguments.dpi)
+    numbers = {file: sorted(number for number in each if number > 0) for file, each in pages.items()}
+    for file, selection in numbers.items():
+        build_versions(arguments.folder / file, selection, arguments.work, arguments.dpi)
     print(f"{len(questions)} questions, {len(numbers)} files, {sum(map(len, numbers.values()))} pages")
     rows: list[dict[str, object]] = []
     for version in ("text", "scan"):
@@ -81,9 +81,9 @@ def main() -> None:
                 row = judge(engine, question, own_page, arguments.work / "text" / format_name(question.file))
                 rows.append({"version": version, "file": question.file, "page": own_page, **row})
                 print(json.dumps(rows[-1]), flush=True)
-        own = [row for row in rows if row["version"] == version]
-        total = {name: sum(bool(row.get(name)) for row in own) for name in ("hit", "right_page", "right_boxes")}
-        print(f"{version}: {total} of {len(own)}")
+        results = [row for row in rows if row["version"] == version]
+        total = {name: sum(bool(row.get(name)) for row in results) for name in ("hit", "right_page", "right_boxes")}
+        print(f"{version}: {total} of {len(results)}")
     if arguments.json:
         write_rows(arguments.json, rows)
 
@@ -113,9 +113,9 @@ def build_versions(source: Path, numbers: Sequence[int], work: Path, dpi: int) -
         return
     for file in (text, scan):
         file.parent.mkdir(parents=True, exist_ok=True)
-    with pypdfium2.PdfDocument(source) as document, pypdfium2.PdfDocument.new() as chosen:
-        chosen.import_pages(document, [number - 1 for number in numbers])
-        chosen.save(text)
+    with pypdfium2.PdfDocument(source) as document, pypdfium2.PdfDocument.new() as selection:
+        selection.import_pages(document, [number - 1 for number in numbers])
+        selection.save(text)
         images = [document[number - 1].render(scale=dpi / 72, grayscale=True).to_pil() for number in numbers]
     images[0].save(scan, save_all=True, append_images=images[1:], resolution=dpi, quality=70)
 
@@ -128,7 +128,7 @@ def judge(engine: Engine, question: Question, page: int, text_file: Path) -> dic
         if Path(engine.catalogue.origin(passage.document_id).source).name != text_file.name or not span:
             continue
         start, end = (passage.start + offset for offset in span)
-        shown = Pagination(engine.catalogue.document(passage.document_id).places).find(start).page
+        displayed = Pagination(engine.catalogue.document(passage.document_id).places).find(start).page
         image = engine.page_images.render(passage.id, start=start, end=end)
         expected = draw(locate_sentence(text_file, page, question.sentence))
         marked = draw(image.boxes)
@@ -136,7 +136,7 @@ def judge(engine: Engine, question: Question, page: int, text_file: Path) -> dic
         ratio = marked.sum() / max(expected.sum(), 1)
         return {
             "hit": rank,
-            "right_page": shown == image.page == page,
+            "right_page": displayed == image.page == page,
             "covered": round(float(covered), 3),
             "marked": round(float(ratio), 2),
             "right_boxes": bool(covered >= COVERED and ratio <= MARKED),
@@ -147,13 +147,13 @@ def judge(engine: Engine, question: Question, page: int, text_file: Path) -> dic
 def find_sentence(sentence: str, text: str) -> tuple[int, int] | None:
     """Return the start and end of a sentence in a text that may have other spaces, hyphens and some wrong letters."""
     letters, offsets = fold(text)
-    wanted, _ = fold(sentence)
-    blocks = SequenceMatcher(None, wanted, letters, autojunk=False).get_matching_blocks()
+    letters_of_sentence, _ = fold(sentence)
+    blocks = SequenceMatcher(None, letters_of_sentence, letters, autojunk=False).get_matching_blocks()
     long_blocks = [block for block in blocks if block.size > 2] or blocks[:1]
-    if sum(block.size for block in long_blocks) < LETTERS * len(wanted):
+    if sum(block.size for block in long_blocks) < LETTERS * len(letters_of_sentence):
         return None
     start, end = long_blocks[0].b, long_blocks[-1].b + long_blocks[-1].size
-    if end - start > 1.5 * len(wanted):  # the letters of other sentences
+    if end - start > 1.5 * len(letters_of_sentence):  # the letters of other sentences
         return None
     return offsets[start], offsets[end - 1] + 1
 

@@ -111,7 +111,7 @@ def test_unknown_extensions_in_a_folder_are_counted_and_those_named_are_failures
     reader = FileReader()
     assert ids(list(reader.read([Path("handbook")]))) == ["handbook/a.txt"]
     assert reader.skipped == ["handbook/clip.mp4"]
-    assert "cannot read .mp4; expected .csv, .docx" in failure_of("handbook/clip.mp4")
+    assert "cannot read .mp4; expected .adoc, .asciidoc, .csv, .docx" in failure_of("handbook/clip.mp4")
 
 
 def test_minified_code_in_a_folder_is_skipped_and_one_that_is_named_is_read() -> None:
