@@ -579,19 +579,13 @@ def _cell(system: SystemSummary | None) -> str:
 def _baselines(results: Results) -> Table:
     """Return recall: a row per benchmark and way of building hyperedges, a column per retriever."""
     names = list(dict.fromkeys(system.retriever for group in results.groups for system in group.systems.values()))
-    return [
-        {
-            "": f"{group.name}, {way}",
-            **{
-                f"`{name}`": f"{100 * group.systems[key].recall.mean:.1f}"
-                if (key := f"{way}: {name}") in group.systems
-                else "-"
-                for name in names
-            },
-        }
-        for group in results.groups
-        for way in dict.fromkeys(name.rpartition(": ")[0] for name in group.systems)
-    ]
+    rows = []
+    for group in results.groups:
+        for way in dict.fromkeys(name.rpartition(": ")[0] for name in group.systems):
+            systems = {f"`{name}`": group.systems.get(f"{way}: {name}" if way else name) for name in names}
+            cells = {name: _percent(system.recall.mean) if system else "-" for name, system in systems.items()}
+            rows.append({"": ", ".join(filter(None, (group.name, way))), **cells})
+    return rows
 
 
 def _public_code() -> Table:
