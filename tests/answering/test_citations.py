@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyad.answering.citations import CitationFilter, Claims
-from polyad.model import Span
+from polyad.answering.citations import CitationFilter, Claims, Numbering
+from polyad.model import Passage, ScoredPassage, Span
 
 PASSAGE_NUMBERS = frozenset({1, 2, 3})
 
@@ -125,3 +125,10 @@ def test_every_claim_holds_its_bracket(text: str) -> None:
         claim = Claims(citation_filter.text).find_sentence(cited.bracket)
         assert claim.start <= cited.bracket.start
         assert cited.bracket.end <= claim.end
+
+
+def test_a_passage_without_number_gets_the_next_one() -> None:
+    hits = [ScoredPassage(Passage(id, "doc", "", "text", 0, 4), 1.0) for id in ("doc#0000", "doc#0001")]
+    numbering = Numbering(hits)
+    ids = ("doc#0007", "doc#0001", "doc#0008", "doc#0007", "doc#0000")
+    assert [numbering.get_number(id) for id in ids] == [3, 2, 4, 3, 1]

@@ -173,6 +173,15 @@ def test_json_that_is_no_filter_is_an_error(tree: object) -> None:
         filter_from_json(tree)
 
 
+@pytest.mark.parametrize("key", ["not", "and", "or"])
+def test_json_that_is_nested_too_deeply_is_an_error(key: str) -> None:
+    tree: object = {"field": "a", "operator": "=", "values": [1]}
+    for _ in range(100):
+        tree = {key: tree if key == "not" else [tree]}
+    with pytest.raises(FilterError, match="nested more than"):
+        filter_from_json(tree)
+
+
 @pytest.mark.parametrize(
     ("metadata", "year"),
     [
