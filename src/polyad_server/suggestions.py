@@ -47,7 +47,7 @@ requirements resources return returns see also sections settings syntax values w
 _STRUCTURAL_WORDS = frozenset(_STRUCTURE.split())
 """Words that say what kind of section a heading begins; a heading of such words alone has no subject."""
 
-_CODE = re.compile(r"[\\/<>={}\[\]|_$@#*%;:¶]|\(\)|--|(?<!\w)v?\d")
+_CODE = re.compile(r"[\\/<>={}\[\]|_$@#*%;:¶]|\w\.\w|\(\)|--|(?<!\w)v?\d")
 """Signs of a heading or a name that is code, a number or a version."""
 
 _MANUAL_SECTION = re.compile(r"\(\d\w*\)$")
@@ -170,8 +170,7 @@ def _list_sections(catalogue: Catalogue, row: DocumentRow) -> Iterator[_Candidat
             yield _Candidate(f"{_HOW_TO.sub('How do I ', heading)}?", row.id, (title, heading))
         elif _QUESTION.match(heading):
             yield _Candidate(heading if heading.endswith(("?", "？")) else f"{heading}?", row.id, (title, heading))  # noqa: RUF001
-        elif _is_title(title):
-            topic = _ABOUT.sub("", heading)
+        elif _is_title(title) and (topic := _ABOUT.sub("", heading)).casefold() != title.casefold():
             yield _Candidate(_format(_SECTION, row, (title, topic)), row.id, (title, topic))
 
 

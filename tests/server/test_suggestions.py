@@ -49,7 +49,11 @@ def test_manuals_suggest_questions_about_their_subjects(tmp_path: Path) -> None:
             "# NAME\n\npump-seal - seals\n\n# SEE ALSO\n\nThe worn\n\n# Worn seals\n\nReplace it.",
         ),
         Document("b.md", "Gates", "# How to open a gate\n\nTurn the wheel.\n\n# Version 2 b4\n\nNew."),
-        Document("c.md", "Weirs", "# What is a weir\n\nA low dam.\n\n# Files\n\nNone."),
+        Document(
+            "c.md",
+            "Weirs",
+            "# What is a weir\n\nA low dam.\n\n# Files\n\nNone.\n\n# About weirs\n\n# gate.open(1)\n\nOpens.",
+        ),
         Document("d.md", "set_flow()", "# Valid flows\n\nUp to 3.\n\n# gate_open()\n\nOpens."),
     )
     for each in manuals:
