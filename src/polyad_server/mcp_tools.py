@@ -28,6 +28,7 @@ from polyad.schemas.filling import fill_schema
 from polyad.schemas.places import describe_citation, describe_hit, describe_location, get_excerpt, map_excerpts
 from polyad.text.pictures import PICTURE_LIST, select_labels
 from polyad.text.words import TOKEN
+from polyad_server import mcp_results
 from polyad_server.links import build_passage_url
 from polyad_server.mcp_limits import (
     CURSOR_MESSAGE,
@@ -41,25 +42,6 @@ from polyad_server.mcp_limits import (
     split_offset,
     take_page,
     truncate,
-)
-from polyad_server.mcp_results import (
-    AnswerResult,
-    AnswerSource,
-    DocumentsResult,
-    EntityFact,
-    EntityResult,
-    EvidencePassage,
-    EvidenceResults,
-    FetchedPassage,
-    IndexResult,
-    ListedDocument,
-    MatchingLine,
-    OutlineResult,
-    OutlineSection,
-    PassageResult,
-    RetractionResult,
-    SearchResults,
-    TextResults,
 )
 
 PAGE_IMAGES = "polyad-page:///"
@@ -105,7 +87,7 @@ class ToolTarget:
         return origin.url if origin.url.startswith(("https://", "http://")) else f"polyad:{passage_id}"
 
 
-def search(target: ToolTarget, query: str) -> SearchResults:
+def search(target: ToolTarget, query: str) -> mcp_results.SearchResults:
     """Return the passages for a query in the form that chat programs expect of an MCP tool ``search``.
 
     Raises:
@@ -114,7 +96,7 @@ def search(target: ToolTarget, query: str) -> SearchResults:
     hits = target.search(query, k=10).passages
     if not hits:
         _require_documents(target, "")
-    results: list[PassageResult] = [
+    results: list[mcp_results.PassageResult] = [
         {
             "id": hit.passage.id,
             "title": truncate(describe_hit(hit)),
@@ -125,7 +107,7 @@ def search(target: ToolTarget, query: str) -> SearchResults:
     return {"results": take_page(results, "")[0]}
 
 
-def fetch(target: ToolTarget, id: str, around: int = 0, max_tokens: int = 0) -> FetchedPassage:
+def fetch(target: ToolTarget, id: str, around: int = 0, max_tokens: int = 0) -> mcp_results.FetchedPassage:
     """Return a whole passage or document in the form that chat programs expect of an MCP tool ``fetch``.
 
     A longer text continues under the id in ``metadata["next_id"]``. With ``around``, the text includes this number of
@@ -158,7 +140,7 @@ def fetch(target: ToolTarget, id: str, around: int = 0, max_tokens: int = 0) -> 
         raise ToolInputError(f"the id ends in {OFFSET_MARK}{offset}; expected at most {len(text) - 1}")
     metadata = select_labels(origin.metadata, own_text) if location else origin.metadata
     has_image = location and CONTENT_HASH in metadata and (location.page or PICTURE_LIST in metadata)
-    fetched: FetchedPassage = {
+    fetched: mcp_results.FetchedPassage = {
         "id": id,
         "title": truncate(title),
         "text": "",
@@ -196,7 +178,7 @@ def _cut_to_tokens(text: str, max_tokens: int) -> str:
     return text[: following.start()] if following else text
 
 
-def outline(target: ToolTarget, id: str, cursor: str) -> OutlineResult:
+def outline(target: ToolTarget, id: str, cursor: str) -> mcp_results.OutlineResult:
     """Return the headings of a document with the ids of their first passages, one page of results at a time.
 
     Raises:
@@ -206,7 +188,7 @@ def outline(target: ToolTarget, id: str, cursor: str) -> OutlineResult:
     origin = target.engine.catalogue.origin(id)
     passages = target.engine.catalogue.passages_of_document(id)
     groups = [(heading, list(group)) for heading, group in groupby(passages, key=lambda passage: passage.heading)]
-    sections: list[OutlineSection] = [
+    sections: list[mcp_results.OutlineSection] = [
         {"heading": truncate(heading), "id": first.id, "page": first.page, "passages": 1 + len(others)}
         for heading, [first, *others] in groups
     ]
@@ -216,7 +198,7 @@ def outline(target: ToolTarget, id: str, cursor: str) -> OutlineResult:
 
 def find_text(
     target: ToolTarget, pattern: str, cursor: str, max_tokens: int, options: Mapping[str, Any]
-) -> TextResults:
+) -> mcp_results.TextResults:
     """Return the lines that match a pattern exactly, one page of results at a time.
 
     Raises:
@@ -240,13 +222,13 @@ def find_text(
     }
 
 
-def _describe_line(target: ToolTarget, match: TextMatch) -> MatchingLine:
+def _describe_line(target: ToolTarget, match: TextMatch) -> mcp_results.MatchingLine:
     origin = target.engine.catalogue.origin(match.document_id)
     location = Location(match.start, match.end, match.page, match.heading)
     place = describe_location(origin.title or match.title or match.document_id, location, origin)
     before, after = (list(map(truncate, lines)) for lines in (match.before, match.after))
     values = {"place": truncate(place), "text": truncate(match.text, 2 * MAX_TEXT), "before": before, "after": after}
-    return fill_schema(MatchingLine, match, id=match.passage_id, **values)
+    return fill_schema(mcp_results.MatchingLine, match, id=match.passage_id, **values)
 
 
 def find_evidence(
@@ -258,7 +240,7 @@ def find_evidence(
     cursor: str,
     seen: Sequence[str] = (),
     max_tokens: int = 0,
-) -> EvidenceResults:
+) -> mcp_results.EvidenceResults:
     """Return the best sentences for a question with their sources and facts, one page at a time.
 
     Passages in ``seen`` are left out; the others state which name links them with a passage that was seen, or with one
@@ -301,7 +283,7 @@ def _find_links(
     return links
 
 
-def _describe_hit(target: ToolTarget, evidence: Evidence, hit: ScoredPassage, link: str) -> EvidencePassage:
+def _describe_hit(target: ToolTarget, evidence: Evidence, hit: ScoredPassage, link: str) -> mcp_results.EvidencePassage:
     facts = [edge.hyperedge.text for edge in evidence.hyperedges if edge.hyperedge.passage_id == hit.passage.id]
     retracted = [f"{fact.text} (retracted: {fact.reason})" for fact in hit.retracted]
     return {
@@ -317,7 +299,7 @@ def _describe_hit(target: ToolTarget, evidence: Evidence, hit: ScoredPassage, li
     }
 
 
-def ask(target: ToolTarget, question: str) -> AnswerResult:
+def ask(target: ToolTarget, question: str) -> mcp_results.AnswerResult:
     """Return an answer that the language model writes from the documents, with its sources.
 
     Raises:
@@ -329,7 +311,7 @@ def ask(target: ToolTarget, question: str) -> AnswerResult:
     answer = target.answer(question)
     sources = {each.number: each for each in answer.citations}
     excerpts = map_excerpts(answer.evidence)
-    citations: list[AnswerSource] = [
+    citations: list[mcp_results.AnswerSource] = [
         {
             "number": number,
             "id": each.passage_id,
@@ -345,7 +327,7 @@ def ask(target: ToolTarget, question: str) -> AnswerResult:
     }
 
 
-def describe_entity(target: ToolTarget, name: str, cursor: str) -> EntityResult:
+def describe_entity(target: ToolTarget, name: str, cursor: str) -> mcp_results.EntityResult:
     """Return the facts about an entity and the entities in them, one page of results at a time.
 
     Raises:
@@ -357,7 +339,10 @@ def describe_entity(target: ToolTarget, name: str, cursor: str) -> EntityResult:
     names = {each.key: truncate(each.name) for each, _ in around.entities}
     facts = [
         fill_schema(
-            EntityFact, edge, text=truncate(edge.text), entities=[names[key] for key in keys if key != entity.key][:10]
+            mcp_results.EntityFact,
+            edge,
+            text=truncate(edge.text),
+            entities=[names[key] for key in keys if key != entity.key][:10],
         )
         for edge, keys in around.hyperedges
     ]
@@ -372,7 +357,7 @@ def describe_entity(target: ToolTarget, name: str, cursor: str) -> EntityResult:
     }
 
 
-def list_documents(target: ToolTarget, like: str, where: str, cursor: str) -> DocumentsResult:
+def list_documents(target: ToolTarget, like: str, where: str, cursor: str) -> mcp_results.DocumentsResult:
     """Return the documents with their metadata, one page of results at a time.
 
     Raises:
@@ -390,12 +375,12 @@ def list_documents(target: ToolTarget, like: str, where: str, cursor: str) -> Do
     return {"documents": part, "total": len(ids), "next_cursor": str(end) if end < len(ids) else ""}
 
 
-def _describe_document(target: ToolTarget, id: str) -> ListedDocument:
+def _describe_document(target: ToolTarget, id: str) -> mcp_results.ListedDocument:
     origin = target.engine.catalogue.origin(id)
     return {"id": id, "title": truncate(origin.title), "metadata": shorten_metadata(origin.metadata)}
 
 
-def index(target: ToolTarget, document: Document) -> IndexResult:
+def index(target: ToolTarget, document: Document) -> mcp_results.IndexResult:
     """Index a document, replacing a document with the same id.
 
     Raises:
@@ -404,10 +389,10 @@ def index(target: ToolTarget, document: Document) -> IndexResult:
     report = target.engine.index_documents([document])
     if report.failures:
         raise ToolInputError("; ".join(f"{failure.id}: {failure.reason}" for failure in report.failures))
-    return fill_schema(IndexResult, report.counts)
+    return fill_schema(mcp_results.IndexResult, report.counts)
 
 
-def retract(target: ToolTarget, hyperedge: str, entity: str, reason: str) -> RetractionResult:
+def retract(target: ToolTarget, hyperedge: str, entity: str, reason: str) -> mcp_results.RetractionResult:
     """Retract a fact, or remove one entity from a fact, and return the texts of the changed facts.
 
     Raises:
