@@ -7,8 +7,9 @@ The questions of ``manuals/questions.jsonl`` whose evidence is one sentence of a
 file. Of each file, the pages with evidence and ``--around`` pages before and after these are written to two new files:
 one with their text, and one with a grey JPEG picture of each page. Both are indexed alone. Printed are the questions
 whose sentence is in the first three hits (of scans: nine of ten of its letters), those with the right page, and those
-whose boxes cover the sentence: at least 80 % of the area that PDFium states for its lines in the file with text, with
-at most 2.5 times that area marked. The folder ``--work`` keeps the files, so that a second run recognises nothing.
+whose boxes cover the sentence, also if no hit has it: at least 80 % of the area that PDFium states for its lines in the
+file with text, with at most 2.5 times that area marked. The folder ``--work`` keeps the files, so that a second run
+recognises nothing.
 """
 
 from __future__ import annotations
@@ -122,10 +123,11 @@ def build_versions(source: Path, numbers: Sequence[int], work: Path, dpi: int) -
 
 def judge(engine: Engine, question: Question, page: int, text_file: Path) -> dict[str, object]:
     """Return whether the sentence is among the first hits, and whether its page and its boxes are right."""
-    for rank, hit in enumerate(engine.search(question.text, k=HITS).passages, 1):
-        passage = hit.passage
+    hits = [hit.passage for hit in engine.search(question.text, k=HITS).passages]
+    others = [passage for passage in engine.catalogue.passages() if Path(passage.document_id).name == text_file.name]
+    for rank, passage in enumerate([*hits, *others], 1):
         span = find_sentence(question.sentence, passage.text)
-        if Path(engine.catalogue.origin(passage.document_id).source).name != text_file.name or not span:
+        if Path(passage.document_id).name != text_file.name or not span:
             continue
         start, end = (passage.start + offset for offset in span)
         displayed = Pagination(engine.catalogue.document(passage.document_id).places).find(start).page
@@ -135,7 +137,7 @@ def judge(engine: Engine, question: Question, page: int, text_file: Path) -> dic
         covered = (expected & marked).sum() / max(expected.sum(), 1)
         ratio = marked.sum() / max(expected.sum(), 1)
         return {
-            "hit": rank,
+            "hit": rank if rank <= len(hits) else 0,
             "right_page": displayed == image.page == page,
             "covered": round(float(covered), 3),
             "marked": round(float(ratio), 2),

@@ -16,7 +16,7 @@ from polyad.cli import app
 from polyad.config import ReadSettings
 from polyad.engine.settings import Settings
 from polyad.errors import NotFoundError, PageImageError
-from polyad.readers.page_image import find_marks
+from polyad.readers.page_image import find_marks, join_boxes
 
 LINES = [
     "The bell of Tarn was cast in 1702 by Anna Voss.",
@@ -112,6 +112,14 @@ def test_a_sentence_around_its_passage_is_marked_and_of_equal_sentences_the_next
     assert find_marks(characters, "tone is low. It runs.", "It runs.").start == len(characters) - 17
     assert find_marks(characters, "The bell of Tarn", "The end.") == range(len(characters) - 8, len(characters) - 1)
     assert find_marks(characters, "The bell of Tarn", "Not here.") == range(9, 25)
+
+
+def test_a_short_line_is_marked_apart_from_the_line_below() -> None:
+    short = [(10.0 * place, 0.0, 10.0 * place + 9, 14.0) for place in range(3)]
+    below = [(left, top + 16, right, bottom + 16) for left, top, right, bottom in (*short, (30.0, 0.0, 39.0, 14.0))]
+    downwards = [(100.0, top, 114.0, top + 9) for top in range(0, 50, 10)]
+
+    assert [len(join_boxes(boxes)) for boxes in (short, short + below, short + below + downwards)] == [1, 2, 3]
 
 
 def test_the_lines_of_a_rotated_page_are_marked(engine: Engine) -> None:

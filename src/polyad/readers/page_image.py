@@ -353,6 +353,7 @@ def _locate(letters: str, text: str, around: tuple[int, int] | None = None) -> t
 def join_boxes(boxes: Iterable[Box]) -> list[Box]:
     """Return a box for each line of characters, which may run upwards or downwards, with a margin."""
     lines: list[Box] = []
+    direction = ""  # of the last line, once it has two characters; a word is no line that runs down to the next one
     for left, top, right, bottom in boxes:
         if right <= left or bottom <= top:
             continue
@@ -364,10 +365,14 @@ def join_boxes(boxes: Iterable[Box]) -> list[Box]:
             is_upright = abs((last[0] + last[2]) - (left + right)) < width and (
                 min(abs(top - last[3]), abs(last[1] - bottom)) < width
             )
-            if (is_level and height < 2 * size) or (is_upright and width < 2 * size):
+            is_level = is_level and height < 2 * size and direction != "upright"
+            is_upright = is_upright and width < 2 * size and direction != "level"
+            if is_level or is_upright:
+                direction = "level" if is_level else "upright"
                 lines[-1] = min(last[0], left), min(last[1], top), max(last[2], right), max(last[3], bottom)
                 continue
         lines.append((left, top, right, bottom))
+        direction = ""
     margins = [_MARGIN * min(right - left, bottom - top) for left, top, right, bottom in lines]
     return [
         (left - margin, top - margin, right + margin, bottom + margin)
