@@ -16,7 +16,7 @@ pytest.importorskip("axe_playwright_python")
 
 from playwright.sync_api import Browser, Page, expect
 
-from polyad import Document
+from polyad import Document, Engine
 from polyad.errors import LanguageModelError
 from polyad.language_models.scripted import ScriptedLanguageModel
 from polyad.protocols.components import Prompt
@@ -304,3 +304,19 @@ def test_a_link_to_a_deleted_conversation_asks_its_questions_again(browser: Brow
         expect(page.locator(".found").first).to_contain_text("cast by Ines Moreau")
         page.goto(f"{server.url}/#/ask?saved=0123")
         expect(page.get_by_role("alert")).to_contain_text("there is no conversation '0123'")
+
+
+def test_a_second_passage_of_one_document_is_no_answer_of_its_own(browser: Browser, tmp_path: Path) -> None:
+    filling = "The notes say more about it. " * 60
+    bells = f"# Port Lisle\n\nAda Holm lived in Port Lisle.\n\n## Bells\n\n{filling}"
+    text = f"{bells}\n\n## Keepers\n\nAda Holm kept the bell of Lisle. {filling}"
+    folder = tmp_path / "documents"
+    folder.mkdir()
+    (folder / "port.md").write_text(text, encoding="utf-8")
+    index = tmp_path / "kb"
+    with Engine.open(index, embedder="hashing:64") as engine:
+        engine.index([folder])
+    with run_app(create_app(Workspaces(open_index(None), [index]))) as server, open_page(browser, server) as page:
+        visit(page, server, f"#/ask?q={quote('Who kept the bell of Lisle?')}&all=1", "Sources")
+        expect(page.locator(".found")).to_have_count(1)
+        expect(page.locator(".found figcaption")).to_have_text("Port Lisle · Keepers")

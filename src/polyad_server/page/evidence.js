@@ -12,7 +12,9 @@ const CONTEXT = 480; // letters of the sentences that answer, with their neighbo
 export function describePlace(hit) {
   if (hit.place !== undefined) return { title: hit.title, rest: hit.place }; // of a saved answer
   // The title of a passage ends with its headings, which stand on a line of their own.
-  const title = (hit.heading && hit.title?.endsWith(` / ${hit.heading}`) ? hit.title.slice(0, -hit.heading.length - 3) : hit.title) || hit.document_id;
+  // The first heading of many documents is their title.
+  const bare = hit.heading && hit.title === hit.heading ? hit.title.split(" / ")[0] : hit.title;
+  const title = (hit.heading && bare?.endsWith(` / ${hit.heading}`) ? bare.slice(0, -hit.heading.length - 3) : bare) || hit.document_id;
   const parts = [];
   const last = hit.end_page && hit.end_page !== hit.page ? `–${hit.end_page}` : "";
   if (hit.page) parts.push(hit.page_label ? `page ${hit.page_label}` : `page ${hit.page}${last}`);
@@ -93,8 +95,9 @@ const overlap = (a, b) => a.start < b.end && b.start < a.end;
 
 /** Return the ranges of the sentences that answer and of their neighbours, in text order, within a width in letters. */
 function addNeighbours(hit, width) {
-  const selected = bestSpans(hit).map((span) => ({ ...span, answers: true }));
   const measure = ({ start, end }) => widthOf(tidy(hit.text.slice(start, end)));
+  const best = bestSpans(hit).map((span) => ({ ...span, answers: true }));
+  const selected = best.reduce((sum, span) => sum + measure(span), 0) > width ? best.slice(0, 1) : best;
   const sentences = splitSentences(hit.text);
   const edges = selected.flatMap((span) => [
     { step: 1, place: sentences.findIndex(({ start }) => start >= span.end) },
@@ -120,7 +123,7 @@ function answerInContext(hit) {
   return addNeighbours(hit, CONTEXT).map((span) => {
     const gap = end === null ? "" : tidy(hit.text.slice(end, span.start)).trim() ? " … " : " ";
     end = span.end;
-    return [gap, el(span.answers ? "span.answers" : "span.context", {}, tidy(hit.text.slice(span.start, span.end)).trim())];
+    return [gap, el(span.answers ? "span.answers" : "span.context", {}, cut(tidy(hit.text.slice(span.start, span.end)).trim(), CONTEXT))];
   });
 }
 
@@ -197,12 +200,19 @@ function relevanceMeter(relevance) {
   return el("span.relevance", { title: "How probably this source helps to answer" }, el("span.visually-hidden", {}, "Relevance "), `${percent} %`);
 }
 
+/** Return the sentences that answer, or the best alone, cut, if they are wider than some letters. */
+function fitSentences(hit, width) {
+  const all = bestSentences(hit);
+  return widthOf(all) <= width ? all : cut(bestSentences({ ...hit, best_sentences: hit.best_sentences?.slice(0, 1) }), width);
+}
+
 /** Return the sentences that answer, with their hits: those of the best hit, and of a second that it leads to. */
 export function findAnswers(hits) {
   const [first, second] = hits;
-  const leads = second && second.relevance >= 0.5 && isReached(second);
+  // Passages of one document often share names; that does not lead from source to source.
+  const leads = second && second.relevance >= 0.5 && isReached(second) && second.document_id !== first.document_id;
   const answers = [first, leads && second].filter((hit) => hit && bestSentences(hit));
-  return answers.map((hit) => ({ hit, text: cut(bestSentences(hit), leads ? 200 : 320) }));
+  return answers.map((hit) => ({ hit, text: fitSentences(hit, leads ? 200 : 320) }));
 }
 
 /** Return the sentences that answer, large, each with its source. */
