@@ -104,7 +104,8 @@ def measure(pages: Sequence[PageText], dpi: int, is_degraded: bool) -> Mapping[s
             reading = process.submit(read_file, path).result()
             readings.append(reading)
             font = Path(page.font).stem
-            for unit, split in (("characters", split_characters), ("words", str.split)):
+            units = {"characters": split_characters} | ({"words": str.split} if " " in page.lines[0] else {})
+            for unit, split in units.items():
                 expected, actual = split(normalize(text)), split(normalize(reading.text))
                 blocks = SequenceMatcher(None, expected, actual, autojunk=False).get_matching_blocks()
                 for name in (unit, f"{unit} {font}"):
@@ -114,7 +115,7 @@ def measure(pages: Sequence[PageText], dpi: int, is_degraded: bool) -> Mapping[s
     seconds = sum(reading.seconds for reading in readings) / len(readings)
     return {
         "pages": len(pages),
-        **{unit: shares[unit] for unit in ("characters", "words")},
+        **{unit: shares.get(unit) for unit in ("characters", "words")},
         "words_by_font": {name.split()[1]: share for name, share in shares.items() if name.startswith("words ")},
         "uncertain": sum(reading.uncertain for reading in readings),
         "errors": sorted({reading.error for reading in readings if reading.error}),

@@ -54,7 +54,7 @@ direction is right. PaddleOCR's model of directions misjudges half of the lines 
 _MIN_LETTERS = 4
 """Letters of a page of uncertain words below which the page has no text: edges in a picture are read as "1" or "I"."""
 
-_VERSION = 2
+_VERSION = 3
 """Number of this module's results in the cache; raise it when equal pictures give other lines."""
 
 _DETECTION_MODEL, _RECOGNITION_MODEL = "PP-OCRv6_det_small.onnx", "PP-OCRv6_rec_small.onnx"
