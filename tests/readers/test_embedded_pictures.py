@@ -293,3 +293,10 @@ def test_a_hit_names_the_pictures_of_its_text_only() -> None:
     }
     assert select_labels(metadata, "Other text") == {"pages": 3}
     assert select_labels({"pages": 3}, "Other text") == {"pages": 3}
+
+
+def test_addresses_that_are_none_do_not_fail_a_book(tmp_path: Path) -> None:
+    page = "<p>The bell rings.</p>" + "".join(
+        f"<img src='{source}'>" for source in ("http://[", "../../../etc/passwd", "data:image/png;base64,AA", "")
+    )
+    assert read(tmp_path, "a.epub", build_epub(page, "bell.gif")).text == "The bell rings."
