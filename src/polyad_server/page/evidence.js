@@ -40,10 +40,8 @@ export function passageAddress(hit) {
 
 /** Return the ranges of the sentences that answer, in the characters of a hit's text. */
 function bestSpans(hit) {
-  const highlight = hit.highlight ? [{ start: hit.highlight[0], end: hit.highlight[1] }] : [];
-  const sentences = hit.best_sentences ?? [];
-  // Where names lead from source to source, the sentence that answers need not have words of the question.
-  return sentences.length && !(isReached(hit) && highlight.length) ? sentences : highlight;
+  if (hit.best_sentences?.length) return hit.best_sentences;
+  return hit.highlight ? [{ start: hit.highlight[0], end: hit.highlight[1] }] : [];
 }
 
 /** Return a hit whose best sentence is the one with most words of a claim, unless none has two of them. */
