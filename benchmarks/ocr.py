@@ -79,8 +79,10 @@ def main() -> None:
             pages[language].append(PageText(lines, font))
     rows: list[dict[str, object]] = []
     print(sum(map(len, pages.values())), "pages", flush=True)
-    for (language, texts), dpi, is_degraded in product(pages.items(), arguments.dpi, (False, True)):
-        rows.append({"language": language, "dpi": dpi, "degraded": is_degraded, **measure(texts, dpi, is_degraded)})
+    for (language, language_pages), dpi, is_degraded in product(pages.items(), arguments.dpi, (False, True)):
+        rows.append(
+            {"language": language, "dpi": dpi, "degraded": is_degraded, **measure(language_pages, dpi, is_degraded)}
+        )
         rows[-1]["load"] = os.getloadavg()[0]
         print(json.dumps(rows[-1]), flush=True)
     if arguments.json:

@@ -67,7 +67,7 @@ def main() -> None:
     pages: dict[str, set[int]] = defaultdict(set)
     for question in questions:
         pages[question.file].update(range(question.page - arguments.around, question.page + arguments.around + 1))
-    numbers = {file: sorted(number for number in each if number > 0) for file, each in pages.items()}
+    numbers = {file: sorted(number for number in selection if number > 0) for file, selection in pages.items()}
     for file, selection in numbers.items():
         build_versions(arguments.folder / file, selection, arguments.work, arguments.dpi)
     print(f"{len(questions)} questions, {len(numbers)} files, {sum(map(len, numbers.values()))} pages")
@@ -82,9 +82,11 @@ def main() -> None:
                 row = judge(engine, question, own_page, arguments.work / "text" / format_name(question.file))
                 rows.append({"version": version, "file": question.file, "page": own_page, **row})
                 print(json.dumps(rows[-1]), flush=True)
-        results = [row for row in rows if row["version"] == version]
-        total = {name: sum(bool(row.get(name)) for row in results) for name in ("hit", "right_page", "right_boxes")}
-        print(f"{version}: {total} of {len(results)}")
+        version_rows = [row for row in rows if row["version"] == version]
+        total = {
+            name: sum(bool(row.get(name)) for row in version_rows) for name in ("hit", "right_page", "right_boxes")
+        }
+        print(f"{version}: {total} of {len(version_rows)}")
     if arguments.json:
         write_rows(arguments.json, rows)
 
@@ -130,7 +132,7 @@ def judge(engine: Engine, question: Question, page: int, text_file: Path) -> dic
         if Path(passage.document_id).name != text_file.name or not span:
             continue
         start, end = (passage.start + offset for offset in span)
-        displayed = Pagination(engine.catalogue.document(passage.document_id).places).find(start).page
+        page_number = Pagination(engine.catalogue.document(passage.document_id).places).find(start).page
         image = engine.page_images.render(passage.id, start=start, end=end)
         expected = draw(locate_sentence(text_file, page, question.sentence))
         marked = draw(image.boxes)
@@ -138,7 +140,7 @@ def judge(engine: Engine, question: Question, page: int, text_file: Path) -> dic
         ratio = marked.sum() / max(expected.sum(), 1)
         return {
             "hit": rank if rank <= len(hits) else 0,
-            "right_page": displayed == image.page == page,
+            "right_page": page_number == image.page == page,
             "covered": round(float(covered), 3),
             "marked": round(float(ratio), 2),
             "right_boxes": bool(covered >= COVERED and ratio <= MARKED),
@@ -149,13 +151,13 @@ def judge(engine: Engine, question: Question, page: int, text_file: Path) -> dic
 def find_sentence(sentence: str, text: str) -> tuple[int, int] | None:
     """Return the start and end of a sentence in a text that may have other spaces, hyphens and some wrong letters."""
     letters, offsets = fold(text)
-    letters_of_sentence, _ = fold(sentence)
-    blocks = SequenceMatcher(None, letters_of_sentence, letters, autojunk=False).get_matching_blocks()
+    sentence_letters, _ = fold(sentence)
+    blocks = SequenceMatcher(None, sentence_letters, letters, autojunk=False).get_matching_blocks()
     long_blocks = [block for block in blocks if block.size > 2] or blocks[:1]
-    if sum(block.size for block in long_blocks) < LETTERS * len(letters_of_sentence):
+    if sum(block.size for block in long_blocks) < LETTERS * len(sentence_letters):
         return None
     start, end = long_blocks[0].b, long_blocks[-1].b + long_blocks[-1].size
-    if end - start > 1.5 * len(letters_of_sentence):  # the letters of other sentences
+    if end - start > 1.5 * len(sentence_letters):  # the letters of other sentences
         return None
     return offsets[start], offsets[end - 1] + 1
 
