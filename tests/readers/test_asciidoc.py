@@ -1,3 +1,4 @@
+import time
 from collections.abc import Mapping
 
 import pytest
@@ -87,3 +88,25 @@ def test_a_first_chapter_that_follows_other_text_is_no_title() -> None:
     content = read_text_file(b"Preface without a heading.\n\nUse\n===\nA.\n\nParts\n-----\nB.\n")
     assert content.title == ""
     assert list(sections(content)) == ["Use", "Parts"]
+
+
+def test_values_of_attributes_within_values_cannot_fill_the_memory() -> None:
+    values = "".join(f":v{level}: {f'{{v{level - 1}}}' * 10}\n" for level in range(1, 8))
+    content = read_text_file(f"= Pumps\n:v0: 0123456789\n{values}\n[NOTE]\nSee {{v1}}, {{v7}}{{v7}}.\n".encode())
+    assert "0123456789" * 10 in content.text
+    assert len(content.text) < 5000
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        pytest.param(f"ifdef::{'[' * 10_000}{']' * 10_000}x\nabcdef\n======", id="before a heading"),
+        pytest.param("\n".join([f"ifdef::{'[' * 950}{']' * 950}x"] * 40), id="condition"),
+        pytest.param("\n".join([f"a{':' * 1900}x"] * 40), id="term"),
+        pytest.param("\n".join([f"= x{' ' * 1900}y"] * 40), id="heading"),
+    ],
+)
+def test_the_time_of_long_lines_does_not_grow_by_their_square(lines: str) -> None:
+    start = time.process_time()
+    read_asciidoc(f"= Title\n\n{lines}\n".encode())
+    assert time.process_time() - start < 0.5  # seconds; with the square of the length, 0.7 to 4

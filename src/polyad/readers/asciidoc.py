@@ -17,7 +17,8 @@ from polyad.readers.markdown import find_headings, find_title
 from polyad.readers.plain_text import Content, decode, read_text
 from polyad.readers.titles import choose_document_title
 
-_HEADING = re.compile(r"(={1,6})[ \t]+(\S.*?)(?:[ \t]+\1)?[ \t]*$")
+# Files of up to 1 MB are read in this process, so that no pattern may take the square of a long line's length.
+_HEADING = re.compile(r"(={1,6})[ \t]+(\S(?:.*?\S)??)(?:[ \t]++\1)?[ \t]*+$")
 _UNDERLINE = re.compile(r"([=~^+*#-])\1{2,}[ \t]*$")
 _UNDERLINES = "=-~^+"
 """Signs under headings of AsciiDoc, from the highest rank to the lowest."""
@@ -26,7 +27,10 @@ _MAX_NAME = 120
 """Characters of the longest underlined heading."""
 
 _MAX_LINE = 2000
-"""Characters of the longest line that is searched for markup."""
+"""Characters of the longest line that is searched for markup, also with the values of its attributes."""
+
+_MAX_VALUE = 500
+"""Characters of the longest value of an attribute; values of values could otherwise fill the memory."""
 
 _CODE = re.compile(r"(?:-{4,}|\.{4,}|`{3,})[ \t]*$")
 _COMMENT_BLOCK = re.compile(r"/{4,}[ \t]*$")
@@ -37,13 +41,13 @@ _ATTRIBUTE = re.compile(r":!?([\w-]+)!?:(?:[ \t]+(.*))?$")
 _REFERENCE = re.compile(r"\{([a-z][\w-]*)\}")
 _SIGNS = {"asterisk": "*", "plus": "+", "tilde": "~", "caret": "^", "lt": "<", "gt": ">", "amp": "&", "nbsp": " ",
           "apostrophe": "'", "startsb": "[", "endsb": "]", "litdd": "--", "empty": "", "sp": " "}  # fmt: skip
-_HIDDEN = re.compile(r"//(?!/)|(?:ifn?def|endif|ifeval|include|toc)::\S*\[.*\][ \t]*$|\[\[[^\]]*\]\][ \t]*$")
+_HIDDEN = re.compile(r"//(?!/)|(?:ifn?def|endif|ifeval|include|toc)::[^\s\[]*+\[.*\][ \t]*+$|\[\[[^\]]*\]\][ \t]*$")
 _NOTE = re.compile(r"\[(NOTE|TIP|IMPORTANT|WARNING|CAUTION)\b[^\]]*\][ \t]*$")
 _BLOCK_ATTRIBUTES = re.compile(r"\[[^\[\]]*\][ \t]*$")
 _BLOCK_TITLE = re.compile(r"\A\.(?=[^\s.])")
-_TERM = re.compile(r"([ \t]*\S.*?)(?:::+|;;)(?:[ \t]+(\S.*))?$")
+_TERM = re.compile(r"([ \t]*\S.*?)(?:(?<!:)::++|;;)(?:[ \t]++(\S.*))?$")
 _AUTHOR = re.compile(r"[^<>]+<[^<>]+>(?:\[.*\])?(?:;.*)?$|v?\d+[\d.]*(?:,.*)?$")
-_LINK = re.compile(r"(?:link:|xref:|mailto:|image::?)?([a-z]+://[^\s\[\]]+|(?<=[:])[^\s\[\]]+)\[([^\]\n]*)\]")
+_LINK = re.compile(r"(?:link:|xref:|mailto:|image::?)?([a-z]++://[^\s\[\]]++|(?<=[:])[^\s\[\]]++)\[([^\]\n]*)\]")
 _MANUAL = re.compile(r"\blink(?:git|man):([\w-]+)\[(\d\w*)\]")
 _CROSS_REFERENCE = re.compile(r"<<([^<>,\n]+)(?:,([^<>\n]+))?>>")
 _MACRO = re.compile(r"\b(?:kbd|btn|footnote|pass|latexmath|stem):\w*\[([^\]\n]*)\]")
@@ -166,7 +170,9 @@ class _Converter:
     def _set_attribute(self, line: str) -> bool:
         """Record the attribute that a line defines, such as ``:release: 7``; return whether it defines one."""
         if attribute := _ATTRIBUTE.match(line[:_MAX_LINE]):
-            self._attributes[attribute[1]] = _replace_attributes(attribute[2] or "", self._attributes)
+            value = _replace_attributes(attribute[2] or "", self._attributes)
+            if len(value) <= _MAX_VALUE:
+                self._attributes[attribute[1]] = value
         return attribute is not None
 
 
@@ -183,13 +189,17 @@ def _convert_line(line: str, attributes: Mapping[str, str]) -> str:
 
 def _display(text: str, attributes: Mapping[str, str]) -> str:
     """Return the text that a line of AsciiDoc displays: labels of links, and values of attributes."""
-    text = _MACRO.sub(r"\1", _MANUAL.sub(r"\1(\2)", _replace_attributes(text, attributes)))
-    text = _LINK.sub(lambda link: link[2].split(",")[0].strip('"^') or link[1], text)
+    text = _replace_attributes(text, attributes)
+    if "[" in text:  # every macro has its label in brackets
+        text = _MACRO.sub(r"\1", _MANUAL.sub(r"\1(\2)", text))
+        text = _LINK.sub(lambda link: link[2].split(",")[0].strip('"^') or link[1], text)
     return _ANCHOR.sub("", _CROSS_REFERENCE.sub(lambda link: (link[2] or link[1].lstrip("#")).strip(), text))
 
 
 def _replace_attributes(text: str, attributes: Mapping[str, str]) -> str:
-    return _REFERENCE.sub(lambda name: attributes.get(name[1], name[0]), text)
+    """Return a text with the values of its attributes; the text itself if it would be too long."""
+    replaced = _REFERENCE.sub(lambda name: attributes.get(name[1], name[0]), text)
+    return replaced if len(replaced) <= _MAX_LINE else text
 
 
 def _is_heading(name: str, underline: str, previous: str) -> bool:
@@ -201,7 +211,10 @@ def _is_heading(name: str, underline: str, previous: str) -> bool:
         and abs(len(underline.rstrip()) - len(name.rstrip())) <= 1
         and (name[:1].isalnum() or name[:1] in "`'\"(:.$_")
         and any(map(str.isalpha, name))
-        and (not previous.strip() or _HIDDEN.match(previous) or _BLOCK_ATTRIBUTES.match(previous))
+        and (
+            not previous.strip()
+            or (len(previous) <= _MAX_LINE and (_HIDDEN.match(previous) or _BLOCK_ATTRIBUTES.match(previous)))
+        )
     )
 
 
