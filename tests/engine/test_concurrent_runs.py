@@ -115,3 +115,16 @@ def test_a_short_run_writes_no_heartbeat(tmp_path: Path, monkeypatch: pytest.Mon
 
         monkeypatch.setattr(type(engine.values), "put_values", check)
         engine.index_documents([Document("a", "Tarn", "Ines Moreau cast the bell of Tarn.")])
+
+
+@pytest.mark.parametrize(
+    "value", [b"{", b"7", b"[]", b"null", b"{}", b'{"beat": "2026", "process": 7, "start": ""}', b"\xff"]
+)
+def test_damaged_heartbeats_do_not_stop_indexing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, value: bytes
+) -> None:
+    with Engine.open(tmp_path / "kb", embedder="hashing:32") as engine:
+        engine.values.put_values(concurrent_runs.RUNS, {"damaged": value})
+        report = engine.index_documents([Document("a", "Tarn", "Ines Moreau cast the bell of Tarn.")])
+    assert report.is_complete
+    assert not caplog.records

@@ -79,12 +79,17 @@ class _Heartbeat:
     def warn_of_others(self) -> None:
         """Log a warning, once, if another process indexes the store."""
         now = datetime.now(UTC)
-        for run in map(json.loads, () if self._has_warned else self._store.get_values(RUNS).values()):
-            is_silent = abs((now - datetime.fromisoformat(run["beat"])).total_seconds()) > MAX_SILENCE
-            if run["process"] != self._process and not is_silent:
+        for value in () if self._has_warned else self._store.get_values(RUNS).values():
+            try:
+                run = json.loads(value)
+                is_silent = abs((now - datetime.fromisoformat(run["beat"])).total_seconds()) > MAX_SILENCE
+                (process_id, host), start = run["process"], run["start"]
+            except (ValueError, TypeError, KeyError):  # damaged, or of another version
+                continue
+            if [process_id, host] != self._process and not is_silent:
                 self._has_warned = True
                 what = "has been indexing this store since %s; the same documents may be read twice"
-                _LOG.warning(f"another process (%s, %s) {what}", *run["process"], run["start"])
+                _LOG.warning(f"another process (%s, %s) {what}", process_id, host, start)
                 break
 
     def delete(self) -> None:
