@@ -6,6 +6,7 @@ import json
 import re
 import secrets
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -71,8 +72,8 @@ class Conversations:
 
     def list_all(self, *, of_everybody: bool = False) -> list[Conversation]:
         """Return the sender's conversations, the last changed first; those of all keys too if the sender may."""
-        stored = [Conversation(**json.loads(value)) for value in self._store.get_values(CONVERSATIONS).values()]
-        listed = [each for each in stored if each.owner == self._owner or (of_everybody and self._is_admin)]
+        stored = map(_parse, self._store.get_values(CONVERSATIONS).values())
+        listed = [each for each in stored if each and (each.owner == self._owner or (of_everybody and self._is_admin))]
         return sorted(listed, key=lambda each: (each.updated, each.id), reverse=True)
 
     def get(self, id: str) -> Conversation:
@@ -82,7 +83,7 @@ class Conversations:
             NotFoundError: There is none with this id, or another key saved it.
         """
         stored = self._store.get_values(CONVERSATIONS, [id])
-        conversation = Conversation(**json.loads(stored[id])) if stored else None
+        conversation = _parse(stored[id]) if stored else None
         if conversation is None or not (conversation.owner == self._owner or self._is_admin):
             raise NotFoundError(f"there is no conversation {id!r} of this key; it may have been deleted")
         return conversation
@@ -130,6 +131,13 @@ class Conversations:
         """Delete a conversation; see :meth:`get`."""
         self._store.put_values(CONVERSATIONS, {self.get(id).id: None})
         self._store.put_values(TURNS, {id: None})
+
+
+def _parse(value: bytes) -> Conversation | None:
+    """Return a stored conversation; None if its value is damaged, or of another version."""
+    with suppress(ValueError, TypeError):
+        return Conversation(**json.loads(value))
+    return None
 
 
 def format_markdown(conversation: Conversation, turns: Turns) -> str:

@@ -140,3 +140,13 @@ def test_conversations_are_checked_and_move_with_the_index(server: RunningServer
     for place in ("copy", "moved"):
         with Engine.open(tmp_path / place, create=False) as engine:
             assert conversations.Conversations(engine.values, "", is_admin=False).get_turns(id)[0]["answer"]
+
+
+@pytest.mark.parametrize("value", [b"{", b"\xff", b"[]", b'{"id": "new"}'])
+def test_a_damaged_conversation_hides_no_other(server: RunningServer, tmp_path: Path, value: bytes) -> None:
+    id = save(server)
+    with Engine.open(tmp_path / "kb") as engine:
+        engine.values.put_values(conversations.CONVERSATIONS, {"damaged": value})
+    assert [each["id"] for each in server.client.get(SAVED).json()["conversations"]] == [id]
+    assert server.client.get(ONE, params={"id": "damaged"}).status_code == 404
+    save(server)
