@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from polyad import Document, Engine
 from polyad.cli import app
 from polyad.config import ReadSettings
+from polyad.engine import page_images
 from polyad.engine.settings import Settings
 from polyad.errors import NotFoundError, PageImageError
 from polyad.readers.page_image import find_marks, join_boxes
@@ -186,6 +187,13 @@ def test_a_page_is_rendered_once(engine: Engine) -> None:
 
     assert engine.page_images.render(id) is again
     assert again == first
+
+
+def test_a_marked_sentence_has_a_limited_length(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    id = index(engine, build_pdf())
+    monkeypatch.setattr(page_images, "_MAX_SENTENCE", 20)
+    image = engine.page_images.render(id, start=0, end=20)
+    assert engine.page_images.render(id, start=0, end=10_000_000) is image
 
 
 def build_figures() -> bytes:

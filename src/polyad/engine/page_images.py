@@ -28,6 +28,9 @@ _RENDER = "polyad.readers.page_image:render_marked_page"
 _MAX_CACHED = 64 * 1024 * 1024
 """Bytes of the pictures in memory; a page of text has 100 to 300 kB."""
 
+_MAX_SENTENCE = 10_000
+"""Most characters of a marked sentence: to look for a whole book on a page takes minutes."""
+
 DEFAULT_WIDTH, MIN_WIDTH, MAX_WIDTH = 1000, 100, 3000
 """Pixels of the width of a picture."""
 
@@ -99,7 +102,7 @@ class PageImages:
         document = self._catalogue.document(passage.document_id)
         origin = self._catalogue.origin(passage.document_id)
         first = passage.start if start is None else start
-        sentence = "" if start is None or end is None else document.text[start:end]
+        sentence = "" if start is None or end is None else document.text[start : min(end, start + _MAX_SENTENCE)]
         if crop and not page:
             places = (find_label(passage.text, label) for label in _get_labels(origin))
             first = next((passage.start + place for place in places if place is not None), first)

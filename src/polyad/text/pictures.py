@@ -47,7 +47,7 @@ def find_label(text: str, label: str) -> int | None:
     >>> find_label("See\nFigure 3:\nThe pump", "Figure 3: The ...".replace("...", "\u2026"))
     4
     """
-    words = label.removesuffix(_CUT).split()
+    words = label.removesuffix(_CUT)[:_MAX_LABEL].split()  # an author may have written a longer list
     match = re.search(r"\s+".join(map(re.escape, words)), text) if words else None
     return match.start() if match else None
 
