@@ -25,6 +25,7 @@ from polyad.readers.plain_text import Content, to_single_line
 from polyad.text.files import read_file
 from polyad.text.pictures import MAX_LISTED, PICTURE_LIST, build_label, contains_text
 from polyad.text.removals import OMITTED_PICTURES, READ_PICTURES, UNCERTAIN, UNREAD_PICTURES, merge_removals
+from polyad.text.words import collapse_whitespace
 
 _MIN_PIXELS, _MIN_SIDE = 10_000, 32
 """Least pixels of a picture whose text is read, as many as 100 x 100, and of its shorter side; others are icons."""
@@ -187,7 +188,8 @@ class PictureReader:
         """
         if not self._pictures:
             return content
-        written = [each for each in self._pictures.values() if each.text and contains_text(content.text, each.text)]
+        words = collapse_whitespace(content.text)  # once: a book has hundreds of pictures
+        written = [each for each in self._pictures.values() if each.text and collapse_whitespace(each.text) in words]
         sections = list(content.sections)
         for picture in written:
             if (start := content.text.find(picture.text)) >= 0:
