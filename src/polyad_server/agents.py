@@ -21,6 +21,7 @@ from polyad.cli.streams import say, say_result, warn
 from polyad.engine import Engine
 from polyad.engine.loaders import parse_place
 from polyad.errors import ConfigurationError
+from polyad.text.files import resolve_path
 from polyad_server.entries import (
     EMPTY_JSON,
     Entry,
@@ -152,7 +153,7 @@ def _edit_settings(file: Path, text: str, section: str, name: str, entry: Entry,
 
 def _edit(file: Path, edit: Callable[[str], str]) -> Path | None:
     """Edit a file; delete it, with folders that are empty then, if nothing is left. Return its path if it changed."""
-    file = file.resolve()  # the target of a symbolic link, which may lie among other settings
+    file = resolve_path(file)  # the target of a symbolic link, which may lie among other settings
     before = file.read_bytes().decode() if file.exists() else ""
     after = edit(before)
     if after == before:

@@ -187,6 +187,29 @@ def test_settings_that_cannot_be_edited_are_left(home: Path, client: str, text: 
     assert path.read_text(encoding="utf-8") == text
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="links need a permission")
+def test_links_to_settings_stay_links(home: Path) -> None:
+    settings = home / "dotfiles" / "claude.json"
+    settings.parent.mkdir()
+    settings.write_text('{"theme": "dark"}', encoding="utf-8")
+    settings.chmod(0o600)
+    link = home / ".claude.json"
+    link.symlink_to(settings)
+    run("claude-code", "--store", "kb")
+    assert (link.is_symlink(), settings.stat().st_mode & 0o777) == (True, 0o600)
+    assert parse_entry(settings, "mcpServers")["args"][-1] == str(home / "project" / "kb")
+    run("claude-code", "--remove")
+    assert (link.is_symlink(), settings.read_text(encoding="utf-8")) == (True, '{"theme": "dark"}')
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need a permission")
+def test_a_link_to_itself_is_an_error(home: Path) -> None:
+    link = home / ".claude.json"
+    link.symlink_to(link)
+    result = run("claude-code", "--store", "kb")
+    assert (result.exit_code, link.is_symlink()) == (2, True)
+
+
 def test_a_skill_of_the_user_is_left(home: Path) -> None:
     path = home / ".cursor" / "skills" / "polyad" / "SKILL.md"
     path.parent.mkdir(parents=True)
