@@ -10,6 +10,7 @@ import pytest
 from polyad import Document
 from polyad.indexing.documents import MAX_TITLE_CHARACTERS, add_language, validate_document
 from polyad.model import METADATA_KEYS, Argument, Location, MetadataValue, Section
+from polyad.text.pictures import MAX_LISTED, PICTURE_LIST, build_label
 
 
 def test_a_title_that_is_too_long_becomes_the_first_paragraph_of_the_text() -> None:
@@ -57,3 +58,11 @@ def test_a_document_without_words_or_of_one_fact_gets_no_language() -> None:
     assert "language" not in add_language(Document("d", "", "17.5 18.0")).metadata
     fact = Document("d", "", GERMAN, arguments=(Argument("founder", "Ines Moreau"),))
     assert "language" not in add_language(fact).metadata
+
+
+def test_all_pictures_that_a_document_lists_are_stored() -> None:
+    labels = tuple(build_label(f"Figure {number}: " + "The pump of the station " * 9) for number in range(MAX_LISTED))
+    for key, is_whole in ((PICTURE_LIST, True), ("authors", False)):
+        valid = validate_document(Document("a", "", "It rings.", metadata={key: labels}))
+        assert isinstance(valid, Document)
+        assert (valid.metadata[key] == labels) is is_whole

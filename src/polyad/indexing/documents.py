@@ -13,12 +13,13 @@ from polyad.model import METADATA_KEYS, Argument, Document, Failure, MetadataVal
 from polyad.protocols.components import Splitter
 from polyad.text.json_types import is_metadata_number
 from polyad.text.languages import LANGUAGE, find_language, parse_language_code
+from polyad.text.pictures import MAX_LIST_CHARACTERS, PICTURE_LIST
 from polyad.text.sentences import HEADING_SEPARATOR, MAX_HEADINGS, begins_paragraph, join_headings
 from polyad.text.validity import VALIDITY_KEYS, parse_interval
 from polyad.text.words import collapse_whitespace, replace_surrogates, sanitize, shorten_at_word
 
 MAX_METADATA_CHARACTERS = 1000
-"""Longest stored string, and the most characters of a stored list of strings taken together."""
+"""Longest stored string, and the most characters of a stored list of strings, except that of pictures, together."""
 
 MAX_TITLE_CHARACTERS = 1000
 """Longest title: every passage of a document is stored and embedded with the title."""
@@ -65,7 +66,8 @@ def validate_document(document: Document) -> Document | Failure:
     for key, value in metadata.items():
         if not isinstance(key, str):
             return Failure(document.id, f"a key of its metadata is {_format_value(key)}; expected a string")
-        valid_value = _normalize_metadata_value(value)
+        limit = MAX_LIST_CHARACTERS if key == PICTURE_LIST else MAX_METADATA_CHARACTERS
+        valid_value = _normalize_metadata_value(value, limit)
         if valid_value is None:
             return Failure(document.id, f"its metadata {_format_value(key)} is {_format_value(value)}; {_EXPECTED}")
         valid[_shorten(key)] = valid_value
@@ -107,14 +109,19 @@ def _sanitize_argument(argument: Argument) -> Argument:
     return replace(argument, role=role, value=replace_surrogates(argument.value), unit=unit, names=names)
 
 
-def _normalize_metadata_value(value: object) -> MetadataValue | None:
-    """Return a metadata value as one of the valid types, shortened to the length limits; None if invalid."""
+def _normalize_metadata_value(value: object, max_list: int) -> MetadataValue | None:
+    """Return a metadata value as one of the valid types, shortened to the length limits; None if invalid.
+
+    Args:
+        value: The value.
+        max_list: Most characters of a list of strings taken together.
+    """
     if isinstance(value, str):
         return _shorten(value)
     if is_metadata_number(value):
         return value
     if isinstance(value, tuple | list) and all(isinstance(item, str) for item in value):
-        return _shorten_list(value)
+        return _shorten_list(value, max_list)
     return None
 
 
@@ -126,9 +133,9 @@ def _shorten(text: str) -> str:
     return text[: MAX_METADATA_CHARACTERS - len(note)] + note
 
 
-def _shorten_list(items: tuple[str, ...] | list[str]) -> tuple[str, ...]:
+def _shorten_list(items: tuple[str, ...] | list[str], limit: int) -> tuple[str, ...]:
     """Return the first strings of a list that fit the length limit, then a note such as "... (12 more)"."""
-    remaining, shortened = MAX_METADATA_CHARACTERS, list[str]()
+    remaining, shortened = limit, list[str]()
     for item in map(_shorten, items):
         remaining -= len(item) + 1
         if remaining < 0:

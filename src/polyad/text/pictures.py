@@ -14,6 +14,9 @@ PICTURE_LIST = "pictures"
 MAX_LISTED, _MAX_LABEL = 200, 120
 """Most pictures that a document lists, and characters of the label of each."""
 
+MAX_LIST_CHARACTERS = MAX_LISTED * (_MAX_LABEL + 3)
+"""Characters of the labels of a document together, each with the end of a shortened one."""
+
 _CUT = " \u2026"
 """End of a label that was shortened."""
 
@@ -58,5 +61,6 @@ def select_labels(metadata: Mapping[str, MetadataValue], text: str) -> Mapping[s
     if not isinstance(labels, tuple):
         return metadata
     rest = {key: value for key, value in metadata.items() if key != PICTURE_LIST}
-    named = tuple(label for label in labels if contains_text(text, label.removesuffix(_CUT)))
+    words = collapse_whitespace(text)
+    named = tuple(label for label in labels[:MAX_LISTED] if contains_text(words, label.removesuffix(_CUT)))
     return {**rest, PICTURE_LIST: named} if named else rest
