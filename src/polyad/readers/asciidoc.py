@@ -198,8 +198,8 @@ def _display(text: str, attributes: Mapping[str, str]) -> str:
 
 def _replace_attributes(text: str, attributes: Mapping[str, str]) -> str:
     """Return a text with the values of its attributes; the text itself if it would be too long."""
-    replaced = _REFERENCE.sub(lambda name: attributes.get(name[1], name[0]), text)
-    return replaced if len(replaced) <= _MAX_LINE else text
+    expansion = _REFERENCE.sub(lambda name: attributes.get(name[1], name[0]), text)
+    return expansion if len(expansion) <= _MAX_LINE else text
 
 
 def _is_heading(name: str, underline: str, previous: str) -> bool:
