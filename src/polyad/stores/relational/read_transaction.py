@@ -529,7 +529,9 @@ def _parse_document_texts(_: RelationalReadTransaction, rows: Sequence[Row]) -> 
         return {key: DocumentText(id, text) for key, id, text in check_types(rows, (int, str), str, str)}
     texts: dict[str | int, DocumentText] = {}
     for first, passages, id, text in check_types(rows, int, int, str, str):
-        texts.update(dict.fromkeys(range(first, first + passages), DocumentText(id, text)))
+        document = DocumentText(id, text)
+        for number in range(first, first + passages):
+            texts[number] = document
     return texts
 
 
