@@ -230,6 +230,7 @@ def test_tasks_on_a_small_dark_screen_and_from_right_to_left(browser: Browser, s
         visit(page, server, f"#/ask?q={quote(TASKS.question)}", "Sources")
         assert page.evaluate("document.documentElement.scrollWidth") <= 360
         assert page.get_by_label("Ask a question").evaluate("field => field.scrollHeight <= field.clientHeight + 1")
+        assert page.locator(".found blockquote").first.evaluate("text => text.scrollHeight <= text.clientHeight + 1")
         assert page.evaluate("getComputedStyle(document.documentElement).colorScheme") == "dark"
         # 24 It has no serious problem of accessibility, also with open details.
         page.locator(".reason summary").first.click()
