@@ -19,7 +19,7 @@ MAX_TURNS = 10
 MAX_CHARACTERS = 2_000
 """Characters of each of these messages, and of the rewritten question."""
 
-MAX_NAMES = 4
+MAX_NAMES = 3
 """Maximum number of names of the last answer that a follow-up question gets without a language model."""
 
 

@@ -201,7 +201,8 @@ function relevanceMeter(relevance) {
 /** Return the sentences that answer, or the best alone, cut, if they are wider than some letters. */
 function fitSentences(hit, width) {
   const all = bestSentences(hit);
-  return widthOf(all) <= width ? all : cut(bestSentences({ ...hit, best_sentences: hit.best_sentences?.slice(0, 1) }), width);
+  const best = bestSentences({ ...hit, best_sentences: hit.best_sentences?.slice(0, 1) });
+  return hit.rank > 0 || widthOf(all) > width ? cut(best, width) : all; // a second source adds one sentence
 }
 
 /** Return the sentences that answer, with their hits: those of the best hit, and of a second that it leads to. */
