@@ -7,7 +7,7 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path, PurePath
@@ -121,7 +121,7 @@ def install(
         _edit(skill_file, lambda _: "" if remove else skill),
     ]
     paths = [str(path) for path in changed if path]
-    say_result(json, {"changed": paths}, say, "\n".join(paths) or "nothing to change")
+    say_result(json, {"changed": paths}, _report, client, name, paths, project, remove)
     if not remove and find_spec("mcp") is None:
         warn("warning", 'the MCP server needs an extra; run: pip install "polyad[server]"')
 
@@ -168,6 +168,20 @@ def _edit(file: Path, edit: Callable[[str], str]) -> Path | None:
             break
         folder.rmdir()
     return file
+
+
+def _report(client: str, name: str, paths: Sequence[str], project: bool, is_removed: bool) -> None:
+    """Print what changed in the settings of a client, and how to take it back."""
+    if not paths:
+        say("nothing to change")
+        return
+    say(f"{'removed' if is_removed else 'wrote'} the MCP server and the skill {name!r} of {client}:")
+    for path in paths:
+        say(f"  {path}")
+    if not is_removed:
+        named = ["--name", name] if name != "polyad" else []
+        command = ["polyad", "agent", "install", client, *named, *(["--project"] if project else []), "--remove"]
+        say(f"Start {client} again to use it; to take it back: {shlex.join(command)}")
 
 
 def _show(file: Path, entry: str, skill: str) -> None:

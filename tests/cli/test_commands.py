@@ -1141,6 +1141,9 @@ def test_grep_prints_lines_as_grep_does(run: Run, tmp_path: Path) -> None:
     assert "2 of 3 lines in 2 documents; --cursor 2" in limited.stderr
     shape = json.loads(run("grep", "[Tt]", "--limit", "2", "--json", "--store", "kb").stdout)
     assert (shape["total"], shape["documents"], shape["counts"], shape["next_cursor"]) == (3, 2, {"a": 2}, 2)
+    nothing = run("grep", "[0-9]", "--store", "kb")
+    assert (nothing.stdout, nothing.exit_code) == ("", 0)
+    assert "no line matches" in nothing.stderr
     failed = run("grep", "(a", "--store", "kb")
     assert failed.exit_code == 2
     assert "(a" in failed.stderr

@@ -88,7 +88,7 @@ def test_a_file_that_is_named_stands_in_for_the_one_in_the_working_directory(run
 def test_a_key_of_the_users_own_file_goes_to_no_endpoint_that_a_found_file_names(run: Run, tmp_path: Path) -> None:
     write(tmp_path / "own" / "polyad" / "polyad.toml", "[language_model]\napi_key = 'secret'\n")
     write(Path("polyad.toml"), "[language_model]\nmodel = 'm'\nbase_url = 'https://elsewhere.example/v1'\n")
-    assert settings_of(run("config", "--json"))["language_model", "api_key"] == ("(set)", "")
+    assert settings_of(run("config", "--json"))["language_model", "api_key"] == ("", "")
     from polyad.cli.settings import merge_settings
 
     configuration = merge_settings({}, {}, Path("polyad.toml"), user_file=tmp_path / "own" / "polyad" / "polyad.toml")

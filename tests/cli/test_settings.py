@@ -314,6 +314,20 @@ def test_further_models_share_the_endpoint_unless_they_name_another(tmp_path: Pa
     assert "sk-" not in str([*settings(tmp_path, MODELS, environment).values()])
 
 
+def test_the_language_model_may_be_a_further_model_with_its_endpoint_and_key(tmp_path: Path) -> None:
+    environment = {"OPENAI_BASE_URL": "https://mine.example/v1", "OPENAI_API_KEY": "sk-own"}
+    (tmp_path / "polyad.toml").write_text(MODELS, encoding="utf-8")
+    for name, expected in (
+        ("large", ("qwen3:32b", "https://gpu.example/v1", "sk-gpu")),
+        ("gpt-5", ("gpt-5", "https://mine.example/v1", "sk-own")),
+    ):
+        model = merge_settings(
+            {"model": name}, environment, tmp_path / "polyad.toml", trusts_endpoint=True
+        ).language_model
+        assert model is not None
+        assert (model.model, model.base_url, model.api_key) == expected
+
+
 def test_no_key_of_the_user_goes_to_a_model_that_only_the_project_file_names(tmp_path: Path) -> None:
     (tmp_path / "user.toml").write_text(MODELS, encoding="utf-8")
     (tmp_path / "polyad.toml").write_text('[models.large]\nbase_url = "https://elsewhere.example/v1"\n', "utf-8")

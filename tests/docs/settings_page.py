@@ -48,7 +48,8 @@ _MODELS = """## [models.NAME]
 A section for each language model that people may choose for answers, on the page of `polyad serve` (*Settings*) or as
 `model` of a request. It has the keys of `[language_model]`. The default of `model` is NAME. A model without `base_url`
 is at the endpoint of `[language_model]`, with its key; another endpoint needs an `api_key` of its own. Indexing and
-search use the model of `[language_model]`. No environment variable sets these keys.
+search use the model of `[language_model]`, which may be one of these: `--model NAME`, or `model = "NAME"` in
+`[language_model]`, takes the keys of `[models.NAME]`. No environment variable sets them.
 
 ```toml
 [models.fast]

@@ -90,7 +90,8 @@ def parse_entry(path: Path, section: str) -> Any:
 def test_an_entry_and_a_skill_have_the_documented_place_and_form(home: Path, client: str, is_project: bool) -> None:
     before = list_files(home)
     options = [client, "--store", "kb", *(["--project"] if is_project else [])]
-    run(*options)
+    report = run(*options).stdout
+    assert f"polyad agent install {client} {'--project ' if is_project else ''}--remove" in report
     spec, root = CLIENTS[client], home / "project" if is_project else home
     places = (spec.file, spec.skills) if is_project else (spec.user_file or spec.file, spec.user_skills or spec.skills)
     assert places == PLACES[client][not is_project]

@@ -66,6 +66,17 @@ def test_documents_are_sorted_filtered_and_removed_together(browser: Browser, ma
         expect(get_titles(page)).to_have_text(["Bell"])
 
 
+def test_a_language_that_is_none_and_a_year_without_a_date_are_shown(browser: Browser, tmp_path: Path) -> None:
+    book = Document("book.epub", "Modules", "Modules are loaded once.", metadata={"language": "C", "year": 2023})
+    index = build_index(tmp_path / "kb", (*MANUALS, book))
+    with run_app(create_app(Workspaces(open_index(), [index]))) as server, open_page(browser, server) as page:
+        visit(page, server, "#/documents", "4 documents")
+        page.get_by_label("Year").select_option("2023")
+        expect(get_titles(page)).to_have_text(["Modules", "Pump"])
+        expect(page.locator(".documents tbody tr").first).to_contain_text("c")
+        visit(page, server, "#/document?id=book.epub", "Modules are loaded once.")
+
+
 def test_a_narrow_table_has_title_date_and_state_without_scrolling(browser: Browser, manuals: RunningServer) -> None:
     with open_page(browser, manuals, width=360) as page:
         visit(page, manuals, "#/documents", "3 documents")

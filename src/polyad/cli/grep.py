@@ -58,6 +58,8 @@ def grep(
     say_result(json, text_matches_json(result, all_counts=count), _show_counts if count else _show_lines, result)
     if not result.is_complete:
         warn("warning", f"the search ended after {seconds:g} seconds; --where selects fewer documents")
+    if not result.total:
+        warn("note", "no line matches")
     if not count and len(result.matches) < result.total:
         lines = f"{len(result.matches):,} of {format_count(result.total, 'line')}"
         rest = f"; --cursor {result.next_cursor} prints the next" if result.next_cursor else ""

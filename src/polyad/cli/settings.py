@@ -227,7 +227,9 @@ class Configuration:
                 value = getattr(settings, key)
                 if section == LANGUAGE_MODEL and self.language_model is None:
                     value = explicit.value if explicit else "" if key == "model" else value
-                printable = "(set)" if key in _SECRET and value else value
+                printable = value
+                if key in _SECRET and value:
+                    printable = "" if value == _NO_KEY else "(set)"
                 if key in _ADDRESSES:
                     printable = mask_place(str(value))
                 yield section, key, printable, explicit.origin if explicit else "default"
@@ -270,6 +272,7 @@ def merge_settings(
     keyless = () if trusts_endpoint else _withhold_keys(values, from_file, from_user | from_environment)
     database = "" if trusts_endpoint else _withhold_password(values, from_file, environment)
     _share_endpoint(values)
+    _select_model(values)
     explicit_sections = {section for section, _ in values}
     stages: dict[str, object] = {
         name: _build_section(kind, name, values) for name, kind in get_sections().items() if name in explicit_sections
@@ -502,6 +505,13 @@ def _share_endpoint(values: _Layer) -> None:
             for key in ("base_url", "api_key"):
                 if value := values.get((LANGUAGE_MODEL, key)):
                     values.setdefault((section, key), value)
+
+
+def _select_model(values: _Layer) -> None:
+    """Let a language model called NAME be that of the section ``[models.NAME]``, with its endpoint and key."""
+    if model := values.get((LANGUAGE_MODEL, "model")):
+        section = f"{MODELS}.{model.value}"
+        values.update({(LANGUAGE_MODEL, key): value for (name, key), value in values.items() if name == section})
 
 
 def _get_origin(address: SourcedValue) -> str:

@@ -29,7 +29,7 @@ FACETS: tuple[Facet, ...] = get_args(Facet)
 _MAX_VALUES = 500
 """Values of a facet that are counted, the most frequent: an index may have a folder for each document."""
 
-_DATE_KEYS = ("date", "published", "created")
+_DATE_KEYS = ("date", "published", "created", "year")
 """Metadata keys with the date of a document, the surest first. ``modified`` is none: it may be the time of the file."""
 
 _ISO_DATE = re.compile(r"(?<!\d)(?:1[0-9]|20)\d\d(?:-[01]\d(?:-[0-3]\d)?)?(?!\d)")
@@ -47,7 +47,7 @@ class DocumentRow:
         language: ISO 639-1 code; empty if unknown.
         tokens: Length of the text in tokens.
         passages: Number of passages; 0 for a disabled document.
-        date: Date that the document states, such as ``2023-05-01`` or ``2023``; empty if it states none.
+        date: Date that the document states, such as ``2023-05-01`` or ``2023``, or its year; empty if it states none.
         recorded: Time when the document was indexed.
         folder: Folder of the file; empty if there is none.
         state: ``searchable``, ``disabled`` (hidden by a user) or ``empty`` (a text without words).

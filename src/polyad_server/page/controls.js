@@ -7,6 +7,18 @@ export const count = (number, noun) => `${number.toLocaleString("en")} ${noun}${
 /** Return a number in at most three digits: 940, 3.2k, 120k, 4.5M. */
 export const short = (number) => new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 2 }).format(number);
 
+const languages = new Intl.DisplayNames(["en"], { type: "language", fallback: "code" });
+
+/** Return the name of a language; a code that is none, such as `C`, as it is. */
+export function nameLanguage(code) {
+  try {
+    return languages.of(code);
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    return code;
+  }
+}
+
 /** Return a date or time in the form of the reader's language; an incomplete date stays as it is. */
 export const readableDate = (text) => (text.length < 10 ? text : new Date(text).toLocaleDateString(undefined, { dateStyle: "medium" }));
 

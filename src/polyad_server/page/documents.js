@@ -2,7 +2,7 @@
 
 import { call } from "./api.js";
 import { announce, el, fill } from "./dom.js";
-import { askToConfirm, count, facetSelect, readableDate, short } from "./controls.js";
+import { askToConfirm, count, facetSelect, nameLanguage, readableDate, short } from "./controls.js";
 import { address } from "./main.js";
 import { askInDocuments, askInFacets } from "./scope.js";
 import { followReindexing, uploadPanel } from "./upload.js";
@@ -22,8 +22,7 @@ const ROWS = 100;
 const MAX_IDS = 10_000; // of one request
 const STATES = { searchable: "searchable", disabled: "hidden", empty: "no text" };
 
-const languages = new Intl.DisplayNames(["en"], { type: "language", fallback: "code" });
-const NAMES = { language: (code) => languages.of(code), state: (state) => STATES[state] };
+const NAMES = { language: nameLanguage, state: (state) => STATES[state] };
 
 export async function showDocuments(main, parameters, signal) {
   const table = new DocumentTable(parameters);
@@ -118,7 +117,7 @@ class DocumentTable {
       el("td", {}, box),
       el("td.title", { dir: "auto" }, el("a", { href: address("document", { id: row.id }) }, title), row.title && row.title !== row.id && el("span.id", { dir: "auto" }, row.id)),
       el("td", {}, row.type),
-      el("td", {}, row.language && languages.of(row.language)),
+      el("td", {}, row.language && nameLanguage(row.language)),
       el("td.count", { title: `${row.tokens.toLocaleString("en")} tokens` }, short(row.tokens)),
       el("td.count", {}, row.passages.toLocaleString("en")),
       el("td.date", {}, readableDate(row.date)),

@@ -2,7 +2,7 @@
 
 import { call } from "./api.js";
 import { announce, el, fill, readableText } from "./dom.js";
-import { askToConfirm, count, openForm, readableDate } from "./controls.js";
+import { askToConfirm, count, nameLanguage, openForm, readableDate } from "./controls.js";
 import { hideDocuments, indexAgain, removeDocuments, showInSearches } from "./documents.js";
 import { describePlace } from "./evidence.js";
 import { entityLink, neighbourhoodGraph } from "./graph.js";
@@ -152,7 +152,7 @@ export async function showDocument(main, parameters, signal) {
 
 function describeRow(row) {
   const state = { disabled: "hidden from searches", empty: "no text" }[row.state];
-  const language = row.language && new Intl.DisplayNames(["en"], { type: "language", fallback: "code" }).of(row.language);
+  const language = row.language && nameLanguage(row.language);
   return [row.type, language, `${row.tokens.toLocaleString("en")} tokens`, readableDate(row.date), row.recorded && `added ${readableDate(row.recorded)}`, state].filter(Boolean).join(" · ");
 }
 
