@@ -134,7 +134,10 @@ async function start() {
   } catch (error) {
     announce(error.message);
   }
-  addEventListener("hashchange", show);
+  addEventListener("hashchange", () => {
+    document.getElementById("dialog").close(); // it belongs to the page before
+    show();
+  });
   await show();
 }
 
