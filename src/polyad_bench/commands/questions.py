@@ -27,6 +27,9 @@ from polyad_bench.written_questions import BINARY, N_ARY, PLAN_FILE, QUESTION_CO
 _EMBEDDER = "hashing:16"
 """Embedder of a temporary index; generating questions reads passages and names, but no vectors."""
 
+_DEFAULT_HOPS, _DEFAULT_SOURCES = ",".join(map(str, QUESTION_COUNTS)), f"{BINARY},{N_ARY}"
+"""Numbers of questions by hops, and ways in which their facts are sampled."""
+
 
 def questions(
     out: Annotated[Path, typer.Option(metavar="DIR", help="New folder for corpus, questions and judgements.")],
@@ -41,10 +44,10 @@ def questions(
     hops: Annotated[
         str,
         typer.Option(metavar="A,B,C", help="With --written: numbers of questions with 1, 2 and 3 hops."),
-    ] = ",".join(map(str, QUESTION_COUNTS)),
+    ] = _DEFAULT_HOPS,
     source: Annotated[
         str, typer.Option(metavar="A,B,...", help=f"With --written: how facts are sampled: {', '.join(SOURCES)}.")
-    ] = f"{BINARY},{N_ARY}",
+    ] = _DEFAULT_SOURCES,
     review: Annotated[
         Path | None,
         typer.Option(metavar="FILE.csv", help="Write questions of --out into a new sheet, or apply a reviewed one."),
