@@ -52,7 +52,7 @@ class CorrelationStyle(ExtractionStyle):
         first = self.build_prompt(passage)
         return replace(first, user=f"{first.user}\n\n{self._more.replace('{so_far}', quote_replies(so_far))}")
 
-    def parse_about(self, reply: str, passage: Passage, max_records: int | None = None) -> Extraction:  # noqa: ARG002  # the prompt has no example to compare with
+    def parse_about(self, reply: str, passage: Passage, max_records: int | None = None) -> Extraction:  # noqa: ARG002  # part of the interface; others compare the passage with the prompt's example
         """Return the correlations in a reply, without those of fewer than two entities.
 
         Raises:

@@ -56,7 +56,7 @@ _MANUAL_SECTION = re.compile(r"\(\d\w*\)$")
 _HOW_TO = re.compile(r"How to (?=[a-z])")
 _ABOUT = re.compile(r"about +(?:the )?(?=\w+ \w)", re.IGNORECASE)
 _QUESTION = re.compile(
-    r"(?:.*[?？]|(?:what|how|why|when|where|which|who) (?:is|are|was|were|do|does|did|can|should|will|has|have)\b.*)$",  # noqa: RUF001
+    r"(?:.*[?？]|(?:what|how|why|when|where|which|who) (?:is|are|was|were|do|does|did|can|should|will|has|have)\b.*)$",  # noqa: RUF001  # ends questions in Chinese and Japanese
     re.IGNORECASE,
 )
 """A heading that is a question, in English also without a question mark."""
@@ -169,7 +169,7 @@ def _list_sections(catalogue: Catalogue, row: DocumentRow) -> Iterator[_Candidat
         if _HOW_TO.match(heading):
             yield _Candidate(f"{_HOW_TO.sub('How do I ', heading)}?", row.id, (title, heading))
         elif _QUESTION.match(heading):
-            yield _Candidate(heading if heading.endswith(("?", "？")) else f"{heading}?", row.id, (title, heading))  # noqa: RUF001
+            yield _Candidate(heading if heading.endswith(("?", "？")) else f"{heading}?", row.id, (title, heading))  # noqa: RUF001  # ends questions in Chinese and Japanese
         elif _is_title(title) and (topic := _ABOUT.sub("", heading)).casefold() != title.casefold():
             yield _Candidate(_format(_SECTION, row, (title, topic)), row.id, (title, topic))
 

@@ -102,7 +102,7 @@ def test_each_code_block_has_a_language_that_can_be_highlighted() -> None:
 @pytest.mark.slow
 def test_the_site_builds_without_warnings(tmp_path: Path) -> None:
     if importlib.util.find_spec("sphinx") is None:
-        pytest.skip("needs the extra docs")
+        pytest.skip("Sphinx, of the extra docs, is not installed; the references above are tested without it")
     command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-D", "nb_execution_mode=off"]
     built = subprocess.run([*command, "docs", str(tmp_path / "html")], cwd=ROOT, capture_output=True, text=True)
     assert built.returncode == 0, built.stderr

@@ -111,7 +111,7 @@ def test_a_short_run_writes_no_heartbeat(tmp_path: Path, monkeypatch: pytest.Mon
 
         def check(self: object, namespace: str, *arguments: object, **options: object) -> None:
             assert namespace != concurrent_runs.RUNS
-            put(self, namespace, *arguments, **options)  # type: ignore[arg-type]
+            put(self, namespace, *arguments, **options)  # type: ignore[arg-type]  # passed on as they came
 
         monkeypatch.setattr(type(engine.values), "put_values", check)
         engine.index_documents([Document("a", "Tarn", "Ines Moreau cast the bell of Tarn.")])

@@ -21,7 +21,7 @@ from polyad.protocols.store import ValueStore
 _LOG = logging.getLogger(__name__)
 
 RUNS = "indexing-runs"
-"""Namespace of the runs that index the store now, by a random id."""
+"""Namespace of values, one for each command that is indexing the store: its process, start and last heartbeat."""
 
 FIRST_BEAT = 1.0
 """Seconds until the first heartbeat: a short run writes none, and so takes no further commit."""

@@ -31,7 +31,7 @@ _NO_NAMES = frozenset({"date", "time", "year", "quantity", "number", "percentage
 _LABEL = re.compile(r"([^\W\d_]\w*(?: [a-z]\w*){0,2}):\s+(?=\S)")
 """What may be a label before a name, such as "Contact:" in "Contact: Karl Moen"."""
 
-_ADMONITIONS = frozenset("attention caution danger fixme hint nb ok okay ps todo warning".split())  # noqa: SIM905
+_ADMONITIONS = frozenset("attention caution danger fixme hint nb ok okay ps todo warning".split())  # noqa: SIM905  # quotes around each word would take ten lines
 """Admonitions of AsciiDoc, reStructuredText and GitHub, and interjections, that are not among the frequent words."""
 
 _CALENDAR = frozenset(name.casefold() for name in (*calendar.day_name, *calendar.month_name))

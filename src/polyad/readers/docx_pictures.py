@@ -19,7 +19,7 @@ def get_picture_id(element: Element) -> str:
 
 
 class WordPictures:
-    """The pictures of the main part of a document, and where its captions stand.
+    """The pictures and captions in the main text of a Word document (not in its headers, footers or notes).
 
     Args:
         package: The document.

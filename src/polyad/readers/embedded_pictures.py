@@ -63,7 +63,7 @@ class EmbeddedPicture:
     descriptions: list[str] = field(default_factory=list)
 
     def is_in(self, passage: str) -> bool:
-        """Return whether a passage has the description or lines of the text of the picture."""
+        """Return whether a passage contains a description of the picture, or a line of text recognised in it."""
         lines = self.text.split("\n")[1:]
         return any(contains_text(passage, text) for text in (*self.descriptions, *lines))
 

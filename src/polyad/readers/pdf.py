@@ -154,7 +154,7 @@ def read_pdf(
 
 
 def recognize_pages(path: Path, part: tuple[int, int], settings: ReadSettings, on_page: OnPage) -> None:
-    """Recognise and store scanned pages of a PDF from its end, while another process reads the file from its start.
+    """Recognise scanned pages, the last one first, and store their text for the process that reads the PDF forwards.
 
     Args:
         path: The file.
