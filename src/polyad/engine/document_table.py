@@ -16,7 +16,7 @@ from polyad.errors import ConfigurationError
 from polyad.model import DocumentSummary
 from polyad.protocols.lookups import get_all
 from polyad.protocols.store import Store
-from polyad.text.languages import LANGUAGE
+from polyad.text.languages import LANGUAGE, parse_language_code
 
 SortKey = Literal["id", "title", "type", "language", "tokens", "passages", "date", "recorded", "state"]
 """The columns by which the table can be sorted."""
@@ -44,7 +44,7 @@ class DocumentRow:
         source: Path of the file; empty for an uploaded document.
         title: Title; empty if there is none.
         type: Extension of the file without its dot, such as ``pdf``; ``text`` for a document without a file.
-        language: ISO 639-1 code; empty if unknown.
+        language: ISO 639-1 code; empty if unknown, or if the document states no such code (``C``, ``German``).
         tokens: Length of the text in tokens.
         passages: Number of passages; 0 for a disabled document.
         date: Date that the document states, such as ``2023-05-01`` or ``2023``, or its year; empty if it states none.
@@ -164,7 +164,7 @@ def _build_row(id: str, summary: DocumentSummary, disabled: Container[str]) -> D
     folder = str(
         metadata.get("folder") or (path.parent if len(path.parts) > 1 else urlsplit(origin.url).hostname or "")
     )
-    language = str(metadata.get(LANGUAGE, ""))[:2].lower()
+    language = parse_language_code(metadata.get(LANGUAGE))
     state = "disabled" if id in disabled else "searchable" if summary.passages else "empty"
     return DocumentRow(
         id,

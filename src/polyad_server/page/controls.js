@@ -9,15 +9,8 @@ export const short = (number) => new Intl.NumberFormat("en", { notation: "compac
 
 const languages = new Intl.DisplayNames(["en"], { type: "language", fallback: "code" });
 
-/** Return the name of a language; a code that is none, such as `C`, as it is. */
-export function nameLanguage(code) {
-  try {
-    return languages.of(code);
-  } catch (error) {
-    if (!(error instanceof RangeError)) throw error;
-    return code;
-  }
-}
+/** Return the English name of the language with an ISO 639-1 code. */
+export const nameLanguage = (code) => languages.of(code);
 
 /** Return a date or time in the form of the reader's language; an incomplete date stays as it is. */
 export const readableDate = (text) => (text.length < 10 ? text : new Date(text).toLocaleDateString(undefined, { dateStyle: "medium" }));
