@@ -257,6 +257,7 @@ def measure(
         trained = scorer
     else:
         network = train(seen, scorer, open_index)
+        scorer = replace(scorer, last_network=None)  # reads the scores of the second stage, so it is trained after it
         texts = [example.text for each in seen for example in each.examples]
         names = tuple(dict.fromkeys([*scorer.trained_on, *(each.dataset for each in seen)]))
         digests = tuple(sorted({*scorer.question_digests, *hash_questions(texts)}))

@@ -21,7 +21,8 @@ from polyad.retrieval.default.second_stage import (
     FEATURES,
     ROUNDS,
     Comparison,
-    compute_score_adjustments,
+    Network,
+    rank_by_links,
 )
 from polyad.retrieval.default.signals import SIGNAL_NAMES, SignalExtractor, SignalInputs, compute_signals
 from polyad.retrieval.question import QuestionLinker
@@ -54,6 +55,19 @@ def create_random_network(units: int = 3) -> RankingNetwork:
 
 
 NETWORK = create_random_network()
+
+
+def compute_score_adjustments(
+    inputs: SignalInputs, signals: FloatArray, scores: FloatArray, network: Network, snapshot: Snapshot
+) -> FloatArray:
+    ranking = rank_by_links(inputs, signals, scores, network, snapshot)
+    return ranking.compute_adjustments(scores, ranking.ranked)
+
+
+def compare_only(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the second stage compare the best candidates of the first stage alone."""
+    for name, value in {"MAX_CANDIDATES": count, "BEST_BY_WORDS": 0, "BEST_BY_SIMILARITY": 0}.items():
+        monkeypatch.setattr(second_stage, name, value)
 
 
 @pytest.fixture
@@ -195,7 +209,7 @@ def test_the_last_round_compares_with_the_best_of_the_round_before(
     inputs: SignalInputs, scores: FloatArray, snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(type(snapshot), "linkability", 1.0)
-    monkeypatch.setattr(second_stage, "MAX_CANDIDATES", 4)
+    compare_only(4, monkeypatch)
     inputs = replace(inputs, linkability=1.0)
     ranked: list[FloatArray] = []
 
@@ -215,7 +229,7 @@ def test_the_last_round_compares_with_the_best_of_the_round_before(
 def test_candidates_that_are_not_compared_stay_below_in_their_order(
     inputs: SignalInputs, scores: FloatArray, snapshot: Snapshot, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(second_stage, "MAX_CANDIDATES", count)
+    compare_only(count, monkeypatch)
     inputs = replace(inputs, linkability=1.0)
     adjusted = scores + compute_score_adjustments(inputs, compute_signals(inputs), scores, NETWORK, snapshot)
     compared, rest = np.split((-scores).argsort(), [count])
@@ -303,7 +317,7 @@ def test_training_finds_the_feature_that_tells_evidence(monkeypatch: pytest.Monk
     is_first = [bool(example.holds[network.score(example.signals).argmax(), 0]) for example in held_out]
     assert sum(is_first) >= 45
     monkeypatch.setattr("polyad_bench.training.network_training._EPOCHS", 1)
-    assert fit_network([examples]).to_rows() == fit_network([examples]).to_rows(), "the seed decides"
+    assert fit_network([examples]).to_rows(FEATURES) == fit_network([examples]).to_rows(FEATURES), "the seed decides"
 
 
 def test_questions_are_ranked_by_a_network_that_did_not_see_them(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,6 +23,7 @@ from polyad.errors import ConfigurationError, MissingExtraError
 from polyad.model import BoolArray, FloatArray, IntArray
 from polyad.protocols.components import Embedder, MentionExtractor, Progress, silent
 from polyad.protocols.snapshot import Snapshot
+from polyad.retrieval.default.encoder_trust import EncoderTrust
 from polyad.retrieval.default.ranking_network import RankingNetwork
 from polyad.retrieval.default.scorer import WEIGHTS_FILE, LinearScorer
 from polyad.retrieval.default.signals import (
@@ -66,11 +67,20 @@ def get_training_components(engine: Engine, progress: Progress = silent) -> tupl
     return snapshot, engine.components.embedder, engine.components.extractor
 
 
-def extract_signals(engine: Engine, questions: Iterable[str]) -> Iterator[Candidates]:
-    """Yield the candidate passages of each question with their signals, the features of a linear ranking model."""
+def extract_signals(
+    engine: Engine, questions: Iterable[str], trust: EncoderTrust | None = None
+) -> Iterator[Candidates]:
+    """Yield the candidate passages of each question with their signals, the features of a linear ranking model.
+
+    Args:
+        engine: Engine of the index.
+        questions: The questions.
+        trust: Trust in the encoder; by default full.
+    """
     snapshot, models = engine.snapshot(), engine.components
     linker = QuestionLinker(models.extractor)
-    return map(SignalExtractor(snapshot, models.embedder, linker).extract_candidates, questions)
+    extractor = SignalExtractor(snapshot, models.embedder, linker, trust or EncoderTrust())
+    return map(extractor.extract_candidates, questions)
 
 
 K = 5

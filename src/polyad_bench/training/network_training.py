@@ -1,4 +1,4 @@
-"""Training of the network of the second ranking stage of the default retriever, with PyTorch.
+"""Training of the networks of the second and the last ranking stage of the default retriever, with PyTorch.
 
 The loss is listwise, as in the first stage (:mod:`polyad_bench.training.linear_scorer`): each gold candidate
 competes with the candidates of its question that are not gold. The network ranks twice, the second time by features of
@@ -18,6 +18,7 @@ import numpy as np
 from polyad.engine import Engine
 from polyad.errors import MissingExtraError
 from polyad.model import BoolArray, FloatArray
+from polyad.retrieval.default.last_stage import LAST_FEATURES
 from polyad.retrieval.default.ranking_network import RankingNetwork
 from polyad.retrieval.default.scorer import LinearScorer
 from polyad.retrieval.default.second_stage import (
@@ -47,9 +48,26 @@ _EPOCHS, _RATE, _DECAY, _DROPOUT, _BATCH = 20, 0.006, 0.05, 0.2, 128
 _MIN_SHARE = 0.01
 """Share of candidates in which a feature must not be 0; a rarer one would be weighed by chance."""
 
-_FIRST_SCORE = FEATURES.index("score of the first stage")
-_MIN_LINKABILITY = 0.9
-"""Linkability below which a question is left out: the second stage hardly counts there."""
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What the training of a ranking stage reads from its examples.
+
+    Attributes:
+        features: Names of the features.
+        score: Name of the feature that is the score of the stages before, with which the network's score is mixed.
+        min_linkability: Linkability below which a question is left out.
+    """
+
+    features: Sequence[str]
+    score: str
+    min_linkability: float
+
+
+SECOND_STAGE = Stage(FEATURES, "score of the first stage", 0.9)
+"""With less linkability the second stage hardly counts."""
+
+LAST_STAGE = Stage(LAST_FEATURES, "score so far", 0.0)
 
 SelectNetwork = Callable[[TrainingExample], RankingNetwork]
 """Returns the network that ranked the candidates of a question in the round before."""
@@ -115,7 +133,7 @@ class _Batch:
 
     Attributes:
         features: Standardised, ``[questions, candidates, features]``.
-        first: Scores of the first stage, ``[questions, candidates]``.
+        first: Scores of the stages before, ``[questions, candidates]``.
         is_gold: ``[questions, candidates]``.
         is_other: Whether there is a candidate that is not gold, ``[questions, candidates]``.
         importance: Weight of each question in the loss; the mean is 1, ``[questions]``.
@@ -131,8 +149,19 @@ class _Batch:
         return _Batch(*(getattr(self, name)[rows] for name in self.__slots__))
 
 
-def fit_network(datasets: Sequence[Sequence[TrainingExample]], seed: int = 0) -> RankingNetwork:
-    """Return a network fitted to compared examples; a question counts 1 / sqrt(questions of its data set).
+def fit_network(
+    datasets: Sequence[Sequence[TrainingExample]],
+    seed: int = 0,
+    stage: Stage = SECOND_STAGE,
+    weights: Sequence[float] | None = None,
+) -> RankingNetwork:
+    """Return a network fitted to examples of a stage; a question counts 1 / sqrt(questions of its data set).
+
+    Args:
+        datasets: Examples of each data set.
+        seed: Random seed.
+        stage: The stage.
+        weights: Factor of the questions of each data set; by default 1.
 
     Raises:
         MissingExtraError: torch is not installed.
@@ -143,11 +172,11 @@ def fit_network(datasets: Sequence[Sequence[TrainingExample]], seed: int = 0) ->
         raise MissingExtraError("torch", "local") from error
     features = np.concatenate([example.signals for examples in datasets for example in examples])
     # A feature that is hardly ever there in training must say nothing in an index where it is.
-    is_frequent = ((features != 0).mean(axis=0) > _MIN_SHARE).astype(np.float32)
+    is_frequent = (((features != 0).mean(axis=0) > _MIN_SHARE) & (np.ptp(features, axis=0) > 0)).astype(np.float32)
     mean, deviation = features.mean(axis=0), np.where(is_frequent, features.std(axis=0), np.float32(1))
-    empty = np.zeros((len(FEATURES), 0), dtype=np.float32)
+    empty = np.zeros((len(stage.features), 0), dtype=np.float32)
     standard = RankingNetwork(mean, deviation, empty.sum(axis=1), empty, empty[0], empty[0])
-    data = _pad(datasets, standard)
+    data = _pad(datasets, weights or [1.0] * len(datasets), standard, stage)
     with torch.random.fork_rng(devices=[]):
         members = [_fit_member(data, standard, seed + member) for member in range(MEMBERS)]
     return RankingNetwork(
@@ -160,25 +189,28 @@ def fit_network(datasets: Sequence[Sequence[TrainingExample]], seed: int = 0) ->
     )
 
 
-def _pad(datasets: Sequence[Sequence[TrainingExample]], standard: RankingNetwork) -> _Batch:
+def _pad(
+    datasets: Sequence[Sequence[TrainingExample]], weights: Sequence[float], standard: RankingNetwork, stage: Stage
+) -> _Batch:
     """Return the questions that have gold and other candidates as padded arrays, with standardised features."""
     import torch
 
     questions = [
-        (example, len(examples) ** -0.5)
-        for examples in datasets
+        (example, weight * len(examples) ** -0.5)
+        for examples, weight in zip(datasets, weights, strict=True)
         for example in examples
-        if example.is_gold.any() and not example.is_gold.all() and example.linkability >= _MIN_LINKABILITY
+        if example.is_gold.any() and not example.is_gold.all() and example.linkability >= stage.min_linkability
     ]
     shape = len(questions), MAX_CANDIDATES
-    features: FloatArray = np.zeros((*shape, len(FEATURES)), dtype=np.float32)
+    features: FloatArray = np.zeros((*shape, len(stage.features)), dtype=np.float32)
+    score = stage.features.index(stage.score)
     first: FloatArray = np.zeros(shape, dtype=np.float32)
     is_gold: BoolArray = np.zeros(shape, dtype=bool)
     is_other: BoolArray = np.zeros(shape, dtype=bool)
     for row, (example, _) in enumerate(questions):
         count = len(example.signals)
         features[row, :count] = standard.standardise(example.signals)
-        first[row, :count] = example.signals[:, _FIRST_SCORE]
+        first[row, :count] = example.signals[:, score]
         is_gold[row, :count] = example.is_gold
         is_other[row, :count] = ~example.is_gold
     importance = np.array([each for _, each in questions], dtype=np.float32)
@@ -190,9 +222,10 @@ def _fit_member(data: _Batch, standard: RankingNetwork, seed: int) -> RankingNet
     import torch
 
     torch.manual_seed(seed)
-    linear = torch.nn.Linear(len(FEATURES), 1, bias=False)
+    count = data.features.shape[-1]
+    linear = torch.nn.Linear(count, 1, bias=False)
     torch.nn.init.zeros_(linear.weight)
-    hidden, output = torch.nn.Linear(len(FEATURES), UNITS), torch.nn.Linear(UNITS, 1, bias=False)
+    hidden, output = torch.nn.Linear(count, UNITS), torch.nn.Linear(UNITS, 1, bias=False)
     parameters = [*linear.parameters(), *hidden.parameters(), *output.parameters()]
     optimiser = torch.optim.AdamW(parameters, lr=_RATE, weight_decay=_DECAY)
     steps = _EPOCHS * math.ceil(len(data.features) / _BATCH)
@@ -201,7 +234,7 @@ def _fit_member(data: _Batch, standard: RankingNetwork, seed: int) -> RankingNet
         for rows in torch.split(torch.randperm(len(data.features)), _BATCH):
             batch = data[rows]
             units = torch.nn.functional.dropout(torch.relu(hidden(batch.features)), _DROPOUT)
-            # Mixed with the first stage by any share, so that a mixture by linkability ranks well too.
+            # Mixed with the stages before by any share, so that a mixture ranks well too.
             share = torch.rand(len(rows), 1).sqrt()
             ranked = (linear(batch.features) + output(units)).squeeze(-1)
             scores = (1 - share) * batch.first + share * ranked

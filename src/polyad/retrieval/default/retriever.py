@@ -1,8 +1,9 @@
 """The default retriever: multi-hop evidence without a language model.
 
 Candidates come from similarity, BM25 and two hops of links; a linear scorer weighs their signals
-(:mod:`polyad.retrieval.default.signals`). A second stage adjusts the scores of the best candidates
-(:mod:`polyad.retrieval.default.second_stage`).
+(:mod:`polyad.retrieval.default.signals`). A second stage adjusts the scores of the best candidates by comparing them
+(:mod:`polyad.retrieval.default.second_stage`), a last stage by how telling the words, links and similarities of the
+question are (:mod:`polyad.retrieval.default.last_stage`).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from polyad.protocols.components import Embedder, MentionExtractor
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.assembly import MAX_DEPTH_FACTOR
 from polyad.retrieval.default.encoder_trust import EncoderTrust
+from polyad.retrieval.default.last_stage import rank_by_words
 from polyad.retrieval.default.relevance import (
     INTERCEPT,
     UNTRUSTED_SCORE_SHARE,
@@ -33,7 +35,7 @@ from polyad.retrieval.default.relevance import (
     read_everyday_questions,
 )
 from polyad.retrieval.default.scorer import LinearScorer
-from polyad.retrieval.default.second_stage import compute_score_adjustments
+from polyad.retrieval.default.second_stage import rank_by_links
 from polyad.retrieval.default.signals import (
     SIGNAL_NAMES,
     SignalExtractor,
@@ -42,28 +44,14 @@ from polyad.retrieval.default.signals import (
     list_weight_names,
 )
 from polyad.retrieval.evidence import HYPEREDGES_PER_PASSAGE, RankedHyperedge, build_evidence, read_entity_names
-from polyad.retrieval.question import LinkedQuestion, QuestionLinker
-from polyad.text.clause_numbers import MARK, find_clause_references
+from polyad.retrieval.question import QuestionLinker
 from polyad.text.sentences import HEADING_SEPARATOR
-from polyad.text.words import extract_search_terms
 
 _REASONS_PER_PASSAGE = 3
 _MIN_REASON = 0.005
 """Contributions up to this round to 0."""
 _SECOND_STAGE_REASON = "compared with the best passages"
-_LITERAL_REASON = "contains a rare number or a clause of the question"
-
-_LITERAL_SCORE = 8.0
-"""Score of a passage with all rare numbers and codes of the question. Of 60 generated questions about a rare number of
-manuals, with two words beside it, all have the number in the first passage, in place of 65 % without. No figure of the
-benchmarks, books and manuals falls; with a score above all others, two of their 24 questions with a rare number lose
-recall."""
-
-_MIN_LITERAL_CHARACTERS = 3
-"""Length of a rare number or code; shorter numbers are decades, ages and quantities."""
-
-_MAX_LITERAL_PASSAGES, _MAX_LITERAL_SHARE = 3, 0.05
-"""Passages that contain a rare number or code: at most three, and in a small index at most this share of all."""
+_LAST_STAGE_REASON = "weighed by the words, links and similarities of the question"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +72,7 @@ class _Ranking:
     Attributes:
         snapshot: The index.
         inputs: The measurements of the candidates.
-        contributions: Amounts that each signal, the second stage and, last, rare numbers add to each candidate's score;
+        contributions: Amounts that each signal, the second stage and the last stage add to each candidate's score;
             float32 ``[candidates, signals + 2]``.
         scores: The sums of the contributions; float32 ``[candidates]``.
         relevance_shift: Added to a score before relevance is predicted from it, because the calibration holds for
@@ -112,7 +100,7 @@ class _Ranking:
     def compute_relevance_features(self, hidden_rows: Collection[int] = ()) -> RelevanceFeatures:
         """Compute the features from which relevance is predicted, without the passages ``hidden_rows``.
 
-        Scores count without the contribution of rare numbers.
+        Scores count without the contribution of the last stage.
         """
         inputs, scores, trust = self.inputs, self.scores - self.contributions[:, -1], self.inputs.scale.trust
         best = self.find_best(K + len(hidden_rows), scores)
@@ -191,11 +179,11 @@ class DefaultRetriever:
         scorer = scorer or LinearScorer.from_settings(settings.weights)
         self._embedder = embedder
         self._linker = QuestionLinker(extractor)
-        self._reasons = [*SIGNAL_NAMES, _SECOND_STAGE_REASON, _LITERAL_REASON]
+        self._reasons = [*SIGNAL_NAMES, _SECOND_STAGE_REASON, _LAST_STAGE_REASON]
         self._linkable_weights, self._unlinkable_weights = np.split(
             scorer.get_weights(list_weight_names(SIGNAL_NAMES)), 2
         )
-        self._network = scorer.network
+        self._network, self._last_network = scorer.network, scorer.last_network
         weights = f"{scorer.to_text()}{WEIGHTS}{INTERCEPT}{UNTRUSTED_SCORE_SHARE}"
         self.scorer_digest = hashlib.sha256(weights.encode()).hexdigest()[:16]
         self.encoder_trust = EncoderTrust()
@@ -248,17 +236,18 @@ class DefaultRetriever:
         relevance_shift = 0.0
         if inputs.linkability != snapshot.linkability:
             relevance_shift = float((signals @ self._mix_weights(snapshot.linkability)).max() - scores.max())
-        adjustments = np.zeros_like(scores)
+        adjustments = np.zeros((2, len(scores)), dtype=np.float32)
         if self._network:
-            adjustments = compute_score_adjustments(inputs, signals, scores, self._network, snapshot)
-        literals = _score_rare_literals(inputs.question, snapshot, inputs.candidates)
-        literals += _score_clause_numbers(question, snapshot, inputs.candidates)
-        contributions = np.column_stack([contributions, adjustments, literals])
+            ranking = rank_by_links(inputs, signals, scores, self._network, snapshot)
+            adjustments[0] = ranking.compute_adjustments(scores, ranking.ranked)
+            if self._last_network:
+                ranked = rank_by_words(inputs, ranking, self._last_network, snapshot)
+                adjustments[1] = ranking.compute_adjustments(scores, ranked) - adjustments[0]
         return _Ranking(
             snapshot,
             inputs,
-            contributions,
-            scores + adjustments + literals,
+            np.column_stack([contributions, *adjustments]),
+            scores + adjustments.sum(axis=0),
             relevance_shift,
             get_embedder_calibration(self._embedder.name),
         )
@@ -322,7 +311,7 @@ class DefaultRetriever:
 
         Args:
             scores: Score of each passage.
-            contributions: Amounts that each signal, the second stage and rare numbers add; ``[passages, signals + 2]``.
+            contributions: Amounts that each signal and the later stages add; ``[passages, signals + 2]``.
         """
         largest = np.argsort(-np.abs(contributions), axis=1, kind="stable")[:, :_REASONS_PER_PASSAGE]
         values = np.take_along_axis(contributions, largest, axis=1).astype(np.float64).round(2)
@@ -332,41 +321,6 @@ class DefaultRetriever:
             [f"{name} {value:+.2f}" for name, value in zip(*row, strict=True) if abs(value) > _MIN_REASON]
             for row in zip(names, np.column_stack([values, rests]).tolist(), strict=True)
         ]
-
-
-def _score_rare_literals(question: LinkedQuestion, snapshot: Snapshot, passages: IntArray) -> FloatArray:
-    """Score each passage by the share of the question's rare numbers and codes, such as error codes, in it.
-
-    An error code or part number that few passages contain says more about them than its rarity among other words, and
-    encoders hardly distinguish numbers. Links already count numbers in a linked name, such as "Felices 140".
-    """
-    language = snapshot.infer_language(question.text)
-    terms = [
-        term
-        for term in extract_search_terms(question.text, language)
-        if len(term) >= _MIN_LITERAL_CHARACTERS and any(map(str.isdigit, term)) and not term.startswith(MARK)
-    ]
-    names = (extract_search_terms(mention.name, language) for mention in question.entities.values()) if terms else ()
-    linked = {term for name in names if any(map(str.isalpha, name)) for term in name}
-    terms = [term for term in terms if term not in linked]
-    counts = snapshot.document_frequencies(terms).tolist() if terms else []
-    max_count = min(_MAX_LITERAL_PASSAGES, _MAX_LITERAL_SHARE * snapshot.passage_count)
-    rare = [term for term, count in zip(terms, counts, strict=True) if 0 < count <= max_count]
-    if not rare:
-        return np.zeros(len(passages), dtype=np.float32)
-    shares: FloatArray = snapshot.contains_terms(rare, passages).mean(axis=1, dtype=np.float32)
-    return np.float32(_LITERAL_SCORE) * shares
-
-
-def _score_clause_numbers(question: str, snapshot: Snapshot, passages: IntArray) -> FloatArray:
-    """Score each passage by whether one of its lines begins with the number of a clause that the question names."""
-    terms = list(find_clause_references(question))
-    terms = [term for term, count in zip(terms, snapshot.document_frequencies(terms), strict=True) if count]
-    if not terms:
-        return np.zeros(len(passages), dtype=np.float32)
-    is_contained = snapshot.contains_terms(terms, passages)
-    shares: FloatArray = (is_contained.any(axis=1) + is_contained.mean(axis=1, dtype=np.float32)) / np.float32(2)
-    return np.float32(_LITERAL_SCORE) * shares
 
 
 def _explain_links(

@@ -1,4 +1,4 @@
-"""The scorer of the default retriever, stored as text: linear weights, and the network of the second stage.
+"""The scorer of the default retriever, stored as text: linear weights, and the networks of the later stages.
 
 A linear scorer explains itself: a passage's score is the sum of its signals times their weights. A score ranks the
 passages of one question but is not comparable across questions; see :mod:`polyad.retrieval.default.relevance`.
@@ -16,7 +16,9 @@ import numpy as np
 
 from polyad.errors import ConfigurationError
 from polyad.model import FloatArray
+from polyad.retrieval.default.last_stage import LAST_FEATURES
 from polyad.retrieval.default.ranking_network import RankingNetwork
+from polyad.retrieval.default.second_stage import FEATURES
 from polyad.text.digests import is_question_hash
 from polyad.text.files import read_file, read_package_file
 from polyad.text.words import sanitize_line
@@ -24,7 +26,9 @@ from polyad.text.words import sanitize_line
 WEIGHTS_FILE = "weights.tsv"
 """Name of the file with the trained weights."""
 
-_SECOND_STAGE_PREFIX = "second stage: "
+_SECOND_STAGE, _LAST_STAGE = "second stage", "last stage"
+_STAGE_PREFIX = re.compile(f"({_SECOND_STAGE}|{_LAST_STAGE}): ")
+_FEATURES = {_SECOND_STAGE: FEATURES, _LAST_STAGE: LAST_FEATURES}
 _TRAINED_ON = re.compile(r"^# trained on (.+) by: ", re.MULTILINE)
 _QUESTIONS_PREFIX = "# questions: "
 _DIGESTS_PER_LINE = 6
@@ -46,6 +50,7 @@ class LinearScorer:
         question_digests: Digests of the training questions (:func:`polyad.text.digests.hash_questions`), so that an
             evaluation can report that it measures on training questions.
         network: The network of the second stage; None if the first stage decides alone.
+        last_network: The network of the last stage; None if the stages before it decide.
         file: Name of the file of the weights, for messages.
     """
 
@@ -53,6 +58,7 @@ class LinearScorer:
     trained_on: tuple[str, ...] = ()
     question_digests: tuple[str, ...] = ()
     network: RankingNetwork | None = None
+    last_network: RankingNetwork | None = None
     file: str = field(default="", compare=False)
 
     @classmethod
@@ -85,7 +91,7 @@ class LinearScorer:
     def from_text(cls, text: str, name: str) -> LinearScorer:
         """Parse weights from lines of signal name, tab and weight; ``name`` is the file's name for errors.
 
-        Lines of the second stage have several numbers (:meth:`RankingNetwork.to_rows`).
+        Lines of the later stages have several numbers (:meth:`RankingNetwork.to_rows`).
 
         Lines that begin with ``#`` are comments. The comments that :meth:`to_text` writes name the training data and
         hold a checksum.
@@ -96,7 +102,7 @@ class LinearScorer:
         """
         _require_checksum(text, name)
         weights: dict[str, list[float]] = {}
-        second_stage: dict[str, list[float]] = {}
+        stages: dict[str, dict[str, list[float]]] = {_SECOND_STAGE: {}, _LAST_STAGE: {}}
         digests: list[str] = []
         for number, line in enumerate(text.splitlines(), 1):
             if line.startswith(_QUESTIONS_PREFIX):
@@ -104,8 +110,9 @@ class LinearScorer:
             if not line.strip() or line.startswith("#"):
                 continue
             signal, *numbers = line.split("\t")
-            target = second_stage if signal.startswith(_SECOND_STAGE_PREFIX) else weights
-            signal = signal.removeprefix(_SECOND_STAGE_PREFIX)
+            target = weights
+            if stage := _STAGE_PREFIX.match(signal):
+                target, signal = stages[stage[1]], signal[stage.end() :]
             try:
                 values = [float(number) for number in numbers]
                 is_valid = signal not in target and all(abs(value) <= _MAX_WEIGHT for value in values)
@@ -119,16 +126,22 @@ class LinearScorer:
             target[signal] = values
         trained = _TRAINED_ON.search(text)
         trained_on = tuple(trained[1].split(", ")) if trained else ()
-        network = RankingNetwork.from_rows(second_stage, name) if second_stage else None
-        return cls({signal: value for signal, (value,) in weights.items()}, trained_on, tuple(digests), network, name)
+        network, last_network = (
+            RankingNetwork.from_rows(stages[stage], features, name) if stages[stage] else None
+            for stage, features in _FEATURES.items()
+        )
+        first_stage = {signal: value for signal, (value,) in weights.items()}
+        return cls(first_stage, trained_on, tuple(digests), network, last_network, name)
 
     def to_text(self) -> str:
         """Return the weights in the file format of :meth:`from_text`, with comments that name the training data."""
         lines = [
             *(f"{signal}\t{weight:.6g}" for signal, weight in self.weights.items()),
             *(
-                "\t".join([_SECOND_STAGE_PREFIX + name, *(f"{number:.5g}" for number in numbers)])
-                for name, numbers in (self.network.to_rows() if self.network else {}).items()
+                "\t".join([f"{stage}: {name}", *(f"{number:.5g}" for number in numbers)])
+                for (stage, features), network in zip(_FEATURES.items(), (self.network, self.last_network), strict=True)
+                if network
+                for name, numbers in network.to_rows(features).items()
             ),
             *(
                 _QUESTIONS_PREFIX + " ".join(self.question_digests[start : start + _DIGESTS_PER_LINE])

@@ -9,8 +9,9 @@ names do not lead to the passages about them (linkability 0) the first stage dec
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -23,6 +24,9 @@ from polyad.text.words import extract_query_terms, extract_terms
 
 MAX_CANDIDATES = 60
 """Best candidates of the first stage that are compared."""
+
+BEST_BY_WORDS, BEST_BY_SIMILARITY = 8, 4
+"""Best candidates by BM25 and by similarity that are compared even if the first stage ranks them lower."""
 
 BEST = 3
 """Best passages, without the candidate itself, whose terms, titles and subjects it is compared with."""
@@ -67,14 +71,43 @@ class Network(Protocol):
         """Return the score of each candidate from its :data:`FEATURES`, float32 ``[candidates]``."""
 
 
-def compute_score_adjustments(
+class LinkRanking(NamedTuple):
+    """The best candidates of a question after the second stage.
+
+    Attributes:
+        best: Indices of the compared candidates among all, best of the first stage first.
+        features: Their features in the last round, float32 ``[best, features]``.
+        linked: Their scores by the network, float32 ``[best]``.
+        ranked: Their scores by both stages, float32 ``[best]``.
+        titles: Terms of the title of each.
+    """
+
+    best: IntArray
+    features: FloatArray
+    linked: FloatArray
+    ranked: FloatArray
+    titles: Sequence[Collection[str]]
+
+    def compute_adjustments(self, scores: FloatArray, ranked: FloatArray) -> FloatArray:
+        """Return how the scores ``ranked`` of the compared candidates change the ``scores`` of all, ``[candidates]``.
+
+        The best score stays as it is, and candidates that were not compared stay below all that were.
+        """
+        adjustments = np.zeros(len(scores), dtype=np.float32)
+        adjusted = ranked + scores[self.best].max() - ranked.max()
+        is_compared = np.zeros(len(scores), dtype=bool)
+        is_compared[self.best] = True
+        adjustments[~is_compared] = min(0.0, float(adjusted.min() - scores[~is_compared].max(initial=-np.inf)))
+        adjustments[self.best] = adjusted - scores[self.best]
+        return adjustments
+
+
+def rank_by_links(
     inputs: SignalInputs, signals: FloatArray, scores: FloatArray, network: Network, snapshot: Snapshot
-) -> FloatArray:
-    """Return how the second ranking stage, a comparison of the best candidates, changes the score of each candidate.
+) -> LinkRanking:
+    """Rank the best candidates of the first stage by comparing them with the very best of them.
 
-    Changes are 0 for linkability 0, where names do not lead to the passages about them.
-
-    The best score stays as it is, and candidates beyond :data:`MAX_CANDIDATES` stay below all that were compared.
+    Scores are those of the first stage for linkability 0, where names do not lead to the passages about them.
 
     Args:
         inputs: Measurements of the candidates.
@@ -83,21 +116,14 @@ def compute_score_adjustments(
         network: Scores candidates by their features.
         snapshot: The index.
     """
-    adjustments = np.zeros(len(scores), dtype=np.float32)
-    if not inputs.linkability:
-        return adjustments
     comparison = Comparison(inputs, signals, scores, snapshot)
-    best = comparison.best
     ranked = comparison.first
-    weight = np.float32(compute_second_stage_weight(inputs.linkability, len(best)))
+    weight = np.float32(compute_second_stage_weight(inputs.linkability, len(ranked)))
     for _ in range(ROUNDS):
-        ranked = (1 - weight) * comparison.first + weight * network.score(comparison.compute_features(ranked))
-    adjusted = ranked + scores[best[0]] - ranked.max()
-    is_compared = np.zeros(len(scores), dtype=bool)
-    is_compared[best] = True
-    adjustments[~is_compared] = min(0.0, float(adjusted.min() - scores[~is_compared].max(initial=-np.inf)))
-    adjustments[best] = adjusted - scores[best]
-    return adjustments
+        features = comparison.compute_features(ranked)
+        linked = network.score(features)
+        ranked = (1 - weight) * comparison.first + weight * linked
+    return LinkRanking(comparison.best, features, linked, ranked, comparison.titles)
 
 
 def compute_second_stage_weight(linkability: float, candidate_count: int) -> float:
@@ -130,14 +156,17 @@ class Comparison:
     """
 
     def __init__(self, inputs: SignalInputs, signals: FloatArray, scores: FloatArray, snapshot: Snapshot) -> None:
-        self.best = find_top_positions(
-            scores, MAX_CANDIDATES, lambda places: rank_by_id(snapshot, "passage", inputs.candidates[places])
-        )
+        self.best = _select_compared(inputs, scores, snapshot)
         self.first = scores[self.best]
         self._signals = signals[self.best]
         self._inputs, self._snapshot = inputs, snapshot
         self._rows = inputs.candidates[self.best]
         self._titles = _Titles.read(inputs.question.text, snapshot, self._rows)
+
+    @property
+    def titles(self) -> Sequence[Collection[str]]:
+        """The terms of the title of each compared candidate."""
+        return self._titles.terms
 
     def compute_features(self, ranked: FloatArray) -> FloatArray:
         """Return the features named by :data:`FEATURES` of the compared candidates, float32 ``[best, features]``.
@@ -176,6 +205,25 @@ class Comparison:
             *_compute_vector_features(inputs, snapshot, rows, weights),
         ]
         return np.stack(columns, axis=1).astype(np.float32)
+
+
+def _select_compared(inputs: SignalInputs, scores: FloatArray, snapshot: Snapshot) -> IntArray:
+    """Return the indices of the candidates to compare, best of the first stage first.
+
+    The best by words and by similarity are always among them: the first stage ranks some of them low.
+    """
+
+    def find_top(values: FloatArray, count: int) -> IntArray:
+        return find_top_positions(
+            values, count, lambda places: rank_by_id(snapshot, "passage", inputs.candidates[places])
+        )
+
+    always = np.union1d(find_top(inputs.bm25, BEST_BY_WORDS), find_top(inputs.dense, BEST_BY_SIMILARITY))
+    order = find_top(scores, MAX_CANDIDATES)
+    others = order[~np.isin(order, always)][: max(0, MAX_CANDIDATES - len(always))]
+    compared = np.concatenate([always, others])
+    ids = rank_by_id(snapshot, "passage", inputs.candidates[compared])
+    return compared[np.lexsort((ids, -scores[compared]))]
 
 
 def _compare_entities(

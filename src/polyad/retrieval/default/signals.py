@@ -91,6 +91,7 @@ class SignalInputs:
         bm25_rank: Inverted rank by BM25; 0 for unranked passages.
         fused_rank: Reciprocal rank fusion of both rankings.
         bm25: BM25 score relative to the best passage.
+        bm25_scores: BM25 score.
         terms: Which terms of the question each candidate and each followed passage contains.
         coverage: Share of the question's terms, weighted by rarity.
         coverage_gain: Coverage that the passage adds to a followed passage with which it shares an entity.
@@ -118,6 +119,7 @@ class SignalInputs:
     bm25_rank: FloatArray
     fused_rank: FloatArray
     bm25: FloatArray
+    bm25_scores: FloatArray
     terms: TermCoverage
     coverage: FloatArray
     coverage_gain: FloatArray
@@ -235,6 +237,7 @@ class _Rankings:
         scale: Measures similarity to the question and to the rest of the question.
         bm25_rows: Rows of the best passages by BM25, best first.
         bm25: BM25 scores relative to the best passage.
+        highest_bm25: BM25 score of the best passage.
         subject: Passages that are certainly about an entity of the question.
         weak_subject: Passages that are possibly about an entity of the question.
         about: The higher of both.
@@ -249,6 +252,7 @@ class _Rankings:
     scale: CosineScaler
     bm25_rows: IntArray
     bm25: Scores
+    highest_bm25: np.float32
     subject: Scores
     weak_subject: Scores
     about: Scores
@@ -299,7 +303,9 @@ class SignalExtractor:
     def _rank_passages(self, linked_question: LinkedQuestion, question: str, scale: CosineScaler) -> _Rankings:
         """Score the passages of the whole index: by words, by the question's entities, and over two hops of links."""
         snapshot = self.snapshot
-        bm25_rows, bm25 = self._rank_by_bm25(question)
+        bm25_rows, bm25_scores = snapshot.search_terms(question, BM25_DEPTH)
+        highest_bm25 = np.float32(bm25_scores.max(initial=0))
+        bm25 = Scores.from_pairs(bm25_rows, bm25_scores / max(float(highest_bm25), 1e-9))
         entities = np.array(list(linked_question.entities), dtype=np.int64)
         degrees = snapshot.graph.mention_counts(entities)
         rarities, is_hub = compute_rarity(snapshot, degrees), degrees > HUB_DEGREE
@@ -322,6 +328,7 @@ class SignalExtractor:
             scale=scale,
             bm25_rows=bm25_rows,
             bm25=bm25,
+            highest_bm25=highest_bm25,
             subject=subject,
             weak_subject=weak_subject,
             about=about,
@@ -379,6 +386,7 @@ class SignalExtractor:
             bm25_rank=_invert_ranks(rankings.bm25_rows, candidates),
             fused_rank=_fuse_rankings([(similar_rows, trust), (rankings.bm25_rows, 2 - trust)], candidates),
             bm25=bm25.get(candidates),
+            bm25_scores=bm25.get(candidates) * rankings.highest_bm25,
             terms=coverage,
             coverage=coverage.compute_coverage(is_contained),
             coverage_gain=np.maximum(*(coverage.compute_gain(candidates, is_contained, hop.mentions) for hop in hops)),
@@ -411,11 +419,6 @@ class SignalExtractor:
         """Return the rows with the ``k`` highest scores above 0, in any order."""
         positive = scores.above(0)
         return positive.rows if len(positive) <= k else positive.top_k(k, self._sort_key)
-
-    def _rank_by_bm25(self, question: str) -> tuple[IntArray, Scores]:
-        """Return (rows of the best passages by BM25, their scores divided by the highest score)."""
-        rows, scores = self.snapshot.search_terms(question, BM25_DEPTH)
-        return rows, Scores.from_pairs(rows, scores / max(float(scores.max(initial=0)), 1e-9))
 
     def _score_by_question_entities(self, entities: IntArray, rarities: FloatArray) -> tuple[Scores, Scores, Scores]:
         """Score the passages whose subject is one of the question's ``entities``, and the passages that mention one.
