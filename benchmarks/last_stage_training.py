@@ -1,8 +1,12 @@
 """Trains the last stage of ``default`` on every kind of text, and compares all rankings on each.
 
     python benchmarks/last_stage_training.py BEIR_DIR... [--sampled BEIR_DIR...] [--joined BEIR_DIR...]
-        [--everyday CORPUS...] [--prose FOLDER] [--test BEIR_DIR...] [--left-out NAME...] [--weights FILE] [--store DIR]
-        [--vectors FILE] [--embedder NAME] [--measure] [--to DIR] [--json FILE]
+        [--kinds BEIR_DIR...] [--everyday CORPUS...] [--prose FOLDER] [--test BEIR_DIR...] [--left-out NAME...]
+        [--weights FILE] [--store DIR] [--vectors FILE] [--embedder NAME] [--measure] [--to DIR] [--json FILE]
+
+BEIR_DIR are multi-hop questions, asked of their corpus as it is; with ``--sampled``, some of them of the articles that
+answer them and others drawn at random; with ``--joined``, of documents of ten articles. ``--kinds`` are questions of
+any other kind.
 
 An everyday CORPUS is a folder with the files of an organisation in ``corpus`` and ``questions.jsonl`` (``question``,
 ``gold``: ends of document ids, or ``gold_pattern``: a regular expression). Each index also yields known items: words
@@ -18,6 +22,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import random
 import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -41,7 +46,7 @@ from polyad.retrieval.default.last_stage import LAST_FEATURES
 from polyad.retrieval.default.ranking_network import RankingNetwork
 from polyad.retrieval.default.scorer import WEIGHTS_FILE, LinearScorer
 from polyad.text.digests import hash_questions
-from polyad_bench.datasets.beir import load_beir
+from polyad_bench.datasets.beir import Dataset, load_beir
 from polyad_bench.training.last_stage_training import generate_known_items, weigh_examples
 from polyad_bench.training.linear_scorer import K, TrainingExample, compute_document_recall, extract_signals
 from polyad_bench.training.network_training import LAST_STAGE, fit_network
@@ -53,6 +58,12 @@ KNOWN_ITEMS = 120
 TRUSTS = (0.0, 0.3, 0.6)
 UNTRUSTED_SHARE = 4
 """One question in so many is also asked with less trust in the encoder."""
+
+SAMPLED_QUESTIONS, SAMPLED_ARTICLES = 200, 1000
+"""Questions of a large benchmark, and articles beside those that answer them."""
+
+MULTI_HOP_WEIGHT, KNOWN_ITEMS_WEIGHT = 1.5, 0.3
+"""Weights of a set in training, where other sets have 1."""
 
 FUSION_CONSTANT = 60
 DEPTH = 100
@@ -68,12 +79,14 @@ class Asked:
     Attributes:
         name: Name of the set.
         examples: Examples with the features of the last stage.
+        weight: Weight of the set in training.
         rankings: Ids of the best documents of each question, by name of a ranking; empty where passages count.
         gold: Gold documents of each question.
     """
 
     name: str
     examples: Sequence[TrainingExample]
+    weight: float = 1.0
     rankings: Sequence[Mapping[str, Sequence[str]]] = ()
     gold: Sequence[Sequence[str]] = ()
 
@@ -96,11 +109,15 @@ class Asker:
         """Open the index of a set."""
         return Engine.open(self.store / name.replace(" ", "-"), embedder=self.embedder)
 
-    def ask_beir(self, folder: Path, shape: str = "as it is") -> Iterator[Asked]:
-        """Ask the questions of a benchmark."""
+    def ask_beir(
+        self, folder: Path, shape: str = "as it is", weight: float = 1.0, sampled: bool = False
+    ) -> Iterator[Asked]:
+        """Ask the questions of a benchmark, or with ``sampled`` some of them."""
         dataset = load_beir(folder)
         read = FileReader(ReadSettings()).read([dataset.corpus])
         articles = {each.id: each for each in read if isinstance(each, Document)}
+        if sampled:
+            dataset, articles = sample_questions(dataset, articles)
         documents, places = Corpus(dataset.name, shape, articles, [dataset]).build_documents()
         name = dataset.name if shape == "as it is" else f"{dataset.name} {shape}"
         passages: dict[str, Passage] = {}
@@ -119,7 +136,7 @@ class Asker:
                 return 2 * shared >= min(end - start, passage.end - passage.start)
 
             questions = [(query.text, sorted(query.gold)) for query in dataset.queries]
-            yield from self.ask(engine, name, questions, holds, by_document=not places)
+            yield from self.ask(engine, name, questions, holds, by_document=not places, weight=weight)
 
     def ask_everyday(self, folder: Path) -> Iterator[Asked]:
         """Ask the questions of an everyday corpus; lists and counts, which have many gold documents, are left out."""
@@ -164,19 +181,21 @@ class Asker:
         *,
         by_document: bool = True,
         any_gold: bool = False,
+        weight: float = 1.0,
     ) -> Iterator[Asked]:
         """Yield the questions, some of them with less trust, and known items of the index."""
         examples = self.build_examples(engine, questions, holds, by_document, any_gold)
         texts = [text for text, _ in questions]
         rankings = [rank_documents(engine, text) for text in texts] if by_document else ()
-        yield Asked(name, examples, rankings, [gold for _, gold in questions])
+        yield Asked(name, examples, weight, rankings, [gold for _, gold in questions])
         for place, trust in enumerate(TRUSTS):
             part = questions[place :: UNTRUSTED_SHARE * len(TRUSTS)]
             fixed = EncoderTrust({"": trust}, {"": 1})
             asked = self.build_examples(engine, part, holds, by_document, any_gold, fixed)
-            yield Asked(f"{name}, trust {trust}", asked)
+            yield Asked(f"{name}, trust {trust}", asked, weight)
         items = [(item.question, item.passages) for item in generate_known_items(engine.snapshot(), KNOWN_ITEMS, SEED)]
-        yield Asked(f"{name}, known items", self.build_examples(engine, items, str.__eq__, by_document=False))
+        known_items = self.build_examples(engine, items, str.__eq__, by_document=False)
+        yield Asked(f"{name}, known items", known_items, KNOWN_ITEMS_WEIGHT)
         print(f"features of {name}", flush=True)
 
     def build_examples(
@@ -198,6 +217,18 @@ class Asker:
             documents = candidates.documents if by_document else ()
             examples.append(TrainingExample(candidates.signals, held, candidates.linkability, documents, text))
         return weigh_examples(engine, examples, self.scorer, trust)
+
+
+def sample_questions(dataset: Dataset, articles: Mapping[str, Document]) -> tuple[Dataset, dict[str, Document]]:
+    """Return some of the questions of a benchmark, with their gold articles among others, drawn at random."""
+    generator = random.Random(1)
+    queries = generator.sample(dataset.queries, min(len(dataset.queries), SAMPLED_QUESTIONS))
+    gold = {id for query in queries for id in query.gold}
+    others = [id for id in articles if id not in gold]
+    generator.shuffle(others)
+    selected = [*(id for id in articles if id in gold), *others[:SAMPLED_ARTICLES]]
+    generator.shuffle(selected)
+    return replace(dataset, queries=tuple(queries)), {id: articles[id] for id in selected}
 
 
 def _is_of_document(passage_id: str, document: str) -> bool:
@@ -229,6 +260,8 @@ def main() -> None:
     parser.add_argument("folders", nargs="*", type=Path, metavar="BEIR_DIR")
     parser.add_argument("--everyday", nargs="+", type=Path, default=[], metavar="CORPUS")
     parser.add_argument("--prose", type=Path, help="books and their questions.jsonl")
+    parser.add_argument("--sampled", nargs="+", type=Path, default=[], metavar="BEIR_DIR", help="some questions of it")
+    parser.add_argument("--kinds", nargs="+", type=Path, default=[], metavar="BEIR_DIR", help="not multi-hop")
     parser.add_argument("--joined", nargs="+", type=Path, default=[], metavar="BEIR_DIR", help="ten articles in one")
     parser.add_argument("--test", nargs="+", type=Path, default=[], metavar="BEIR_DIR", help="measured, not trained on")
     parser.add_argument("--weights", type=Path, help="weights whose first two stages are used")
@@ -265,9 +298,13 @@ def main() -> None:
 def list_training(asker: Asker, arguments: argparse.Namespace) -> Iterator[Asked]:
     """Yield all sets that the network is trained on."""
     for folder in arguments.folders:
-        yield from asker.ask_beir(folder)
+        yield from asker.ask_beir(folder, weight=MULTI_HOP_WEIGHT)
+    for folder in arguments.sampled:
+        yield from asker.ask_beir(folder, weight=MULTI_HOP_WEIGHT, sampled=True)
     for folder in arguments.joined:
-        yield from asker.ask_beir(folder, "joined by 10")
+        yield from asker.ask_beir(folder, "joined by 10", MULTI_HOP_WEIGHT)
+    for folder in arguments.kinds:
+        yield from asker.ask_beir(folder)
     for folder in arguments.everyday:
         yield from asker.ask_everyday(folder)
     if arguments.prose:
@@ -276,8 +313,7 @@ def list_training(asker: Asker, arguments: argparse.Namespace) -> Iterator[Asked
 
 def train(sets: Sequence[Asked]) -> RankingNetwork:
     """Return the network of the last stage, trained on the examples of all sets."""
-    weights = [1 / 3 if "known items" in each.name else 1.0 for each in sets]
-    return fit_network([each.examples for each in sets], SEED, LAST_STAGE, weights)
+    return fit_network([each.examples for each in sets], SEED, LAST_STAGE, [each.weight for each in sets])
 
 
 def write(scorer: LinearScorer, sets: Sequence[Asked], directory: Path) -> None:
