@@ -239,7 +239,7 @@ class PassageTerms:
     def _score_passages(self, terms: Sequence[str], k: int) -> tuple[IntArray, Scores]:
         """Return (rows, BM25 scores) of all passages that may be among the ``k`` best, sorted by row."""
         live_lists = map(self._drop_deleted_if_many, self._get_lists(terms))
-        factors = (_FACTORS.get(term[0], 1.0) for term in terms)
+        factors = (_FACTORS.get(term[:1], 1.0) for term in terms)
         weighted = [
             (factor * self._compute_idf(n), lists)
             for factor, lists in zip(factors, live_lists, strict=True)
