@@ -628,6 +628,7 @@ class Evidence(Displayable):
         timings: Durations of the search.
         notes: Counts of events, such as calls of a language model and repaired replies.
         best_relevance: The highest relevance if all passages were below the minimum; else None.
+        spelling: Words of the question that the index lacks, with the similarly spelt words that were searched.
     """
 
     question: str
@@ -639,6 +640,7 @@ class Evidence(Displayable):
     timings: Timings = field(default_factory=Timings)
     notes: Mapping[str, int] = field(default_factory=dict)
     best_relevance: float | None = None
+    spelling: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

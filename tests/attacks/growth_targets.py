@@ -627,9 +627,9 @@ def _laid_out(text: str) -> object:
 @cache
 def _words_of_passages() -> PassageTerms:
     texts = [f"Ada {number} met a b of the 東京 {number}" for number in range(500)]
-    postings, lengths = build_postings(texts, 0)
+    postings = build_postings(texts, 0)
     nothing, there = np.empty(0, dtype=np.int64), LiveRows.from_mask(np.ones(len(texts), dtype=bool))
-    return PassageTerms.empty().with_changes(there, nothing, [postings], lengths)
+    return PassageTerms.empty().with_changes(there, nothing, [postings])
 
 
 def _searched(question: str) -> object:

@@ -38,11 +38,8 @@ class Passages:
         numbers = [
             build_postings(texts[start : start + batch], self.count + start) for start in range(0, len(texts), batch)
         ]
-        lengths = np.concatenate([np.empty(0, dtype=np.int32), *(length for _, length in numbers)])
         rows = np.array(existing, dtype=np.int64)
-        self.index = self.index.with_changes(
-            self.index.live.with_changes(rows, len(texts)), rows, [postings for postings, _ in numbers], lengths
-        )
+        self.index = self.index.with_changes(self.index.live.with_changes(rows, len(texts)), rows, numbers)
         # Ids in another order than rows; those of equal scores are told apart by them.
         self.ids = self.ids.append([f"{row * 7 % 10}{row}" for row in range(self.count, self.count + len(texts))])
         for row in existing:
@@ -177,5 +174,5 @@ def test_an_empty_question_or_index_has_no_results() -> None:
 
 
 def test_a_very_frequent_term_in_a_passage_is_counted_up_to_a_limit() -> None:
-    postings, lengths = build_postings(["bell " * 70_000], 0)
-    assert (postings.weights.tolist(), lengths.tolist()) == ([65_535], [70_000])
+    postings = build_postings(["bell " * 70_000], 0)
+    assert (postings.segment.weights.tolist(), postings.lengths.tolist()) == ([65_535], [70_000])

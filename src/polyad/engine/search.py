@@ -27,6 +27,7 @@ from polyad.retrieval.excerpts import ExcerptSelector, locate_excerpts
 from polyad.retrieval.hits import SpanRanker
 from polyad.retrieval.options import SearchOptions
 from polyad.retrieval.postprocessing import MIN_CANDIDATES, rank_preferred, rerank, retrieve_filtered
+from polyad.retrieval.rewriting import RewrittenQuestion
 from polyad.snapshot.mapped_snapshot import MappedSnapshot
 from polyad.snapshot.part_cache import PartCache
 from polyad.snapshot.parts import build_passage_filter
@@ -307,6 +308,8 @@ class Searcher:
         snapshot, retriever, reranker = part.selected, resolved.retriever, self._components.reranker
         embedder = self._components.embedder if resolved.spec.embeds_question else None
         find_preferred = build_passage_filter(snapshot, prefer) if prefer is not None else None
+        rewritten = RewrittenQuestion.from_question(question, snapshot, options.get_time())
+        typed_question, question = question, rewritten.text
         with embedder.cache_queries() if embedder else nullcontext():
             rank = _prepare_retrieval(retriever, question, snapshot)
             if part.connected is not None:
@@ -327,7 +330,7 @@ class Searcher:
                 retrieve,
                 options,
                 SpanRanker(snapshot, question, embedder),
-                ExcerptSelector(snapshot, options.typed_question or question, self._split_sentences)
+                ExcerptSelector(snapshot, rewritten.apply(options.typed_question) or question, self._split_sentences)
                 if options.merge
                 else None,
                 # A reranker reads a fixed number of candidates, so a larger request returns no other passages.
@@ -339,7 +342,8 @@ class Searcher:
             excluded = part.whole.passage_count - part.valid.passage_count
             if excluded and not evidence.passages:
                 evidence = replace(evidence, notes={**evidence.notes, OTHER_TIMES: excluded})
-            return mark_retracted(locate_excerpts(evidence, snapshot), self._store)
+            evidence = rewritten.explain(locate_excerpts(evidence, snapshot), typed_question)
+            return mark_retracted(evidence, self._store)
 
 
 def _prepare_retrieval(retriever: Retriever, question: str, snapshot: Snapshot) -> Callable[[int], Evidence]:

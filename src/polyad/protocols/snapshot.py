@@ -142,6 +142,12 @@ class Snapshot(Protocol):
     def document_frequencies(self, terms: Sequence[str]) -> IntArray:
         """Return the number of passages that contain each term (its document frequency)."""
 
+    def find_similar_words(self, word: str, max_edits: int) -> list[tuple[int, str]]:
+        """Return (edits, word) for each word of the passages that becomes ``word`` by few edits, fewest edits first.
+
+        Words are in lower case; accents do not count. Deleted passages may have had some of them.
+        """
+
     def infer_language(self, question: str) -> str:
         """Return the ISO 639-1 code of a question's language; that of the index if it is too short to tell."""
 

@@ -162,6 +162,7 @@ class EvidenceSchema(TypedDict):
     timings_ms: TimingsSchema
     best_relevance: NotRequired[float]
     notes: NotRequired[dict[str, int]]
+    spelling: NotRequired[dict[str, str]]
     trace: NotRequired[list[StepSchema]]
     hyperedges: NotRequired[list[ScoredHyperedgeSchema]]
     entities: NotRequired[list[ScoredEntitySchema]]
@@ -250,6 +251,8 @@ def evidence_json(evidence: Evidence, explain: bool) -> EvidenceSchema:
     )
     if evidence.best_relevance is not None:
         shape["best_relevance"] = evidence.best_relevance
+    if evidence.spelling:
+        shape["spelling"] = dict(evidence.spelling)
     if explain:
         shape["trace"] = [fill_schema(StepSchema, step) for step in evidence.trace]
         shape["hyperedges"] = [_hyperedge_json(ScoredHyperedgeSchema, edge) for edge in evidence.hyperedges]

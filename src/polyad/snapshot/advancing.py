@@ -19,9 +19,9 @@ from polyad.snapshot.mapped_snapshot import MappedSnapshot, sum_vectors
 from polyad.snapshot.records import RecordCache
 from polyad.snapshot.segments import Segment
 from polyad.snapshot.tables import HyperedgeColumns, PassageColumns
-from polyad.snapshot.term_index import build_postings
+from polyad.snapshot.term_index import Postings, build_postings
 
-_SEPARATE = ("texts", "entity_keys")
+_SEPARATE = ("texts", "document_dates", "entity_keys")
 """Columns of batches that are not concatenated."""
 
 _LINK_BLOCK = 1 << 14
@@ -87,7 +87,7 @@ def apply_changes(
             documents=passages.documents.append(new.documents),
             vectors=passages.vectors.with_changes(graph.live_passages, added.passage_vectors),
             vector_sum=passages.vector_sum - deleted_sum + sum_vectors(added.passage_vectors),
-            terms=passages.terms.with_changes(graph.live_passages, deleted, new.postings, new.lengths),
+            terms=passages.terms.with_changes(graph.live_passages, deleted, new.postings),
             intervals=passages.intervals.append(len(passages.ids), added.passage_intervals),
         ),
         hyperedges=HyperedgeColumns(
@@ -161,14 +161,12 @@ class NewRows:
         documents: Unique document ids.
         document_of_passage: For each passage the position of its document in ``documents``.
         postings: The terms of passages.
-        lengths: Number of words of each passage.
     """
 
     rows: StoredRows
     documents: list[str]
     document_of_passage: IntArray
-    postings: list[Segment]
-    lengths: IntArray
+    postings: list[Postings]
 
     @classmethod
     def from_batches(cls, batches: Iterable[StoredRows], snapshot: MappedSnapshot) -> NewRows:
@@ -180,27 +178,26 @@ class NewRows:
         dimension = len(snapshot.passages.vector_sum)
         columns: dict[str, list[Any]] = {name: [empty] for name, empty in _get_columns(_empty_rows(dimension))}
         keys: dict[int, str] = {}
-        postings: list[Segment] = []
-        lengths: list[IntArray] = [np.empty(0, dtype=np.int64)]
+        postings: list[Postings] = []
         for batch in batches:
-            counted, word_counts = build_postings(batch.texts, first_row)
-            postings.append(counted)
-            lengths.append(word_counts)
+            postings.append(build_postings(batch.texts, first_row, batch.document_ids, batch.document_dates))
             first_row += len(batch.passage_ids)
             for name, column in _get_columns(batch):
                 columns[name].append(column)
             keys.update(pair for pair in batch.entity_keys.items() if pair[0] > last_entity_pk)
-        rows = StoredRows(texts=(), entity_keys=keys, **{name: _join(columns.pop(name)) for name in list(columns)})
+        rows = StoredRows(
+            texts=(), document_dates=(), entity_keys=keys, **{name: _join(columns.pop(name)) for name in list(columns)}
+        )
         positions = {id: position for position, id in enumerate(dict.fromkeys(rows.document_ids))}
         document_of_passage = np.array([positions[id] for id in rows.document_ids], dtype=np.int64)
-        return cls(rows, list(positions), document_of_passage, postings, np.concatenate(lengths))
+        return cls(rows, list(positions), document_of_passage, postings)
 
 
 def _empty_rows(dimension: int) -> StoredRows:
     integers, floats = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
     vectors, times = np.empty((0, dimension), dtype=np.float32), build_intervals([])
     return StoredRows(
-        *(integers, [], [], [], vectors, integers, [], integers, floats, vectors, times, times),
+        *(integers, [], [], [], [], vectors, integers, [], integers, floats, vectors, times, times),
         *(integers, integers, floats, {}),
     )
 

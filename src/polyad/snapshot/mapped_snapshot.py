@@ -186,6 +186,10 @@ class MappedSnapshot(SnapshotTables):
         """Return the number of passages that contain each term."""
         return self.passages.terms.document_frequencies(terms)
 
+    def find_similar_words(self, word: str, max_edits: int) -> list[tuple[int, str]]:
+        """Return (edits, word) for the words of passages within ``max_edits`` of ``word``, fewest edits first."""
+        return self.passages.terms.vocabulary.find_neighbours(word, max_edits)
+
     def infer_language(self, question: str) -> str:
         """Return the language of a question, that of the index if it is too short to tell, as ISO 639-1 code."""
         return self.passages.terms.infer_language(question)

@@ -16,6 +16,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain, zip_longest
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,12 +26,25 @@ from polyad.hypergraph.sparse import find_top_positions, union
 from polyad.model import BoolArray, FloatArray, IntArray
 from polyad.snapshot.columns import Column, LiveRows, StringColumn, hash_strings
 from polyad.snapshot.segments import Segment, SegmentList
+from polyad.snapshot.vocabulary import Vocabulary
 from polyad.text.clause_numbers import MARK
-from polyad.text.function_words import find_language_evidence
-from polyad.text.words import extract_search_terms, extract_terms_and_codes, infer_question_language
+from polyad.text.date_terms import DATE_MARK, find_date_terms
+from polyad.text.file_names import FILE_MARK, parse_file_label
+from polyad.text.function_words import find_language_evidence, infer_language
+from polyad.text.words import (
+    extract_search_terms,
+    extract_terms,
+    extract_terms_and_codes,
+    find_vocabulary,
+    infer_question_language,
+)
 
-_CLAUSE_FACTOR = 3
-"""Weight of the number of a clause: more than a passage gains that names this number and the word "clause" often."""
+_FACTORS = {MARK: 3.0, DATE_MARK: 2.0, FILE_MARK: 3.0}
+"""Weights of terms by their first character. The number of a clause gains more than a passage that names this number
+and the word "clause" often."""
+
+_LABEL_FREQUENCY = 2
+"""Frequency of a date in the name or the metadata of a document in each of its passages."""
 
 K1 = 1.2
 B = 0.75
@@ -58,20 +73,45 @@ PostingList = tuple[IntArray, Counts]
 """The passages that contain a term, sorted, and the frequency of the term in each."""
 
 
-def build_postings(texts: Iterable[str], first_row: int) -> tuple[Segment, IntArray]:
-    """Return (posting lists of passage texts, word count of each text); passage rows begin at ``first_row``.
+class Postings(NamedTuple):
+    """The terms of some passages.
 
-    A posting list has the rows of the passages that contain a term, with the frequency of the term in each passage.
+    Attributes:
+        segment: The rows of the passages that contain each term, with the frequency of the term in each passage.
+        lengths: Number of words of each passage; int32 ``[passages]``.
+        words: The words of the passages as they are written, in lower case.
     """
+
+    segment: Segment
+    lengths: IntArray
+    words: set[str]
+
+
+def build_postings(
+    texts: Iterable[str], first_row: int, document_ids: Iterable[str] = (), dates: Iterable[str] = ()
+) -> Postings:
+    """Return the posting lists of passage texts; passage rows begin at ``first_row``.
+
+    Args:
+        texts: Title and text of each passage.
+        first_row: Row of the first passage.
+        document_ids: Id of each passage's document, whose file name counts among the passage's terms.
+        dates: Date in the metadata of each passage's document; empty for none.
+    """
+    vocabulary: set[str] = set()
+    label = _LabelTerms("", "", "")
     term_numbers: dict[str, int] = {}
     terms: list[int] = []
     frequencies: list[int] = []
     sizes: list[int] = []
     lengths: list[int] = []
-    for text in texts:
+    for text, document_id, date in zip_longest(texts, document_ids, dates, fillvalue=""):
         words, codes = extract_terms_and_codes(text)
+        vocabulary.update(find_vocabulary(text))
         counter = Counter(words)
         counter.update(codes)
+        label = label.advance() if document_id == label.document_id else _LabelTerms(document_id, date, text)
+        label.add_to(counter)
         terms.extend([term_numbers.setdefault(term, len(term_numbers)) for term in counter])
         frequencies.extend(counter.values())
         sizes.append(len(counter))
@@ -80,7 +120,35 @@ def build_postings(texts: Iterable[str], first_row: int) -> tuple[Segment, IntAr
     rows = np.repeat(np.arange(first_row, first_row + len(sizes)), sizes)
     counts = np.minimum(np.array(frequencies, dtype=np.int64), np.iinfo(np.uint16).max).astype(np.uint16)
     postings = Segment.from_entries(hashes[np.array(terms, dtype=np.int64)], rows, counts)
-    return postings, np.array(lengths, dtype=np.int32)
+    return Postings(postings, np.array(lengths, dtype=np.int32), vocabulary)
+
+
+class _LabelTerms:
+    """The terms of a document's file name and date, which count in its passages beside their text.
+
+    Args:
+        document_id: Id of the document; may be a path.
+        date: Date in the document's metadata; may be empty.
+        text: Text of the first passage, in whose language the words of the name are stemmed.
+    """
+
+    def __init__(self, document_id: str, date: str, text: str) -> None:
+        label = parse_file_label(document_id)
+        self.document_id = document_id
+        self._names, self._weight = (label.names, label.weight) if label else ((), 1)
+        self._words = extract_terms(label.words, infer_language(text)) if label else []
+        self._dates = set(find_date_terms(f"{label.path if label else ''} {date}"))
+
+    def advance(self) -> _LabelTerms:
+        """Return the terms for the next passage, in which the name counts less."""
+        self._weight = max(1, self._weight - 1)
+        return self
+
+    def add_to(self, counter: Counter[str]) -> None:
+        """Add the terms to the frequencies of a passage's terms."""
+        counter.update(dict.fromkeys(self._names, self._weight))
+        counter.update(dict.fromkeys(self._dates, _LABEL_FREQUENCY))
+        counter.update(term for term in dict.fromkeys(self._words) if term not in counter)
 
 
 @dataclass(frozen=True, eq=False)  # no slots, for the cached property
@@ -92,6 +160,7 @@ class PassageTerms:
         lengths: Number of words of each passage; int32 ``[passages]``.
         live: Which passages are live.
         total_length: Sum of the lengths of live passages.
+        vocabulary: The words of all passages, also of deleted ones.
         deleted: Rows of the deleted passages that are still in the postings, sorted.
     """
 
@@ -99,36 +168,39 @@ class PassageTerms:
     lengths: Column
     live: LiveRows
     total_length: int
+    vocabulary: Vocabulary
     deleted: IntArray = field(default_factory=lambda: _NO_ROWS)
 
     @classmethod
     def empty(cls) -> PassageTerms:
         """Return the BM25 index of an index without passages."""
-        return cls(SegmentList.empty(), Column.empty(np.int32), LiveRows.empty(), 0)
+        return cls(SegmentList.empty(), Column.empty(np.int32), LiveRows.empty(), 0, Vocabulary.empty())
 
-    def with_changes(
-        self, live: LiveRows, deleted: IntArray, added: Sequence[Segment], lengths: IntArray
-    ) -> PassageTerms:
+    def with_changes(self, live: LiveRows, deleted: IntArray, added: Sequence[Postings]) -> PassageTerms:
         """Return the BM25 index without the passages ``deleted`` and with the posting lists of ``added`` passages.
 
         Args:
             live: The new mask of live passages.
             deleted: Rows of the deleted passages, sorted.
             added: Posting lists of the added passages.
-            lengths: Number of words of each added passage.
         """
+        lengths = np.concatenate([np.empty(0, dtype=np.int32), *(postings.lengths for postings in added)])
         total_length = self.total_length - int(self.lengths.take(deleted).sum()) + int(lengths.sum())
-        postings = self.postings.append(Segment.merge(added))
-        return PassageTerms(postings, self.lengths.append(lengths), live, total_length, union([self.deleted, deleted]))
+        postings = self.postings.append(Segment.merge([postings.segment for postings in added]))
+        vocabulary = self.vocabulary.append(chain.from_iterable(postings.words for postings in added))
+        deleted = union([self.deleted, deleted])
+        return PassageTerms(postings, self.lengths.append(lengths), live, total_length, vocabulary, deleted)
 
     def restrict(self, live: LiveRows) -> PassageTerms:
         """Return the BM25 index of only the passages that are True in the mask ``live``."""
         total_length = int(self.lengths.to_array()[live.mask].sum())
-        return PassageTerms(self.postings, self.lengths, live, total_length, (~live.mask).nonzero()[0])
+        deleted = (~live.mask).nonzero()[0]
+        return PassageTerms(self.postings, self.lengths, live, total_length, self.vocabulary, deleted)
 
     def compact(self) -> PassageTerms:
         """Merge all posting lists into one segment, remove deleted passages, and return an equal BM25 index."""
-        return PassageTerms(self.postings.compact(self.live.mask), self.lengths, self.live, self.total_length)
+        postings = self.postings.compact(self.live.mask)
+        return PassageTerms(postings, self.lengths, self.live, self.total_length, self.vocabulary)
 
     def document_frequencies(self, terms: Sequence[str]) -> IntArray:
         """Return the number of passages that contain each term."""
@@ -167,7 +239,7 @@ class PassageTerms:
     def _score_passages(self, terms: Sequence[str], k: int) -> tuple[IntArray, Scores]:
         """Return (rows, BM25 scores) of all passages that may be among the ``k`` best, sorted by row."""
         live_lists = map(self._drop_deleted_if_many, self._get_lists(terms))
-        factors = (_CLAUSE_FACTOR if term.startswith(MARK) else 1 for term in terms)
+        factors = (_FACTORS.get(term[:1], 1.0) for term in terms)
         weighted = [
             (factor * self._compute_idf(n), lists)
             for factor, lists in zip(factors, live_lists, strict=True)

@@ -138,10 +138,12 @@ class MemoryReadTransaction:
         passages: list[tuple[int, IndexedPassage]] = []
         edges: list[tuple[int, int, IndexedHyperedge]] = []
         intervals: list[Interval] = []
+        dates: list[str] = []
         for item, _, passage_number, edge_number in (self._state.documents[number] for number in documents):
             for number, passage in enumerate(item.passages, passage_number):
                 passages.append((number, passage))
                 intervals.append(parse_interval(item.document.metadata))
+                dates.append(str(item.document.metadata.get("date") or ""))
                 edges += [(edge_number + place, number, edge) for place, edge in enumerate(passage.hyperedges)]
                 edge_number += len(passage.hyperedges)
         if not documents:
@@ -155,6 +157,7 @@ class MemoryReadTransaction:
             passage_ids=[passage.id for passage in texts],
             document_ids=[passage.document_id for passage in texts],
             texts=[f"{passage.title}\n{passage.text}" for passage in texts],
+            document_dates=dates,
             passage_vectors=self._stack([one.vector for _, one in passages]),
             hyperedge_numbers=_build_integers(number for number, *_ in edges),
             hyperedge_ids=[unit.id for unit in units],

@@ -72,13 +72,13 @@ def _format_iso(match: re.Match[str]) -> str:
     if month and not month.isdecimal():
         if month.lower() in _ENGLISH_MONTHS and f"{day}." not in match[0]:
             return ""
-        month = str(_read_months()[month.lower()])
+        month = str(read_months()[month.lower()])
     parts = (fold_digits(match["year"]), *(fold_digits(part).zfill(2) for part in (month, day) if part))
     return "-".join(parts)
 
 
 @cache
-def _read_months() -> Mapping[str, int]:
+def read_months() -> Mapping[str, int]:
     """Return the number of each month by its names in all languages, in lower case."""
     lines = read_package_file("polyad.text", "months.txt").splitlines()
     lists = (line.partition(": ")[2].split() for line in lines if not line.startswith("#"))
@@ -88,7 +88,7 @@ def _read_months() -> Mapping[str, int]:
 @cache
 def _compile_month_date() -> re.Pattern[str]:
     """Return a regex for a date with the name of a month: 5. März 2021, 5 de marzo de 2021, mars 2021."""
-    names = "|".join(sorted(_read_months(), key=lambda name: (-len(name), name)))
+    names = "|".join(sorted(read_months(), key=lambda name: (-len(name), name)))
     return re.compile(
         r"(?<!\w)(?:(?P<day>3[01]|[12]\d|0?[1-9]|[٠-٩۰-۹०-९๐-๙]{1,2})(?:\.|er|º|ª|°)?\s?(?:de\s|d')?)?"
         rf"(?P<month>{names})\.?,?\s?(?:de\s|del\s|lui\s|عام\s|سنة\s|พ\.ศ\.\s|ค\.ศ\.\s)?(?P<year>[1-9]\d{{3}}|[٠-٩۰-۹०-९๐-๙]{{4}})(?!\w)",

@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING, TypeVar
 import Stemmer
 
 from polyad.text.clause_numbers import find_clause_numbers, find_clause_references
+from polyad.text.date_terms import find_date_references, find_date_terms
+from polyad.text.file_names import find_file_references
 from polyad.text.folding import ARABIC_ARTICLE, build_letter_table
 from polyad.text.function_words import (
     find_language_evidence,
@@ -155,6 +157,9 @@ _WITHOUT_SPACES = "\u2e80-\U0003ffff"
 """Scripts without spaces between words, in which each character counts as a word."""
 
 _WORD = rf"(?=\S)[{_WITHOUT_SPACES}]|[^\s{_WITHOUT_SPACES}]+"
+WORD_LETTERS = "[a-z\u00df-\u024f\u0370-\u052f\u0560-\u0587\u05d0-\u05ea\u0620-\u06d3\u1e00-\u1fff]{4,24}"
+"""Pattern of a word, in lower case, whose spelling is compared: at least four letters of an alphabet."""
+
 _SHORT = 3
 """Letters of the longest word that is in lower case inside names: "of", "and", "von"."""
 
@@ -311,14 +316,15 @@ def _list_markers() -> list[tuple[str, list[str]]]:
 
 
 def extract_terms_and_codes(text: str, language: str | None = None) -> tuple[list[str], list[str]]:
-    """Return two lists for a text: its word stems, and its other terms: codes ("P-17") and numbers of clauses.
+    """Return two lists for a text: its word stems, and its other terms: codes ("P-17"), numbers of clauses and dates.
 
     Args:
         text: Any text.
         language: ISO 639-1 code; by default that of the function words in the text.
     """
-    folded = _fold(text)
-    return _stem_words(text, folded, language), [*_join_codes(folded), *find_clause_numbers(text)]
+    folded = fold_letters(text)
+    codes = [*_join_codes(folded), *find_clause_numbers(text), *find_date_terms(text)]
+    return _stem_words(text, folded, language), codes
 
 
 def extract_terms(text: str, language: str | None = None) -> list[str]:
@@ -331,7 +337,7 @@ def extract_terms(text: str, language: str | None = None) -> list[str]:
     >>> extract_terms("Caf\u00e9s were noticed by WATCHMEN.")
     ['cafe', 'were', 'notic', 'by', 'watchmen']
     """
-    return _stem_words(text, _fold(text), language)
+    return _stem_words(text, fold_letters(text), language)
 
 
 def list_possible_terms(word: str) -> list[str]:
@@ -349,7 +355,7 @@ def extract_codes(text: str) -> list[str]:
     >>> extract_codes("P-17 and/or chapter 3.2, in Smith-Jones(1999)")
     ['p 17', '3 2', 'smith jones']
     """
-    return _join_codes(_fold(text))
+    return _join_codes(fold_letters(text))
 
 
 def extract_query_terms(question: str, language: str | None = None) -> list[str]:
@@ -359,7 +365,7 @@ def extract_query_terms(question: str, language: str | None = None) -> list[str]
         question: A question, or part of one.
         language: ISO 639-1 code; by default that of the function words in the question.
     """
-    folded = _fold(question)
+    folded = fold_letters(question)
     language = language or infer_language(question)
     if language in _STEMMERS:
         return list(dict.fromkeys(_stem_words(question, folded, language)))
@@ -369,12 +375,12 @@ def extract_query_terms(question: str, language: str | None = None) -> list[str]
 
 
 def extract_search_terms(question: str, language: str | None = None) -> list[str]:
-    """Return the terms that a BM25 search looks up for a question: word stems, codes, and numbers of clauses.
+    """Return the terms that a BM25 search looks up for a question: word stems, codes, clauses, dates and file names.
 
     ``language`` is an ISO 639-1 code; by default that of the function words in the question.
     """
     terms = [*extract_query_terms(question, language), *extract_codes(question), *find_clause_references(question)]
-    return list(dict.fromkeys(terms))
+    return list(dict.fromkeys([*terms, *find_date_references(question), *find_file_references(question)]))
 
 
 def split_ideographs(text: str) -> str:
@@ -412,13 +418,13 @@ def _stem_words(text: str, folded: str, language: str | None) -> list[str]:
         lines = groupby(text.splitlines(keepends=True), lambda line: find_part_language(line, main))
         parts = [(text, main)] if main == "en" else [("".join(of_language), code) for code, of_language in lines]
         if len(parts) > 1:
-            return [stem for part, code in parts for stem in _stem_words(part, _fold(part), code)]
+            return [stem for part, code in parts for stem in _stem_words(part, fold_letters(part), code)]
         language = parts[0][1] if parts else main
     if language not in _STEMMERS:
         return [stem_word(word) for word in _find_term_words(folded)]
     lower = unicodedata.normalize("NFC", (text.translate(_TURKISH_I) if language == "tr" else text).lower())
     stemmed = _compile_term_word().sub(lambda word: stem_word(word[0], language), lower)
-    return _find_term_words(_fold(stemmed))
+    return _find_term_words(fold_letters(stemmed))
 
 
 def _join_codes(folded: str) -> list[str]:
@@ -431,7 +437,17 @@ def _join_codes(folded: str) -> list[str]:
     return codes
 
 
-def _fold(text: str) -> str:
+def find_vocabulary(text: str) -> list[str]:
+    """Return the words of a text in lower case with their accents, of alphabetic scripts and without digits.
+
+    >>> find_vocabulary("The M\u00fcller's HP-2211 pump")
+    ['m\u00fcller', 'pump']
+    """
+    return _compile(rf"(?<!\w){WORD_LETTERS}(?!\w)").findall(unicodedata.normalize("NFC", text.lower()))
+
+
+def fold_letters(text: str) -> str:
+    """Return ``text`` in lower case without accents; pairs of characters in scripts without spaces between words."""
     lower = text.lower()
     if lower.isascii():
         return lower

@@ -105,6 +105,9 @@ WHERE document.number IN ({{}}) AND {format_check("incidence")}
 _HAS_BOUND = re.compile('"valid_(from|to)": ')
 """Matches metadata with a bound of the document's validity; most have none and are not parsed."""
 
+_DATE = re.compile('"date": "([^"]*)"')
+"""Matches the date in the metadata of a document."""
+
 _DOCUMENT_PROPERTIES = (
     f"SELECT id, metadata, passages FROM document WHERE number IN ({{}}) AND {format_check('document')}"
 )
@@ -327,6 +330,7 @@ class RelationalReadTransaction(ABC):
             check_types(hyperedges, int, str, int, NUMBER, bytes, str, str, int)
             check_types(properties, str, str, int)
             dated = {id: _parse_validity(text) for id, text, _ in properties if _HAS_BOUND.search(text)}
+            dates = {id: match[1] for id, text, _ in properties if (match := _DATE.search(text))}
             check_count("passages", sum(row[-1] for row in properties), len(passages))
             check_count("hyperedges", sum(row[-1] for row in passages), len(hyperedges))
             check_count("incidences", sum(row[-1] for row in hyperedges), len(incidences))
@@ -340,6 +344,7 @@ class RelationalReadTransaction(ABC):
                 passage_ids=[row[1] for row in passages],
                 document_ids=[row[2] for row in passages],
                 texts=[f"{row[3]}\n{row[4]}" for row in passages],
+                document_dates=[dates.get(row[2], "") for row in passages],
                 passage_vectors=parse_vectors([row[5] for row in passages], self._manifest),
                 hyperedge_numbers=parse_primary_keys([row[0] for row in hyperedges]),
                 hyperedge_ids=[row[1] for row in hyperedges],
