@@ -47,14 +47,16 @@ from polyad.retrieval.default.ranking_network import RankingNetwork
 from polyad.retrieval.default.scorer import WEIGHTS_FILE, LinearScorer
 from polyad.text.digests import hash_questions
 from polyad_bench.datasets.beir import Dataset, load_beir
-from polyad_bench.training.last_stage_training import generate_known_items, weigh_examples
+from polyad_bench.training.last_stage_training import (
+    KNOWN_ITEMS,
+    KNOWN_ITEMS_WEIGHT,
+    build_known_items,
+    weigh_examples,
+)
 from polyad_bench.training.linear_scorer import K, TrainingExample, compute_document_recall, extract_signals
 from polyad_bench.training.network_training import LAST_STAGE, fit_network
 
 SEED = 7
-KNOWN_ITEMS = 120
-"""Known items of each index; they count a third of a set of questions."""
-
 TRUSTS = (0.0, 0.3, 0.6)
 UNTRUSTED_SHARE = 4
 """One question in so many is also asked with less trust in the encoder."""
@@ -62,8 +64,8 @@ UNTRUSTED_SHARE = 4
 SAMPLED_QUESTIONS, SAMPLED_ARTICLES = 200, 1000
 """Questions of a large benchmark, and articles beside those that answer them."""
 
-MULTI_HOP_WEIGHT, KNOWN_ITEMS_WEIGHT = 1.5, 0.3
-"""Weights of a set in training, where other sets have 1."""
+MULTI_HOP_WEIGHT = 1.5
+"""Weight of multi-hop questions in training, where other questions have 1."""
 
 FUSION_CONSTANT = 60
 DEPTH = 100
@@ -193,8 +195,7 @@ class Asker:
             fixed = EncoderTrust({"": trust}, {"": 1})
             asked = self.build_examples(engine, part, holds, by_document, any_gold, fixed)
             yield Asked(f"{name}, trust {trust}", asked, weight)
-        items = [(item.question, item.passages) for item in generate_known_items(engine.snapshot(), KNOWN_ITEMS, SEED)]
-        known_items = self.build_examples(engine, items, str.__eq__, by_document=False)
+        known_items = weigh_examples(engine, build_known_items(engine, KNOWN_ITEMS, SEED), self.scorer)
         yield Asked(f"{name}, known items", known_items, KNOWN_ITEMS_WEIGHT)
         print(f"features of {name}", flush=True)
 

@@ -20,7 +20,6 @@ from polyad.engine import Engine
 from polyad.errors import ConfigurationError
 from polyad.indexing.run import IndexReport
 from polyad.protocols.components import Progress
-from polyad.retrieval.default.ranking_network import RankingNetwork
 from polyad.retrieval.default.scorer import WEIGHTS_FILE, LinearScorer
 from polyad.retrieval.default.signals import SIGNAL_NAMES
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverTraining
@@ -33,6 +32,7 @@ from polyad_bench.datasets.selection import Splits, load_datasets, split_dataset
 from polyad_bench.reports.tables import format_result_row
 from polyad_bench.runs.retriever_evaluation import RetrieverResult, track_questions
 from polyad_bench.training import linear_scorer, network_training, triple_scorer
+from polyad_bench.training.last_stage_training import train_last_stage
 from polyad_bench.training.linear_scorer import TrainingExample, extract_signals, get_training_components
 from polyad_bench.training.network_training import SelectNetwork, compare_examples
 from polyad_bench.training.triple_examples import collect_triples
@@ -141,13 +141,17 @@ def _train_default(
 ) -> None:
     examples = _build_linear_examples(engines, questions, progress)
 
-    def train_second_stage(scorer: LinearScorer) -> RankingNetwork | None:
+    def train_later_stages(scorer: LinearScorer) -> LinearScorer:
         def compare(select: SelectNetwork | None) -> list[list[TrainingExample]]:
             return [compare_examples(engine, examples[name], scorer, select) for name, engine in engines.items()]
 
-        return network_training.train_second_stage(compare, seed)
+        network = network_training.train_second_stage(compare, seed)
+        if network is None:
+            return scorer
+        scorer = replace(scorer, network=network)
+        return replace(scorer, last_network=train_last_stage(engines, examples, scorer, seed))
 
-    report = linear_scorer.train_and_save(examples, to, train_second_stage)
+    report = linear_scorer.train_and_save(examples, to, train_later_stages)
     say_result(json, schemas.training_json(report), _show_training, report, to)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -18,12 +18,20 @@ from polyad.model import Passage
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.default.encoder_trust import EncoderTrust
 from polyad.retrieval.default.last_stage import WordMatch
+from polyad.retrieval.default.ranking_network import RankingNetwork
 from polyad.retrieval.default.scorer import LinearScorer
 from polyad.retrieval.default.second_stage import rank_by_links
 from polyad.retrieval.default.signals import SignalExtractor
 from polyad.retrieval.question import QuestionLinker
 from polyad.text.words import extract_search_terms
-from polyad_bench.training.linear_scorer import TrainingExample
+from polyad_bench.training.linear_scorer import TrainingExample, extract_signals
+from polyad_bench.training.network_training import LAST_STAGE, fit_network
+
+KNOWN_ITEMS = 120
+"""Known items of an index that is trained on."""
+
+KNOWN_ITEMS_WEIGHT = 0.3
+"""Weight of the known items of an index in training, beside its questions."""
 
 _WORD = re.compile(r"[\w.,/-]*\w")
 _MAX_WORDS = 3
@@ -78,6 +86,36 @@ def _find_item(row: int, text: str, snapshot: Snapshot, generator: random.Random
         if row in gold and len(gold) <= _MAX_GOLD:
             return KnownItem(question, snapshot.ids("passage", gold.tolist()))
     return None
+
+
+def build_known_items(engine: Engine, count: int, seed: int) -> list[TrainingExample]:
+    """Return known items of an index as examples of the first stage, whose evidence are passages."""
+    items = list(generate_known_items(engine.snapshot(), count, seed))
+    examples = []
+    for item, candidates in zip(items, extract_signals(engine, [item.question for item in items]), strict=True):
+        holds = np.array([[passage == gold for gold in item.passages] for passage in candidates.passages], dtype=bool)
+        holds = holds.reshape(-1, len(item.passages))
+        examples.append(TrainingExample(candidates.signals, holds, candidates.linkability, (), item.question))
+    return examples
+
+
+def train_last_stage(
+    engines: Mapping[str, Engine], examples: Mapping[str, Sequence[TrainingExample]], scorer: LinearScorer, seed: int
+) -> RankingNetwork:
+    """Return the network of the last stage, trained on the questions and the known items of several indexes.
+
+    Args:
+        engines: Engine of each index.
+        examples: Examples of the first stage, by the same names.
+        scorer: The stages before.
+        seed: Random seed.
+    """
+    questions = [weigh_examples(engine, examples[name], scorer) for name, engine in engines.items()]
+    items = [
+        weigh_examples(engine, build_known_items(engine, KNOWN_ITEMS, seed), scorer) for engine in engines.values()
+    ]
+    weights = [1.0] * len(questions) + [KNOWN_ITEMS_WEIGHT] * len(items)
+    return fit_network([*questions, *items], seed, LAST_STAGE, weights)
 
 
 def weigh_examples(

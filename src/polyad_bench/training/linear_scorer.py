@@ -24,7 +24,6 @@ from polyad.model import BoolArray, FloatArray, IntArray
 from polyad.protocols.components import Embedder, MentionExtractor, Progress, silent
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.default.encoder_trust import EncoderTrust
-from polyad.retrieval.default.ranking_network import RankingNetwork
 from polyad.retrieval.default.scorer import WEIGHTS_FILE, LinearScorer
 from polyad.retrieval.default.signals import (
     SIGNAL_NAMES,
@@ -373,14 +372,14 @@ def train_with_report(datasets: Mapping[str, Sequence[TrainingExample]], names: 
 def train_and_save(
     datasets: Mapping[str, Sequence[TrainingExample]],
     directory: Path,
-    train_second_stage: Callable[[LinearScorer], RankingNetwork | None] = lambda _: None,
+    train_later_stages: Callable[[LinearScorer], LinearScorer] = lambda scorer: scorer,
 ) -> TrainingReport:
-    """Train the weights of both ranking stages, and save the weights, a report and a plot.
+    """Train the weights of all ranking stages, and save the weights, a report and a plot.
 
     Args:
         datasets: Examples by name of the data set.
         directory: Folder of the files.
-        train_second_stage: Returns the network of the second stage for a first stage.
+        train_later_stages: Returns the first stage with the networks of the later stages.
 
     Raises:
         ConfigurationError: the directory cannot be written.
@@ -388,7 +387,7 @@ def train_and_save(
     report = train_with_report(datasets, SIGNAL_NAMES)
     path = directory / WEIGHTS_FILE
     with create_training_folder(directory):
-        scorer = replace(report.scorer, trained_on=tuple(datasets), network=train_second_stage(report.scorer))
+        scorer = train_later_stages(replace(report.scorer, trained_on=tuple(datasets)))
         write_atomically(path, scorer.to_text())
         write_training_report(path, linear_report_to_json(report), partial(_plot_weights, report.scorer, datasets))
     return report
