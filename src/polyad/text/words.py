@@ -380,7 +380,16 @@ def extract_search_terms(question: str, language: str | None = None) -> list[str
     ``language`` is an ISO 639-1 code; by default that of the function words in the question.
     """
     terms = [*extract_query_terms(question, language), *extract_codes(question), *find_clause_references(question)]
-    return list(dict.fromkeys([*terms, *find_date_references(question), *find_file_references(question)]))
+    return list(dict.fromkeys([*terms, *extract_references(question)]))
+
+
+def extract_references(question: str) -> list[str]:
+    """Return the search terms of the dates in a question, and of names of files that it may contain.
+
+    >>> extract_references("view-4.3.md of June 2026")
+    ['@2026-06', '/view 4 3 md', '/view 4 3 md of june 2026']
+    """
+    return [*find_date_references(question), *find_file_references(question)]
 
 
 def split_ideographs(text: str) -> str:
