@@ -64,7 +64,7 @@ UNTRUSTED_SHARE = 4
 SAMPLED_QUESTIONS, SAMPLED_ARTICLES = 200, 1000
 """Questions of a large benchmark, and articles beside those that answer them."""
 
-MULTI_HOP_WEIGHT = 1.5
+MULTI_HOP_WEIGHT = 3.0
 """Weight of multi-hop questions in training, where other questions have 1."""
 
 FUSION_CONSTANT = 60
