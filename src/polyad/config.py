@@ -500,6 +500,8 @@ class ServerSettings:
         citation_footer: Whether answers of the OpenAI-compatible API end with a list of their sources.
         log_questions: Whether logs and traces contain questions.
         mcp_sessions: Whether the MCP server keeps sessions. Without them, a client continues after a restart.
+        mcp_text: Whether results of MCP tools are sent as text beside the structured content. Without it, a client that
+            passes on both pays once; results of ``search`` and ``fetch`` are text for all clients.
         drain_seconds: Time that answers and jobs get to end when the server is stopped.
         allow_urls: Whether the web page and the API may add web pages by their address. The server then fetches public
             addresses that a client names; addresses of private networks are refused.
@@ -520,6 +522,7 @@ class ServerSettings:
     citation_footer: bool = False
     log_questions: bool = False
     mcp_sessions: bool = False
+    mcp_text: bool = True
     drain_seconds: float = 30.0
     allow_urls: bool = False
 

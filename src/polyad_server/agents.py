@@ -20,7 +20,7 @@ from polyad.cli.streams import say, say_result, warn
 from polyad.config import drop_password
 from polyad.engine import Engine
 from polyad.engine.loaders import parse_place
-from polyad.errors import ConfigurationError
+from polyad.errors import ConfigurationError, MissingExtraError
 from polyad_server.entries import (
     EMPTY_JSON,
     Entry,
@@ -131,6 +131,8 @@ def install(
             json, {"file": str(settings_path), "entry": entry, "skill": skill}, _show, settings_path, text, skill
         )
         return
+    if not remove and find_spec("mcp") is None:  # the agent could not start the server
+        raise MissingExtraError("mcp", "mcp")
     only_in = root if project else None
     settings, skill_file = ForeignFile.read(settings_path, only_in), ForeignFile.read(skill_path, only_in)
     copy = ForeignFile.read(settings.path.with_name(f"{settings.path.name}{_COPY_SUFFIX}"), only_in)
@@ -155,8 +157,6 @@ def install(
             f"the address {store_name} is written without its password; polyad takes it from ~/.pgpass, from a service "
             "file (service=NAME in the address) or from PGPASSWORD in the environment of the agent",
         )
-    if not remove and find_spec("mcp") is None:
-        warn("warning", 'the MCP server needs an extra; run: pip install "polyad[server]"')
 
 
 def _build_skill(name: str, store: str, command: str) -> str:

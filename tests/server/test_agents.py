@@ -230,7 +230,11 @@ def test_a_skill_of_the_user_is_left(home: Path) -> None:
 
 def test_without_the_extra_it_is_named(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("polyad_server.agents.find_spec", lambda _: None)
-    assert 'pip install "polyad[server]"' in run("codex", "--store", "kb").stderr
+    before = list_files(home)
+    result = run("codex", "--store", "kb")
+    assert (result.exit_code, list_files(home)) == (2, before)
+    assert all(f'pip install "{name}[mcp]"' in result.stderr for name in ("polyad", "."))
+    assert run("codex", "--store", "kb", "--print").exit_code == 0
 
 
 def test_print_writes_nothing(home: Path) -> None:
