@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Literal, get_args
+from urllib.parse import unquote
 
 from polyad.errors import SettingError
 
@@ -88,6 +89,18 @@ def mask_place(place: str) -> str:
     user = re.match(r"\w+://([\w.-]+)(?::[^@/?#]*)?@", place)
     parameters = "&".join(re.findall(r"[?&]((?:dbname|host|port|user|workspace)=[^&]*)", place))
     return f"{scheme}{separator}{f'{user[1]}@' if user else ''}{rest}{f'?{parameters}' if parameters else ''}"
+
+
+def drop_password(place: str) -> str:
+    """Return the address of an index without its password, from which another process can open the index.
+
+    >>> drop_password("postgresql://ann:password@host/db?sslmode=require&password=x")
+    'postgresql://ann@host/db?sslmode=require'
+    """
+    location, _, query = place.partition("?")
+    location = re.sub(r"^(\w+://[^:@/]*):[^@/]*@", r"\1@", location)
+    parameters = "&".join(each for each in query.split("&") if not re.match("(ssl)?password=", unquote(each)))
+    return f"{location}?{parameters}" if parameters else location
 
 
 def _require_url(base_url: str, example: str) -> None:
@@ -487,6 +500,8 @@ class ServerSettings:
         citation_footer: Whether answers of the OpenAI-compatible API end with a list of their sources.
         log_questions: Whether logs and traces contain questions.
         mcp_sessions: Whether the MCP server keeps sessions. Without them, a client continues after a restart.
+        mcp_text: Whether results of MCP tools are sent as text beside the structured content. Without it, a client that
+            passes on both pays once; results of ``search`` and ``fetch`` are text for all clients.
         drain_seconds: Time that answers and jobs get to end when the server is stopped.
         allow_urls: Whether the web page and the API may add web pages by their address. The server then fetches public
             addresses that a client names; addresses of private networks are refused.
@@ -507,6 +522,7 @@ class ServerSettings:
     citation_footer: bool = False
     log_questions: bool = False
     mcp_sessions: bool = False
+    mcp_text: bool = True
     drain_seconds: float = 30.0
     allow_urls: bool = False
 

@@ -72,7 +72,10 @@ class MissingExtraError(ConfigurationError):
     hint = "install the optional package, with the same Python that runs polyad"
 
     def __init__(self, package: str, extra: str) -> None:
-        super().__init__(f'{package} is not installed; run: pip install "polyad[{extra}]"')
+        super().__init__(
+            f'{package} is not installed; run: pip install "polyad[{extra}]" '
+            f'(in a checkout of polyad: pip install ".[{extra}]")'
+        )
         self.package = package
         self.extra = extra
 

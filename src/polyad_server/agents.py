@@ -2,40 +2,58 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path, PurePath
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 
 import typer
 
 from polyad.cli import options
 from polyad.cli.streams import say, say_result, warn
+from polyad.config import drop_password
 from polyad.engine import Engine
 from polyad.engine.loaders import parse_place
-from polyad.errors import ConfigurationError
-from polyad.text.files import resolve_path
+from polyad.errors import ConfigurationError, MissingExtraError
 from polyad_server.entries import (
     EMPTY_JSON,
     Entry,
+    find_entry,
+    parse_json,
+    parse_toml,
     put_json_entry,
     put_toml_entry,
     remove_json_entry,
     remove_toml_entry,
 )
+from polyad_server.foreign_files import ForeignFile
+
+_COPY_SUFFIX = ".before-polyad"
+"""Ends the name of the copy of a settings file as it was before its first change."""
 
 _MARK = "generator: polyad"
 """Line of a skill that this command wrote, and may change."""
 
 _PLAIN_NAME = re.compile(r"[\w-]+(?:[. ][\w-]+)*")
 """A name that is plain text in YAML."""
+
+
+class _Format(NamedTuple):
+    """Functions for the entries of settings files of one format."""
+
+    parse: Callable[[str], Any]
+    put: Callable[[str, str, str, Entry], str]
+    remove: Callable[[str, str, str], str]
+
+
+_JSON = _Format(parse_json, put_json_entry, remove_json_entry)
+_TOML = _Format(parse_toml, put_toml_entry, remove_toml_entry)
 
 
 class Client(NamedTuple):
@@ -99,31 +117,46 @@ def install(
     place = parse_place(options.load_settings(store=store).command.require_store()) if not remove else ""
     if not remove and not Engine.exists(place):
         raise ConfigurationError(f"there is no index in {str(place)!r}; create it with polyad index")
-    store_name = str(place.resolve()) if isinstance(place, Path) else place
+    store_name = str(place.resolve()) if isinstance(place, Path) else drop_password(place)
     spec, root = CLIENTS[client], Path.cwd() if project else Path.home()
-    settings_file = root / (spec.file if project else spec.user_file or spec.file)
-    skill_file = root / (spec.skills if project else spec.user_skills or spec.skills) / name / "SKILL.md"
+    settings_path = root / (spec.file if project else spec.user_file or spec.file)
+    skill_path = root / (spec.skills if project else spec.user_skills or spec.skills) / name / "SKILL.md"
     command = [path] if (path := shutil.which("polyad")) else [sys.executable, "-m", "polyad"]
     entry: Entry = {"command": command[0], "args": [*command[1:], "mcp", "--store", store_name]}
     entry = {"type": "stdio", **entry} if spec.names_type else entry
     skill = _build_skill(name, store_name, shlex.join(command))
     if print_:
-        is_toml = settings_file.suffix == ".toml"
-        text = (put_toml_entry if is_toml else put_json_entry)("", spec.section, name, entry)
+        text = _get_format(settings_path).put("", spec.section, name, entry)
         say_result(
-            json, {"file": str(settings_file), "entry": entry, "skill": skill}, _show, settings_file, text, skill
+            json, {"file": str(settings_path), "entry": entry, "skill": skill}, _show, settings_path, text, skill
         )
         return
-    if skill_file.exists() and _MARK not in skill_file.read_text(encoding="utf-8"):
-        raise ConfigurationError(f"{str(skill_file)!r} is a skill of your own; choose another name with --name")
+    if not remove and find_spec("mcp") is None:  # the agent could not start the server
+        raise MissingExtraError("mcp", "mcp")
+    only_in = root if project else None
+    settings, skill_file = ForeignFile.read(settings_path, only_in), ForeignFile.read(skill_path, only_in)
+    copy = ForeignFile.read(settings.path.with_name(f"{settings.path.name}{_COPY_SUFFIX}"), only_in)
+    if skill_file.text and _MARK not in skill_file.text:
+        raise ConfigurationError(f"{str(skill_path)!r} is a skill of your own; choose another name with --name")
+    edited = _edit_settings(settings, spec.section, name, None if remove else entry)
+    if not remove and settings.content is not None and _find_entry(settings, spec.section, name) is None:
+        copy.replace(settings.content.decode())
     changed = [
-        _edit(settings_file, lambda text: _edit_settings(settings_file, text, spec.section, name, entry, remove)),
-        _edit(skill_file, lambda _: "" if remove else skill),
+        *_replace(settings, edited, is_new=copy.content is None),
+        *_replace(skill_file, "" if remove else skill),
     ]
-    paths = [str(path) for path in changed if path]
+    if remove and copy.content is not None and copy.text == edited:
+        copy.delete()
+    if remove and skill_file.path.parent.is_dir() and not any(skill_file.path.parent.iterdir()):
+        skill_file.path.parent.rmdir()
+    paths = [str(path) for path in changed]
     say_result(json, {"changed": paths}, _report, client, name, paths, project, remove)
-    if not remove and find_spec("mcp") is None:
-        warn("warning", 'the MCP server needs an extra; run: pip install "polyad[server]"')
+    if not remove and store_name != str(place) and not isinstance(place, Path):
+        warn(
+            "note",
+            f"the address {store_name} is written without its password; polyad takes it from ~/.pgpass, from a service "
+            "file (service=NAME in the address) or from PGPASSWORD in the environment of the agent",
+        )
 
 
 def _build_skill(name: str, store: str, command: str) -> str:
@@ -138,36 +171,47 @@ def _get_index_name(store: str) -> str:
     return last if _PLAIN_NAME.fullmatch(last) else ""
 
 
-def _edit_settings(file: Path, text: str, section: str, name: str, entry: Entry, remove: bool) -> str:
-    """Return the text of a settings file with the entry, or without; empty if nothing else is left in it."""
+def _get_format(path: Path) -> _Format:
+    return _TOML if path.suffix == ".toml" else _JSON
+
+
+def _edit_settings(file: ForeignFile, section: str, name: str, entry: Entry | None) -> str:
+    """Return the text of a settings file with the entry, or without an entry of this command if it is None.
+
+    Raises:
+        ConfigurationError: The file cannot be edited, or has an entry of this name that the user wrote.
+    """
+    form, text = _get_format(file.path), file.text
     try:
-        if file.suffix == ".toml":
-            return remove_toml_entry(text, section, name) if remove else put_toml_entry(text, section, name, entry)
-        if not remove:
-            return put_json_entry(text, section, name, entry)
-        remaining = remove_json_entry(text, section, name) if text else ""
-        return "" if remaining == EMPTY_JSON else remaining
+        current = _find_entry(file, section, name)
+        if current is not None and not {"mcp", "--store"} <= {*_list_arguments(current)}:
+            raise ConfigurationError(f"the MCP server {name!r} is one of your own; choose another name with --name")
+        if entry is not None:
+            return form.put(text, section, name, entry)
+        return text if current is None else form.remove(text, section, name)
     except ConfigurationError as error:
-        raise ConfigurationError(f"{str(file)!r}: {error}") from error
+        raise ConfigurationError(f"{str(file.path)!r}: {error}") from error
 
 
-def _edit(file: Path, edit: Callable[[str], str]) -> Path | None:
-    """Edit a file; delete it, with folders that are empty then, if nothing is left. Return its path if it changed."""
-    file = resolve_path(file)  # the target of a symbolic link, which may lie among other settings
-    before = file.read_bytes().decode() if file.exists() else ""
-    after = edit(before)
-    if after == before:
-        return None
-    if after:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(after.encode())
-        return file
-    file.unlink()
-    for folder in file.parents:
-        if folder == Path.home() or any(os.scandir(folder)):
-            break
-        folder.rmdir()
-    return file
+def _find_entry(file: ForeignFile, section: str, name: str) -> Any:
+    return find_entry(_get_format(file.path).parse(file.text), section, name) if file.text.strip() else None
+
+
+def _list_arguments(entry: Any) -> Sequence[str]:
+    """Return the arguments of the command of an MCP entry, of any form."""
+    arguments = entry.get("args") if isinstance(entry, dict) else None
+    return [str(each) for each in arguments] if isinstance(arguments, list) else []
+
+
+def _replace(file: ForeignFile, text: str, *, is_new: bool = True) -> Iterator[Path]:
+    """Replace a file; delete it if nothing is left and this command created it. Yield its path if it changed."""
+    if text == file.text:
+        return
+    if is_new and text in ("", EMPTY_JSON):
+        file.delete()
+    else:
+        file.replace(text)
+    yield file.path
 
 
 def _report(client: str, name: str, paths: Sequence[str], project: bool, is_removed: bool) -> None:

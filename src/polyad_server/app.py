@@ -21,7 +21,8 @@ from polyad_server import conversation_routes, graph_routes, index_routes, opena
 from polyad_server.access import Gatekeeper
 from polyad_server.hosts import HostCheck
 from polyad_server.limits import BodyLimit, ClientRateLimiter, ConcurrencyLimiter
-from polyad_server.mcp import AuthorizedMcp, build_mcp_app, build_mcp_server, get_http_target
+from polyad_server.mcp import build_mcp_server
+from polyad_server.mcp_http import AuthorizedMcp, build_mcp_app, get_http_target
 from polyad_server.metrics import Metrics
 from polyad_server.page_routes import add_page
 from polyad_server.problems import add_problem_handlers
@@ -92,8 +93,8 @@ def create_app(
         app.include_router(routes.router)
     _add_health_routes(app)
     names, origins = list_hosts(settings, host), split_list(settings.cors_origins)
-    mcp_reader = build_mcp_server(get_http_target)
-    mcp_writer = build_mcp_server(get_http_target, allow_writes=allow_writes)
+    mcp_reader = build_mcp_server(get_http_target, sends_text=settings.mcp_text)
+    mcp_writer = build_mcp_server(get_http_target, allow_writes=allow_writes, sends_text=settings.mcp_text)
     reading_app = build_mcp_app(mcp_reader, names, origins, is_stateful=settings.mcp_sessions)
     writing_app = build_mcp_app(mcp_writer, names, origins, is_stateful=settings.mcp_sessions)
     authorized = AuthorizedMcp(reading_app, writing_app, app.state.gatekeeper, app.state.server)

@@ -131,7 +131,7 @@ def mcp(
         from polyad_server.mcp import build_mcp_server
         from polyad_server.mcp_tools import ToolTarget
     except ImportError as error:
-        raise MissingExtraError(error.name or "mcp", "server") from error
+        raise MissingExtraError(error.name or "mcp", "mcp") from error
     with options.open_engine(settings, reranks=True) as engine:
 
         def search(question: str, k: int | None = None, **arguments: Any) -> Evidence:
@@ -142,7 +142,9 @@ def mcp(
 
         name = get_place_name(parse_place(settings.command.require_store()))
         target = ToolTarget(engine, name, search, engine.find_text, answer, "")
-        build_mcp_server(lambda *_: target, allow_writes=flags.allow_writes).run("stdio")
+        build_mcp_server(lambda *_: target, allow_writes=flags.allow_writes, sends_text=settings.server.mcp_text).run(
+            "stdio"
+        )
 
 
 @contextmanager

@@ -9,15 +9,15 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from polyad.errors import ConfigurationError
 
 EMPTY_JSON = "{\n}\n"
-"""The text of a JSON file without entries; a file that is left with this text is deleted."""
+"""The text of a JSON file without entries; a new file that is left with this text is deleted."""
 
-Entry = Mapping[str, str | Sequence[str]]
+Entry = Mapping[str, Any]
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/|[{}\[\],:]|[^\s{}\[\],:"/]+|\S', re.DOTALL)
 """A string, a comment, a bracket, comma or colon, or a number or word of JSON."""
@@ -26,10 +26,19 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/|[{}\[\],:]|[^\s{}\[\]
 def put_json_entry(text: str, section: str, name: str, entry: Entry) -> str:
     """Return a JSON text in which the object ``section`` has ``entry`` under the key ``name``.
 
+    Further keys of an earlier entry of this name stay.
+
     Raises:
-        ConfigurationError: The text is no JSON object, or the section is no object.
+        ConfigurationError: The text is no JSON object, the section is no object, or a key occurs twice.
     """
-    text = text or EMPTY_JSON
+    text = text if text.strip() else EMPTY_JSON
+    entry = {**(find_entry(parse_json(text), section, name) or {}), **entry}
+    changed = _put_member(text, section, name, entry)
+    _require_values(text, changed, section, name, entry, parse_json)
+    return changed
+
+
+def _put_member(text: str, section: str, name: str, entry: Entry) -> str:
     member = f"{json.dumps(name)}: {json.dumps(entry, ensure_ascii=False)}"
     start = _find_object(text)
     if _find_member(text, start, section) is None:
@@ -45,8 +54,14 @@ def remove_json_entry(text: str, section: str, name: str) -> str:
     """Return a JSON text without the entry ``name`` of the object ``section``; without the entry, the text as it is.
 
     Raises:
-        ConfigurationError: The text is no JSON object, or the section is no object.
+        ConfigurationError: The text is no JSON object, the section is no object, or a key occurs twice.
     """
+    changed = _cut_entry(text, section, name)
+    _require_values(text, changed, section, name, None, parse_json)
+    return changed
+
+
+def _cut_entry(text: str, section: str, name: str) -> str:
     outer = _find_object(text)
     if _find_member(text, outer, section) is None:
         return text
@@ -62,21 +77,36 @@ def _list_tokens(text: str) -> list[tuple[str, int, int]]:
     return [token for token in tokens if not token[0].startswith(("//", "/*"))]
 
 
+def parse_json(text: str) -> Any:
+    """Return the value of a JSON text, which may have comments and commas before closing brackets.
+
+    Raises:
+        ConfigurationError: The text is no JSON.
+    """
+    words = [token for token, *_ in _list_tokens(text)]
+    following = [*words, ""][1:]
+    last_comma_free = [word for word, after in zip(words, following, strict=True) if word != "," or after not in "}]"]
+    try:
+        return json.loads("".join(last_comma_free), parse_constant=str)
+    except (ValueError, RecursionError) as error:
+        raise ConfigurationError(
+            f"the file is no JSON: {error}; correct it, or print the entry with --print"
+        ) from error
+
+
+def find_entry(values: Any, section: str, name: str) -> Any:
+    """Return the entry ``name`` of the object or table ``section`` of parsed settings; None without one."""
+    entries = values.get(section) if isinstance(values, dict) else None
+    return entries.get(name) if isinstance(entries, dict) else None
+
+
 def _find_object(text: str, section: str = "") -> int:
     """Return the offset after the opening brace of a JSON text, or of an object in it.
 
     Raises:
         ConfigurationError: The text is no JSON object, or the section is none.
     """
-    words = [token for token, *_ in _list_tokens(text)]
-    following = [*words, ""][1:]
-    last_comma_free = [word for word, after in zip(words, following, strict=True) if word != "," or after not in "}]"]
-    try:
-        value = json.loads("".join(last_comma_free))
-    except ValueError as error:
-        raise ConfigurationError(
-            f"the file is no JSON: {error}; correct it, or print the entry with --print"
-        ) from error
+    value: Any = parse_json(text)
     start = _list_tokens(text)[0][2]
     if section and isinstance(value, dict) and (member := _find_member(text, start, section)):
         value, start = value[section], member[1] + 1
@@ -129,13 +159,14 @@ def put_toml_entry(text: str, section: str, name: str, entry: Entry) -> str:
     Raises:
         ConfigurationError: The text is no TOML, or has the table in another form.
     """
-    _parse_toml(text)
-    lines = "".join(f"{key} = {json.dumps(value, ensure_ascii=False)}\n" for key, value in entry.items())
+    entry = {**(find_entry(parse_toml(text), section, name) or {}), **entry}
+    rows = {key: value for key, value in entry.items() if not isinstance(value, dict)}  # others are tables of their own
+    lines = "".join(f"{key} = {json.dumps(value, ensure_ascii=False, default=str)}\n" for key, value in rows.items())
     table = f"[{section}.{name}]\n{lines}"
     span = _find_table(text, section, name)
     appended = f"{text}\n{table}" if text else table
     changed = text[: span[0]] + table + text[span[1] :] if span else appended
-    _require_equal_values(text, changed, section, name)
+    _require_values(text, changed, section, name, entry, parse_toml)
     return changed
 
 
@@ -145,11 +176,10 @@ def remove_toml_entry(text: str, section: str, name: str) -> str:
     Raises:
         ConfigurationError: The text is no TOML.
     """
-    _parse_toml(text)
     changed = text
     while span := _find_table(changed, section, name, r"(?:\.[^\]]+)?"):  # with tables below it, which a program added
         changed = changed[: span[0]].removesuffix("\n") + changed[span[1] :]
-    _require_equal_values(text, changed, section, name)
+    _require_values(text, changed, section, name, None, parse_toml)
     return changed
 
 
@@ -160,30 +190,38 @@ def _find_table(text: str, section: str, name: str, rest: str = "") -> tuple[int
     return table.span() if table else None
 
 
-def _require_equal_values(text: str, changed: str, section: str, name: str) -> None:
-    """Check that a change of a TOML text leaves all values but the table ``section.name`` as they are.
+def _require_values(
+    text: str, changed: str, section: str, name: str, entry: Entry | None, parse: Callable[[str], Any]
+) -> None:
+    """Check that a changed text has ``entry`` (None for no entry), and all other values as they were.
 
     Raises:
-        ConfigurationError: It does not; the table, or a text that looks like it, is in a form that is not understood.
+        ConfigurationError: It has not; a key occurs twice, or the entry is in a form that is not understood.
     """
-    versions = [_parse_toml(text), _parse_toml(changed)]
+    versions = [parse(text), parse(changed)]
+    written = find_entry(versions[1], section, name)
     for values in versions:
-        tables = values.get(section)
-        if isinstance(tables, dict):
-            tables.pop(name, None)
-            if not tables:
+        entries = values.get(section)
+        if isinstance(entries, dict):
+            entries.pop(name, None)
+            if not entries:
                 del values[section]
-    if versions[0] != versions[1]:
+    if versions[0] != versions[1] or written != entry:
         raise ConfigurationError(
-            f"[{section}.{name}] cannot be changed without changing other values; edit the file, or print the entry "
-            "with --print"
+            f"the entry {name!r} of {section!r} cannot be changed without changing other values, as if a key occurs "
+            "twice; edit the file, or print the entry with --print"
         )
 
 
-def _parse_toml(text: str) -> dict[str, Any]:
+def parse_toml(text: str) -> dict[str, Any]:
+    """Return the values of a TOML text.
+
+    Raises:
+        ConfigurationError: The text is no TOML.
+    """
     try:
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ConfigurationError(
             f"the file is no TOML with room for the entry: {error}; correct it, or print the entry with --print"
         ) from error

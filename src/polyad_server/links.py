@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
-from fastapi import Request
-
 from polyad.model import Excerpt
-from polyad_server.state import ServerState
+
+if TYPE_CHECKING:  # an MCP server on standard streams does without the packages of HTTP
+    from starlette.requests import Request
+
+    from polyad_server.state import ServerState
 
 
 def get_base_url(request: Request, state: ServerState) -> str:

@@ -1,36 +1,29 @@
-"""The MCP server: the tools of :mod:`polyad_server.mcp_tools` over stdio and streamable HTTP."""
+"""The MCP server: the tools of :mod:`polyad_server.mcp_tools`, over stdio and for :mod:`polyad_server.mcp_http`."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
-from typing import Annotated, Any, Concatenate, ParamSpec, TypeVar
+from typing import Annotated, Any, Concatenate, Literal, ParamSpec, TypeVar
 
 from mcp.server import MCPServer
-from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
-from mcp.server.auth.provider import AccessToken
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.resources.templates import ResourceSecurity
 from mcp.server.mcpserver.tools import Tool, ToolManager
-from mcp.server.transport_security import TransportSecuritySettings
-from mcp_types import CallToolResult, InputRequiredResult, ToolAnnotations
+from mcp_types import CallToolResult, InputRequiredResult, TextContent, ToolAnnotations
 from pydantic import Field, ValidationError
 from starlette.requests import Request
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 from polyad import __version__
 from polyad.errors import PolyadError
-from polyad.model import Answer, Document, TextMatches
+from polyad.model import Document
 from polyad_server import mcp_results, mcp_tools
-from polyad_server.access import Access, Gatekeeper
-from polyad_server.answers import write_answer
 from polyad_server.keys import Scope as KeyScope
-from polyad_server.links import get_base_url
 from polyad_server.mcp_limits import ToolInputError
 from polyad_server.mcp_tools import ToolTarget
-from polyad_server.problems import RequestError, describe_error, describe_invalid_value, respond
-from polyad_server.state import ServerState
+from polyad_server.problems import describe_error, describe_invalid_value
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -47,8 +40,17 @@ finds exact words: a number, a code, a quotation, or every passage with a name."
 _READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 _WRITES = ToolAnnotations(read_only_hint=False, destructive_hint=True, open_world_hint=False)
 
-_MAX_SESSIONS = 200
-"""Maximum number of sessions, each of which may hold a stream open."""
+_TOOLS_BY_COMMAND = (
+    ("`polyad list documents` prints", "the tool list_documents returns"),
+    ("`polyad search` prints", "the tool search returns"),
+    ("`polyad list hyperedges --like TEXT` prints", "the tool describe_entity returns"),
+    ("`polyad list entities --like NAME` prints similar names", "the tool find_text finds other spellings"),
+    ("as a phrase (polyad grep -F)", "with regex=false"),
+)
+"""Parts of error messages with commands of a shell, which an agent does not have, and the tools in their place."""
+
+_ALWAYS_TEXT = ("search", "fetch")
+"""Tools whose results chat programs read from the text alone."""
 
 Question = Annotated[
     str, Field(max_length=8000, description="One complete question about one fact, with names in place of pronouns.")
@@ -59,11 +61,20 @@ Where = Annotated[
 ]
 MaxTokens = Annotated[int, Field(ge=0, le=100_000, description="About the most tokens to return; 0 for the most.")]
 AsOf = Annotated[str, Field(max_length=40, description="What held at this date; empty for now.")]
+KnownAt = Annotated[
+    str, Field(max_length=40, description="Only documents that the index knew at this date; empty for all.")
+]
 Cursor = Annotated[str, Field(max_length=20, description="next_cursor of the result before; empty for the first.")]
 
 
 class _Server(MCPServer[Any]):
-    """An MCP server that takes null for an optional argument, as clients with strict schemas send it."""
+    """An MCP server that takes null for an optional argument, as clients with strict schemas send it.
+
+    Attributes:
+        sends_text: Whether results are also text, for clients that do not take structured content.
+    """
+
+    sends_text: bool = True
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
@@ -71,22 +82,32 @@ class _Server(MCPServer[Any]):
         """Call a tool without arguments that are null.
 
         Raises:
-            ToolError: The call failed; the message names each invalid argument.
+            ToolError: The call failed; the message names each invalid or unknown argument.
         """
+        tool = self._tool_manager.get_tool(name)
+        names = tool.parameters["properties"] if tool else arguments
+        if unknown := [argument for argument in arguments if argument not in names]:
+            raise ToolError(f"{name} has no argument {unknown[0]!r}; expected some of: {', '.join(names)}")
         try:
-            return await super().call_tool(name, {k: v for k, v in arguments.items() if v is not None}, context)
+            result = await super().call_tool(name, {k: v for k, v in arguments.items() if v is not None}, context)
         except ToolError as error:
             if isinstance(error.__cause__, ValidationError):
                 raise ToolError("; ".join(map(describe_invalid_value, error.__cause__.errors()))) from error
             raise
+        if isinstance(result, CallToolResult) and result.structured_content is not None:
+            text = json.dumps(result.structured_content, ensure_ascii=False)  # compact: an agent pays for each blank
+            is_text = self.sends_text or name in _ALWAYS_TEXT
+            result.content = [TextContent(type="text", text=text)] if is_text else []
+        return result
 
 
-def build_mcp_server(get_target: GetTarget, *, allow_writes: bool = False) -> MCPServer[Any]:
+def build_mcp_server(get_target: GetTarget, *, allow_writes: bool = False, sends_text: bool = True) -> MCPServer[Any]:
     """Return an MCP server (tools for AI agents) whose tools search an index.
 
     Args:
         get_target: Returns the index of a call.
         allow_writes: Whether to offer the tools ``index`` and ``retract``.
+        sends_text: Whether results are also sent as text, for clients that do not take structured content.
     """
     server = _Server(
         "polyad",
@@ -97,6 +118,7 @@ def build_mcp_server(get_target: GetTarget, *, allow_writes: bool = False) -> MC
         subscriptions=False,  # the server has no notifications, and each subscription would hold a stream open
         tools=[*_build_reading_tools(get_target), *(_build_writing_tools(get_target) if allow_writes else ())],
     )
+    server.sends_text = sends_text
     _add_page_images(server, get_target)
     return server
 
@@ -117,7 +139,10 @@ def _call(
     try:
         return function(get_target(context.request_context.request, scope), *arguments, **options)
     except (PolyadError, ToolInputError) as error:
-        raise ToolError(describe_error(error)) from error
+        message = describe_error(error)
+        for command, tool in _TOOLS_BY_COMMAND:
+            message = message.replace(command, tool)
+        raise ToolError(message) from error
 
 
 @lru_cache(maxsize=1)  # the schemas take 40 ms, and the servers for readers and for writers share them
@@ -163,6 +188,14 @@ def _build_reading_tools(get_target: GetTarget) -> list[Tool]:
             Sequence[str], Field(max_length=100, description="Ids of passages that you have; only others are returned.")
         ] = (),
         max_tokens: MaxTokens = 0,
+        prefer: Annotated[
+            str,
+            Field(max_length=4000, description="Filter of documents to rank higher, which hides nothing."),
+        ] = "",
+        min_relevance: Annotated[
+            float | Literal["auto"],
+            Field(description="Leave out passages below, 0 to 1; auto: return none if nothing answers."),
+        ] = 0.0,
     ) -> mcp_results.EvidenceResults:
         """Return the sentences of the documents that answer a question, with document, page, relevance and facts.
 
@@ -170,7 +203,8 @@ def _build_reading_tools(get_target: GetTarget) -> list[Tool]:
         A relevance near 0 means that the documents may not contain the answer. Facts under "retracted" are wrong. The
         trace names what links passages: ask about such a name next, with the ids that you have in seen.
         """
-        arguments = (question, k, where, as_of, cursor, seen, max_tokens)
+        options = {"where": where, "prefer": prefer, "as_of": as_of, "min_relevance": min_relevance}
+        arguments = (question, k, options, cursor, seen, max_tokens)
         return _call(get_target, context, KeyScope.READ, mcp_tools.find_evidence, *arguments)
 
     @add_tool
@@ -184,6 +218,7 @@ def _build_reading_tools(get_target: GetTarget) -> list[Tool]:
         as_of: AsOf = "",
         cursor: Cursor = "",
         max_tokens: MaxTokens = 2000,
+        known_at: KnownAt = "",
     ) -> mcp_results.TextResults:
         """Return the lines of the documents that contain a text exactly, with passage, place and counts by document.
 
@@ -197,6 +232,7 @@ def _build_reading_tools(get_target: GetTarget) -> list[Tool]:
             "limit": 50,
             "where": where or None,
             "as_of": as_of or None,
+            "known_at": known_at or None,
         }
         return _call(get_target, context, KeyScope.READ, mcp_tools.find_text, pattern, cursor, max_tokens, options)
 
@@ -273,95 +309,7 @@ def _build_writing_tools(get_target: GetTarget) -> list[Tool]:
         context: Context[Any, Any],
         entity: Annotated[str, Field(max_length=500, description="Only this entity; empty for the fact.")] = "",
     ) -> mcp_results.RetractionResult:
-        """Withdraw a fact that is wrong or expired: no search returns it any more. `polyad restore` undoes it."""
+        """Withdraw a fact that is wrong or expired: no search returns it any more. The user can undo it."""
         return _call(get_target, context, KeyScope.WRITE, mcp_tools.retract, hyperedge, entity, reason)
 
     return tools.list_tools()
-
-
-# Over HTTP
-
-
-def get_http_target(request: Request | None, scope: KeyScope) -> ToolTarget:
-    """Return the index for a tool call over HTTP; :class:`AuthorizedMcp` has authorised the request before.
-
-    Raises:
-        RequestError: The key lacks the scope.
-    """
-    if request is None:
-        raise RequestError(400, "no_request", "the call has no HTTP request")
-    access: Access = request.state.access
-    access.principal.require(scope)
-    state: ServerState = request.state.server
-
-    search = partial(state.search, access.workspace)
-
-    def find_text(pattern: str, **options: Any) -> TextMatches:
-        with state.searches.hold_slot():
-            return access.workspace.engine.find_text(pattern, **options)
-
-    def answer(question: str) -> Answer:
-        return write_answer(state, access.workspace, question).finish()
-
-    return ToolTarget(
-        access.workspace.engine, access.workspace.name, search, find_text, answer, get_base_url(request, state)
-    )
-
-
-class AuthorizedMcp:
-    """An ASGI application that checks the API key of a request before an MCP server receives the request.
-
-    Args:
-        reading_app: Application of the MCP server whose tools read.
-        writing_app: Application of the MCP server for keys that may write.
-        gatekeeper: Decides which key may use which workspace.
-        state: Limits of the server.
-    """
-
-    def __init__(self, reading_app: ASGIApp, writing_app: ASGIApp, gatekeeper: Gatekeeper, state: ServerState) -> None:
-        self._reading_app = reading_app
-        self._writing_app = writing_app
-        self._gatekeeper = gatekeeper
-        self._state = state
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle a request; the workspace is the parameter ``workspace`` of its address."""
-        from anyio.to_thread import run_sync
-
-        request = Request(scope, receive)
-        workspace = request.query_params.get("workspace", "")
-        try:
-            access = await run_sync(self._gatekeeper.authorize, request, workspace, KeyScope.READ)
-            if request.method == "GET" and not self._state.settings.mcp_sessions:  # the stream would never end
-                raise RequestError(405, "method_not_allowed", "there are no sessions, so no streams; expected POST")
-        except RequestError as error:
-            response = respond(request, error.status, error.kind, str(error), error.retry_after)
-            await response(scope, receive, send)
-            return
-        request.state.access, request.state.server = access, self._state
-        key = access.principal.key
-        if key is not None:  # so that a session serves no other key
-            token = AccessToken(token="", client_id=key.id, scopes=[key.scope])
-            scope["user"] = AuthenticatedUser(token)
-        app = self._writing_app if access.principal.scope >= KeyScope.WRITE else self._reading_app
-        await app({**scope, "path": "/mcp"}, receive, send)
-
-
-def build_mcp_app(server: MCPServer[Any], hosts: list[str], origins: list[str], *, is_stateful: bool) -> ASGIApp:
-    """Return the ASGI application of an MCP server over streamable HTTP, at the path ``/mcp``.
-
-    Args:
-        server: The MCP server.
-        hosts: Names under which clients reach the server.
-        origins: Origins of web pages that may use the server.
-        is_stateful: Whether the server stores sessions. Without sessions, a client continues after a restart.
-    """
-    names = [pattern for host in hosts for pattern in (host, f"{host}:*")]
-    security = TransportSecuritySettings(
-        enable_dns_rebinding_protection="*" not in (*hosts, *origins),  # HostCheck has read these names already
-        allowed_hosts=names,
-        allowed_origins=[*origins, *(f"{kind}://{name}" for name in names for kind in ("http", "https"))],
-    )
-    return server.streamable_http_app(
-        stateless_http=not is_stateful, transport_security=security, max_sessions=_MAX_SESSIONS
-    )

@@ -54,7 +54,7 @@ _MAX_COUNTS = 10
 _MAX_TRACE = 8
 
 Search = Callable[..., Evidence]
-"""Searches: takes the question, and ``k``, ``where`` and ``as_of``."""
+"""Searches: takes the question, ``k`` and the options of a search."""
 
 FindText = Callable[..., TextMatches]
 """Searches exactly: takes the arguments of :meth:`polyad.engine.engine.Engine.find_text`."""
@@ -235,8 +235,7 @@ def find_evidence(
     target: ToolTarget,
     question: str,
     k: int,
-    where: str,
-    as_of: str,
+    options: Mapping[str, Any],
     cursor: str,
     seen: Sequence[str] = (),
     max_tokens: int = 0,
@@ -244,14 +243,15 @@ def find_evidence(
     """Return the best sentences for a question with their sources and facts, one page at a time.
 
     Passages in ``seen`` are left out; the others state which name links them with a passage that was seen, or with one
-    of the result.
+    of the result. ``options`` are those of the search; empty ones count as missing.
 
     Raises:
         ToolInputError: No document matches the filter, or the cursor is invalid.
     """
-    evidence = target.search(question, k=k + len(seen), where=where or None, as_of=as_of or None)
+    options = {name: value for name, value in options.items() if value != ""}
+    evidence = target.search(question, k=k + len(seen), **options)
     if not evidence.passages:
-        _require_documents(target, where)
+        _require_documents(target, options.get("where", ""))
     hits = [hit for hit in evidence.passages if hit.passage.id not in seen][:k]
     links = _find_links(target, evidence, hits, seen)
     items = [_describe_hit(target, evidence, hit, "; ".join(links[hit.passage.id][:3])) for hit in hits]

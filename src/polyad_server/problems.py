@@ -5,12 +5,11 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from fastapi import FastAPI, Request
-from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse
 from starlette.routing import Match
 
 from polyad.errors import (
@@ -26,6 +25,9 @@ from polyad.errors import (
     StoreNotFoundError,
 )
 from polyad.schemas.errors import error_json
+
+if TYPE_CHECKING:  # an MCP server on standard streams does without FastAPI
+    from fastapi import FastAPI
 
 _LOG = logging.getLogger("polyad.server.problems")
 
@@ -108,6 +110,7 @@ def format_openai_error(status: int, kind: str, message: str) -> dict[str, Any]:
 
 def add_problem_handlers(app: FastAPI) -> None:
     """Register exception handlers that convert every error of an application into a response."""
+    from fastapi.exceptions import RequestValidationError
 
     @app.exception_handler(PolyadError)
     def _(request: Request, error: PolyadError) -> JSONResponse:

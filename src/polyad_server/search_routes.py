@@ -40,6 +40,9 @@ def grep(
     cursor: Annotated[int, Query(ge=0, le=10**9, description="`next_cursor` of the result before.")] = 0,
     where: Annotated[str, Query(max_length=4000, description="Filter of documents.")] = "",
     as_of: Annotated[str, Query(max_length=40, description="What held at this date; empty for now.")] = "",
+    known_at: Annotated[
+        str, Query(max_length=40, description="Only documents that the index knew at this date; empty for all.")
+    ] = "",
 ) -> JSONResponse:
     """Find the lines of documents that match a pattern exactly."""
     with state.searches.hold_slot():
@@ -52,6 +55,7 @@ def grep(
             cursor=cursor,
             where=where or None,
             as_of=as_of or None,
+            known_at=known_at or None,
         )
     return respond_json(text_matches_json(result))
 

@@ -1125,6 +1125,17 @@ def test_documents_computed_from_changed_values_are_not_stored(store: Store, ope
     assert [document.id for document in get_all(store, Document)] == ["a"]
 
 
+def test_values_are_not_compared_at_the_version_at_which_they_were_read(store: Store, open_store: Opener) -> None:
+    store.put(values={"log": {"1": b"x"}})
+    version, values = get_version(store), {"log": store.get_values("log")}
+    store.put(indexed("a", "Otters."), expected_values=values, values_version=version)
+    assert get_version(store) == version + 1
+    open_store().put(values={"log": {"1": b"y"}})
+    with pytest.raises(VersionConflictError):
+        store.put(indexed("b", "Otters."), expected_values=values, values_version=version + 1)
+    assert [document.id for document in get_all(store, Document)] == ["a"]
+
+
 def test_namespaces_with_values_are_listed(store: Store) -> None:
     assert store.list_namespaces() == []
     store.put_values("b", {"key": b"1"})

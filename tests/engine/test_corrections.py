@@ -407,3 +407,24 @@ class CorrectedSharedIndex(CorrectedIndex):
 
 TestCorrectedSharedIndex = pytest.mark.slow(CorrectedSharedIndex.TestCase)
 TestCorrectedSharedIndex.settings = settings(max_examples=3, stateful_step_count=10, deadline=None)
+
+
+def test_writes_read_and_parse_corrections_only_after_a_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    parse, parsed = Statements.parse, list[int]()
+    monkeypatch.setattr(Statements, "parse", lambda values: parsed.append(0) or parse(values))
+    with Engine.open(tmp_path / "kb", embedder=EMBEDDER) as engine:
+        engine.index_documents(DOCUMENTS)
+        engine.corrections.add_aliases([("Ines", "Ines Moreau")], NOW)
+        parsed.clear()
+        for number in range(5):
+            engine.index_documents([Document(f"new{number}", "", f"Ines rang bell {number}.")])
+        assert len(parsed) <= 1
+        with Engine.open(tmp_path / "kb", embedder=EMBEDDER) as other:  # as another process would
+            other.corrections.disable("new0", now=NOW)
+            other.corrections.retract(entity="Corven Tower", reason="wrong", now=NOW)
+            other.corrections.add_aliases([("Ray", "Bo Ray")], NOW)
+        engine.index_documents([Document("new0", "", "Ray saw Corven Tower."), Document("last", "", "Ray met Ines.")])
+        assert engine.catalogue.passages_of_document("new0") == []
+        for name in ("Bo Ray", "Ines Moreau"):
+            facts = engine.catalogue.neighbourhood(name, 50).hyperedges
+            assert "last#0000" in {edge.passage_id for edge, _ in facts}

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
+import subprocess
 import sys
 import tomllib
 from collections.abc import Callable
@@ -76,8 +78,9 @@ def run(*arguments: str) -> Result:
 
 
 def list_files(folder: Path) -> dict[str, bytes]:
-    paths = sorted(folder.rglob("*"))
-    return {str(p.relative_to(folder)): p.read_bytes() if p.is_file() else b"" for p in paths if "kb" not in p.parts}
+    """Return the contents of files by path; folders are left, since they may have been there before."""
+    paths = [path for path in sorted(folder.rglob("*")) if path.is_file() and not {"kb", "kb2"} & {*path.parts}]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
 
 
 def parse_entry(path: Path, section: str) -> Any:
@@ -227,7 +230,11 @@ def test_a_skill_of_the_user_is_left(home: Path) -> None:
 
 def test_without_the_extra_it_is_named(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("polyad_server.agents.find_spec", lambda _: None)
-    assert 'pip install "polyad[server]"' in run("codex", "--store", "kb").stderr
+    before = list_files(home)
+    result = run("codex", "--store", "kb")
+    assert (result.exit_code, list_files(home)) == (2, before)
+    assert all(f'pip install "{name}[mcp]"' in result.stderr for name in ("polyad", "."))
+    assert run("codex", "--store", "kb", "--print").exit_code == 0
 
 
 def test_print_writes_nothing(home: Path) -> None:
@@ -279,3 +286,183 @@ def test_the_skill_names_the_index_where_its_name_is_plain_text(store: str, desc
     if not Path(store).exists():
         build_index(Path(store))
     assert f"documents in the index {described} for" in run("codex", "--store", store, "--print").stdout
+
+
+def write_settings(home: Path, content: bytes) -> Path:
+    path = home / ".claude.json"
+    path.write_bytes(content)
+    return path
+
+
+BIG = json.dumps({"projects": {f"/home/x/{number}": {"history": ["x" * 300]} for number in range(1000)}}, indent=1)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs the limits of POSIX")
+def test_settings_survive_a_full_disk(home: Path) -> None:
+    path = write_settings(home, BIG.encode())
+    code = (
+        "import resource, signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000)); from polyad.__main__ import main; main()"
+    )
+    environment = {**os.environ, "HOME": str(home)}
+    command = [sys.executable, "-c", code, "agent", "install", "claude-code", "--store", "kb"]
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert (result.returncode, "Traceback" in result.stderr) in ((1, False), (2, False)), result.stderr
+    assert path.read_text(encoding="utf-8") == BIG
+    assert list(home.glob(".claude.json*")) == [path]
+
+
+def test_one_copy_of_the_settings_is_kept_until_they_are_the_same_again(home: Path) -> None:
+    path = write_settings(home, b'{"theme": "dark"}')
+    run("claude-code", "--store", "kb")
+    copy = home / ".claude.json.before-polyad"
+    assert copy.read_bytes() == b'{"theme": "dark"}'
+    shutil.copytree("kb", "kb2")
+    run("claude-code", "--store", "kb2")
+    assert copy.read_bytes() == b'{"theme": "dark"}'
+    path.write_text(path.read_text(encoding="utf-8").replace("dark", "light"), encoding="utf-8")
+    run("claude-code", "--remove")
+    assert (path.read_text(encoding="utf-8"), copy.exists()) == ('{"theme": "light"}', True)
+
+
+def test_settings_that_changed_meanwhile_are_left(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write_settings(home, b'{"theme": "dark"}')
+    monkeypatch.setattr(
+        "polyad_server.foreign_files.os.fsync", lambda _: path.write_text('{"theme": "light"}', encoding="utf-8")
+    )
+    result = run("claude-code", "--store", "kb")
+    assert (result.exit_code, "another program" in result.stderr) == (2, True)
+    assert path.read_text(encoding="utf-8") == '{"theme": "light"}'
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        '{"theme": "dark"}'.encode("utf-16"),
+        '{"name": "José"}'.encode("latin-1"),
+        b'{"a": ' * 100_000 + b"1" + b"}" * 100_000,
+        b'{"mcpServers": {}, "mcpServers": {"other": {"command": "x"}}}',
+        b'{"mcpServers": {"polyad": {"args": ["mcp", "--store"]}, "polyad": {"args": ["mcp", "--store"]}}}',
+        b'{"mcpServers": {"polyad": {"command": "mine", "args": ["--verbose"]}}}',
+        b"\0" * 100,
+    ],
+    ids=["utf-16", "latin-1", "nested", "two sections", "two entries", "entry of the user", "null characters"],
+)
+@pytest.mark.parametrize("options", [["--store", "kb"], ["--remove"]])
+def test_settings_that_are_not_understood_are_left(home: Path, content: bytes, options: list[str]) -> None:
+    path = write_settings(home, content)
+    before = list_files(home)
+    result = run("claude-code", *options)
+    if options != ["--remove"] or b'"polyad"' in content:
+        assert (result.exit_code, str(path) in result.stderr) == (2, True), result.output
+    assert list_files(home) == before
+
+
+def test_deeply_nested_tables_are_left(home: Path) -> None:
+    path = home / ".codex" / "config.toml"
+    path.parent.mkdir()
+    path.write_bytes(b"a = " + b"[" * 100_000 + b"]" * 100_000)
+    assert run("codex", "--store", "kb").exit_code == 2
+
+
+@pytest.mark.parametrize("content", [b"", b" \n\n", b"\xef\xbb\xbf", b'\xef\xbb\xbf{"theme": "dark"}'])
+def test_blank_settings_and_a_byte_order_mark_are_understood(home: Path, content: bytes) -> None:
+    path = write_settings(home, content)
+    assert run("claude-code", "--store", "kb").exit_code == 0
+    written = path.read_bytes()
+    assert written.startswith(b"\xef\xbb\xbf") == content.startswith(b"\xef\xbb\xbf")
+    assert json.loads(written.decode("utf-8-sig"))["mcpServers"]["polyad"]["args"][-2] == "--store"
+    run("claude-code", "--remove")
+    assert path.read_bytes() == (content if b"theme" in content else content[:3].strip() + b"{\n}\n")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no pipes with names")
+@pytest.mark.parametrize("name", [".claude.json", ".claude/skills/polyad/SKILL.md"])
+def test_a_pipe_in_place_of_a_file_is_an_error(home: Path, name: str) -> None:
+    (home / name).parent.mkdir(parents=True, exist_ok=True)
+    os.mkfifo(home / name)
+    assert run("claude-code", "--store", "kb").exit_code == 2
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need a permission")
+@pytest.mark.parametrize("name", [".mcp.json", ".claude", ".mcp.json.before-polyad"])
+@pytest.mark.parametrize("exists", [False, True])
+def test_links_that_leave_a_project_are_refused(home: Path, name: str, exists: bool) -> None:
+    target = home / "outside"
+    if exists and name == ".claude":
+        target.mkdir()
+    elif exists:
+        target.write_text("{}", encoding="utf-8")
+    Path(name).symlink_to(target)
+    if name != ".mcp.json":
+        Path(".mcp.json").write_text("{}", encoding="utf-8")
+    before = list_files(home)
+    assert run("claude-code", "--store", "kb", "--project").exit_code == 2
+    assert list_files(home) == before
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need a permission")
+def test_a_link_to_nothing_creates_no_file(home: Path) -> None:
+    (home / ".claude.json").symlink_to(home / ".bashrc")
+    assert run("claude-code", "--store", "kb").exit_code == 2
+    assert not (home / ".bashrc").exists()
+
+
+def test_removal_deletes_only_what_was_written(home: Path) -> None:
+    path = write_settings(home, b"{\n}\n")
+    (home / ".claude" / "skills").mkdir(parents=True)
+    run("claude-code", "--store", "kb")
+    notes = home / ".claude" / "skills" / "polyad" / "notes.md"
+    notes.write_text("mine", encoding="utf-8")
+    run("claude-code", "--remove")
+    assert (path.read_bytes(), notes.read_text(encoding="utf-8")) == (b"{\n}\n", "mine")
+    notes.unlink()
+    notes.parent.rmdir()
+    run("claude-code", "--store", "kb")
+    run("claude-code", "--remove")
+    assert list((home / ".claude").rglob("*")) == [home / ".claude" / "skills"]
+
+
+def test_further_keys_of_an_entry_stay(home: Path) -> None:
+    for client in ("claude-code", "codex"):
+        run(client, "--store", "kb")
+    path, tables = home / ".claude.json", home / ".codex" / "config.toml"
+    path.write_text(path.read_text(encoding="utf-8").replace('"args"', '"env": {"A": "b"}, "args"'), encoding="utf-8")
+    with tables.open("a", encoding="utf-8") as file:
+        file.write('startup_timeout_sec = 20\n\n[mcp_servers.polyad.env]\nA = "b"\n')
+    shutil.copytree("kb", "kb2")
+    for client in ("claude-code", "codex"):
+        assert run(client, "--store", "kb2").exit_code == 0
+    entries = [parse_entry(path, "mcpServers"), parse_entry(tables, "mcp_servers")]
+    assert [each["env"] for each in entries] == [{"A": "b"}] * 2
+    assert entries[1]["startup_timeout_sec"] == 20
+    assert [each["args"][-1] for each in entries] == [str(Path("kb2").resolve())] * 2
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no modes of files")
+@pytest.mark.parametrize("client", CLIENTS)
+def test_new_files_are_for_their_owner_alone(home: Path, client: str) -> None:
+    run(client, "--store", "kb")
+    files = [path for path in home.rglob("*") if path.is_file() and "kb" not in path.parts]
+    assert [path.stat().st_mode & 0o777 for path in files] == [0o600] * 2
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "postgresql://ann:s3cret%40@db.example.org:5432/kb?sslmode=require&workspace=team",
+        "postgresql://ann@db.example.org:5432/kb?sslmode=require&password=s3cret&workspace=team",
+        "postgresql://ann@db.example.org:5432/kb?pass%77ord=s3cret&sslmode=require&sslpassword=s3cret&workspace=team",
+    ],
+)
+def test_no_password_of_a_database_is_written_or_printed(
+    home: Path, monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
+    monkeypatch.setattr("polyad.engine.Engine.exists", lambda _: True)
+    printed = run("claude-code", "--store", address, "--print")
+    result = run("claude-code", "--store", address)
+    assert "PGPASSWORD" in result.stderr
+    texts = [content.decode() for content in list_files(home).values()]
+    assert all("s3cret" not in text for text in (*texts, printed.output, result.output))
+    expected = "postgresql://ann@db.example.org:5432/kb?sslmode=require&workspace=team"
+    assert parse_entry(home / ".claude.json", "mcpServers")["args"][-1] == expected

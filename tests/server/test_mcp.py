@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import time
@@ -236,6 +237,95 @@ def test_failures_are_errors_that_say_what_to_do(tmp_path: Path) -> None:
             nothing = 'id = "nothing"'
             assert "no document" in await fail(client, "find_evidence", question="bell?", where=nothing)
             assert "no document" in await fail(client, "list_documents", where=nothing)
+
+    run(test)
+
+
+def test_an_unknown_argument_is_an_error_that_names_the_others(tmp_path: Path) -> None:
+    index = build_index(tmp_path / "kb")
+
+    async def test() -> None:
+        async with connect(index) as client:
+            message = await fail(client, "list_documents", limit=3)
+            assert "'limit'" in message
+            assert "like, where, cursor" in message
+            assert "'year'" in await fail(client, "find_evidence", question="Who cast the bell?", year=None)
+            found = await call(client, "find_evidence", question="Who cast the bell?", k="1", max_tokens="900")
+            assert len(found["evidence"]) == 1
+
+    run(test)
+
+
+def test_errors_name_tools_and_no_commands(tmp_path: Path) -> None:
+    index = build_index(tmp_path / "kb")
+
+    async def test() -> None:
+        async with connect(index, allow_writes=True) as client:
+            messages = [
+                await fail(client, "fetch", id="nowhere#0"),
+                await fail(client, "outline", id="nowhere"),
+                await fail(client, "describe_entity", name="Nobody"),
+                await fail(client, "find_text", pattern="(a", regex=True),
+                await fail(client, "retract", hyperedge="nothing", reason="wrong"),
+                await fail(client, "retract", hyperedge="bell.md#0000/000", entity="Nobody", reason="wrong"),
+                await fail(client, "find_evidence", question="bell?", min_relevance="much"),
+                await fail(client, "find_evidence", question="bell?", as_of="some day"),
+                await fail(client, "find_evidence", question="bell?", prefer="year >="),
+                await fail(client, "list_documents", where="year >="),
+            ]
+            assert not [each for each in messages if re.search("polyad [a-z]|--[a-z]| -[a-zA-Z]", each)], messages
+            assert "list_documents" in messages[0]
+            tools = (await client.list_tools()).tools
+            assert not [tool.name for tool in tools if "`polyad " in (tool.description or "")]
+
+    run(test)
+
+
+def test_evidence_takes_preferred_documents_and_a_minimum_relevance(tmp_path: Path) -> None:
+    index = build_index(tmp_path / "kb")
+
+    async def test() -> None:
+        async with connect(index) as client:
+            question = "Who cast the bell of Tarn?"
+            [first, *_] = (await call(client, "find_evidence", question=question))["evidence"]
+            assert first["id"] == "bell.md#0000"
+            preferred = await call(client, "find_evidence", question=question, prefer='id = "tower.md"')
+            assert preferred["evidence"][0]["id"] == "tower.md#0000"
+            assert (await call(client, "find_evidence", question=question, min_relevance="1"))["evidence"] == []
+            assert (await call(client, "find_evidence", question="Who won in 2031?", min_relevance="auto")) is not None
+            assert (await call(client, "find_text", pattern="Corven Tower", known_at="2031"))["total"] == 2
+            assert (await call(client, "find_text", pattern="Corven", known_at="1999"))["total"] == 0
+
+    run(test)
+
+
+def test_results_are_sent_once_to_clients_that_take_structured_content(tmp_path: Path) -> None:
+    index = build_index(tmp_path / "kb")
+
+    async def test() -> None:
+        with Engine.open(index, create=False) as engine:
+            target = ToolTarget(engine, "kb", engine.search, engine.find_text, engine.ask, "")
+            async with Client(build_mcp_server(lambda *_: target, sends_text=False)) as client:
+                result = await client.call_tool("list_documents", {})
+                assert (result.content, len(result.structured_content["documents"])) == ([], 3)
+                [item] = (await client.call_tool("search", {"query": "Who cast the bell of Tarn?"})).content
+                assert item.type == "text"
+                assert json.loads(item.text)["results"]
+
+    run(test)
+
+
+def test_standard_streams_need_no_package_of_http_or_metrics(tmp_path: Path) -> None:
+    index = build_index(tmp_path / "kb")
+    code = (
+        "import sys; sys.modules.update(dict.fromkeys(['fastapi', 'prometheus_client'])); "
+        "from polyad.__main__ import main; main()"
+    )
+    command = StdioServerParameters(command=sys.executable, args=["-c", code, "mcp", "--store", str(index)])
+
+    async def test() -> None:
+        async with Client(stdio_client(command)) as client:
+            assert (await call(client, "search", query="Who cast the bell of Tarn?"))["results"]
 
     run(test)
 

@@ -64,3 +64,22 @@ def test_the_error_of_a_wrong_pattern_shows_it_as_it_was_typed() -> None:
     assert message.startswith("'kroner(' is no regular expression: ")
     assert "(?m)" not in message
     assert "polyad grep -F" in message
+
+
+@pytest.mark.parametrize("pattern", ["caf\\C", "[a]\\C+", "\\\\\\C", "\\Qa\\E\\C", "caf\udce9", "\ud83d"])
+def test_a_part_of_a_character_is_no_pattern(pattern: str) -> None:
+    with pytest.raises(ConfigurationError, match="expected"):
+        TextPattern(pattern)
+
+
+@pytest.mark.parametrize("pattern", ["\\\\C", "\\Q\\C\\E", "[C]", "a|C"])
+def test_a_letter_that_looks_like_a_byte_is_a_pattern(pattern: str) -> None:
+    assert [line.start for line in TextPattern(pattern).find_lines(b"\\C")] == [0]
+
+
+def test_matches_begin_and_end_at_characters() -> None:
+    text = "aé\nzé\U0001f600".encode()
+    for pattern in ("\\B", "(?:)", "$", "[^a]*?", "\\b"):
+        for line in TextPattern(pattern).find_lines(text):
+            assert text[line.start : line.match_start].decode() + text[line.match_start : line.end].decode()
+            text[line.match_start : line.match_end].decode()

@@ -8,7 +8,7 @@ import shlex
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, TypeVar
 
 from polyad.errors import ConfigurationError, StoreError
 from polyad.model import (
@@ -48,6 +48,9 @@ def normalize_fact(text: str) -> str:
     'the bell cast in 1702 weighs 3 t'
     """
     return " ".join(_WORD.findall(unicodedata.normalize("NFKC", text).casefold()))
+
+
+ValueT = TypeVar("ValueT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,15 +180,17 @@ class Statements:
 
     def difference(self, earlier: Statements) -> Values:
         """Return the key-value pairs that change stored ``earlier`` corrections into these; None deletes a key."""
-        before, after = earlier.format(), self.format()
-        return {
-            name: {
-                key: after[name].get(key)
-                for key in before[name].keys() | after[name].keys()
-                if before[name].get(key) != after[name].get(key)
-            }
-            for name in after
+        changed = Statements(
+            _select_different(self.retractions, earlier.retractions),
+            _select_different(self.aliases, earlier.aliases),
+            _select_different(self.disabled, earlier.disabled),
+        ).format()
+        removed = {
+            RETRACTIONS: earlier.retractions.keys() - self.retractions.keys(),
+            ALIASES: earlier.aliases.keys() - self.aliases.keys(),
+            DISABLED: earlier.disabled.keys() - self.disabled.keys(),
         }
+        return {name: {**changed[name], **dict.fromkeys(removed[name])} for name in changed}
 
     def resolve(self, key: str) -> str:
         """Return the key of the entity that the alias ``key`` denotes; ``key`` itself if it is no alias."""
@@ -227,6 +232,11 @@ class Statements:
                     continue
             selected.append(retraction)
         return selected
+
+
+def _select_different(values: Mapping[str, ValueT], earlier: Mapping[str, ValueT]) -> dict[str, ValueT]:
+    """Return the values that are new or differ from the earlier value of the same key."""
+    return {key: value for key, value in values.items() if key not in earlier or earlier[key] != value}
 
 
 def load_statement_values(store: ValueStore) -> Values:

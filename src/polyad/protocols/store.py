@@ -370,6 +370,7 @@ class Store(ValueStore, Protocol):
         values: Values = NO_VALUES,
         expected_version: int | None = None,
         expected_values: Values = NO_VALUES,
+        values_version: int | None = None,
     ) -> None:
         """Store documents and key-value pairs in one transaction; a document replaces a stored one with the same id.
 
@@ -379,6 +380,8 @@ class Store(ValueStore, Protocol):
             expected_version: The version that the documents were computed from; None for any.
             expected_values: All values of some namespaces that the documents were computed from; not of
                 :data:`REPLIES`.
+            values_version: A version at which the store had ``expected_values``. They are not compared while the store
+                still has this version; that every writer of the namespaces raises it is the caller's assertion.
 
         Raises:
             VersionConflictError: the store has another version than ``expected_version``, or a namespace has other

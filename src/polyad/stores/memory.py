@@ -403,13 +403,15 @@ class MemoryStore:
         values: protocol.Values = protocol.NO_VALUES,
         expected_version: int | None = None,
         expected_values: protocol.Values = protocol.NO_VALUES,
+        values_version: int | None = None,
     ) -> None:
         """Store documents and key-value pairs in one transaction; a document replaces a stored one with the same id."""
         with self._contents.writing:
             before = state = self._contents.state
             if expected_version not in (None, state.version):
                 raise VersionConflictError(f"version {state.version} where {expected_version} was expected")
-            if any(self.get_values(namespace) != expected for namespace, expected in expected_values.items()):
+            compared = {} if values_version == state.version else expected_values
+            if any(self.get_values(namespace) != expected for namespace, expected in compared.items()):
                 raise VersionConflictError("the expected values were changed meanwhile")
             for item in documents:
                 if item.document.id in state.numbers:

@@ -32,7 +32,11 @@ _MIN_SCRIPT_SHARE = 0.1
 """Share of a text's letters above which a script shows its language."""
 
 _LETTER = "[^\\W\\d_]|[\u0300-\u036f\u0591-\u05c7\u0610-\u06d3\u0900-\u0963\u0970-\u09e5]"
-_WORD = rf"(?<![\w'’])(?:{_LETTER}){{2,}}"
+_MAX_WORD = 40
+"""Letters of the longest word that is looked up; the longest function word has 15. A repeated group takes 131 bytes of
+memory for each letter."""
+
+_WORD = rf"(?<![\w'’])(?:{_LETTER}){{2,{_MAX_WORD}}}(?!{_LETTER})"
 
 
 @cache

@@ -36,6 +36,9 @@ _PIECE = re.compile(
 )
 """A piece of a regular expression: an escape, a class of characters, a metacharacter, a repetition or a letter."""
 
+_SINGLE_BYTE = re.compile(r"(?>\\Q(?:(?!\\E).)*|\\[^C]|[^\\])*+\\C", re.DOTALL)
+"""The beginning of a regular expression up to ``\\C``, a single byte in RE2, which may be half a character."""
+
 _WHOLE_WORD = re.compile(r"(?<=[ -/:-@\[-`{-~])[A-Za-z0-9]{1,40}(?=[ -/:-@\[-`{-~])")
 """An ASCII word between two ASCII characters that belong to no word. Other letters and signs may join words once an
 index folds them: ``Acme™`` is one term."""
@@ -66,7 +69,7 @@ class TextPattern:
         ignore_case: Whether upper and lower case are the same.
 
     Raises:
-        ConfigurationError: The pattern is empty, too long or no regular expression.
+        ConfigurationError: The pattern is empty, too long, no text or no regular expression.
     """
 
     text: str
@@ -77,6 +80,12 @@ class TextPattern:
         if not self.text.strip() or len(self.text) > MAX_PATTERN:
             raise ConfigurationError(
                 f"the pattern has {len(self.text.strip()):,} characters; expected 1 to {MAX_PATTERN:,}"
+            )
+        if any(0xD800 <= ord(letter) < 0xE000 for letter in self.text):
+            raise ConfigurationError(f"the pattern {self.text!r} has a byte that is no text; expected UTF-8")
+        if not self.is_phrase and _SINGLE_BYTE.match(self.text):
+            raise ConfigurationError(
+                f"{self.text!r} has \\C, a single byte; expected '.', a character, since texts consist of characters"
             )
         self._compiled  # noqa: B018  raises if the pattern is no regular expression
 
@@ -129,8 +138,9 @@ class TextPattern:
             while start < end and (match := self._compiled.search(text, start, end)):
                 if time.monotonic() > deadline:
                     raise TimeoutError
-                line_end = _find_line_end(text, match.end())
-                yield LineMatch(text.rfind(b"\n", 0, match.start()) + 1, line_end, match.start(), match.end())
+                match_start, match_end = (_find_character(text, place) for place in match.span())
+                line_end = _find_line_end(text, match_end)
+                yield LineMatch(text.rfind(b"\n", 0, match_start) + 1, line_end, match_start, match_end)
                 start = line_end + 1
             start = max(start, end + 1)
 
@@ -138,6 +148,13 @@ class TextPattern:
 def _find_line_end(text: bytes, place: int) -> int:
     end = text.find(b"\n", place)
     return len(text) if end < 0 else end
+
+
+def _find_character(text: bytes, place: int) -> int:
+    r"""Return where the character at a byte begins: RE2 finds ``\B`` between the bytes of a character too."""
+    while place < len(text) and text[place] & 0xC0 == 0x80:
+        place -= 1
+    return place
 
 
 def _find_literals(pattern: str) -> list[str]:

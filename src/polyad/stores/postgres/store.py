@@ -95,6 +95,7 @@ class PostgresStore:
         values: Values = NO_VALUES,
         expected_version: int | None = None,
         expected_values: Values = NO_VALUES,
+        values_version: int | None = None,
     ) -> None:
         """Store documents and key-value pairs in one transaction; a document replaces a stored one with the same id.
 
@@ -103,7 +104,8 @@ class PostgresStore:
         lease = self._lease
 
         def write(connection: PostgresConnection, version: int) -> None:
-            writing.check_expectations(connection, version - 1, expected_version, expected_values)
+            expected = NO_VALUES if values_version == version - 1 else expected_values
+            writing.check_expectations(connection, version - 1, expected_version, expected)
             replaced = writing.put(connection, documents, values, version)
             if lease is not None:
                 lease.finish(connection, describe_stored(documents, replaced))

@@ -203,6 +203,7 @@ class SqliteStore:
         values: Values = NO_VALUES,
         expected_version: int | None = None,
         expected_values: Values = NO_VALUES,
+        values_version: int | None = None,
     ) -> None:
         """Store documents and key-value pairs in one transaction; a document replaces a stored one with the same id.
 
@@ -211,7 +212,8 @@ class SqliteStore:
         if not documents and not values:
             return
         with self._change_documents() as (connection, version):
-            writing.check_expectations(connection, version - 1, expected_version, expected_values)
+            expected = NO_VALUES if values_version == version - 1 else expected_values
+            writing.check_expectations(connection, version - 1, expected_version, expected)
             writing.put(connection, documents, values, version)
 
     def remove(self, document_ids: Sequence[str], *, values: Values = NO_VALUES) -> None:
