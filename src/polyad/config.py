@@ -244,14 +244,23 @@ class EncoderSettings:
             torch if sentence-transformers is installed; for other models torch.
         base_url: Endpoint of an embedder ``openai:MODEL``; empty for ``OPENAI_BASE_URL``.
         api_key: Bearer token for the endpoint; empty for ``OPENAI_API_KEY``. Local servers need none.
+        query_prefix: Text before each query that is sent to the endpoint, such as ``"query: "``. ``auto`` is the prefix
+            that a well-known model was trained with, else none. An index opens only with the prefixes that built it.
+        passage_prefix: Text before each other text that is sent to the endpoint; ``auto`` as for queries.
+        batch_size: Maximum number of texts in one request to the endpoint. If the endpoint refuses as many, smaller
+            requests are sent.
     """
 
     device: str = "auto"
     backend: Backend = "auto"
     base_url: str = field(default="", repr=False)
     api_key: str = field(default="", repr=False)
+    query_prefix: str = "auto"
+    passage_prefix: str = "auto"
+    batch_size: int = 64
 
     def __post_init__(self) -> None:
+        require(self.batch_size > 0, "batch_size", self.batch_size, "a number of texts above 0")
         require(self.backend in get_args(Backend), "backend", self.backend, "auto, torch or numpy")
 
 

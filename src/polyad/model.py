@@ -531,6 +531,8 @@ class ScoredPassage(Displayable):
         retracted: Facts that the passage states and a user retracted.
         best_sentences: The one or two sentences that most likely answer the question, best first, in characters of the
             passage's text; empty if no excerpt was selected.
+        summary: Spans of the passage's text for people: the sentences that fit the question best within some 90 words
+            for each hit; a hit that fits better than its neighbours has more. Empty if no excerpt was selected.
     """
 
     passage: Passage
@@ -542,6 +544,7 @@ class ScoredPassage(Displayable):
     copies: tuple[tuple[Origin, Location], ...] = ()
     retracted: tuple[RetractedFact, ...] = ()
     best_sentences: tuple[Span, ...] = ()
+    summary: tuple[Span, ...] = ()
 
     @property
     def location(self) -> Location:

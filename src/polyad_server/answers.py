@@ -9,6 +9,7 @@ from concurrent.futures import Future
 from contextlib import ExitStack
 from typing import Any, TypeVar
 
+from polyad.answering.conversation import merge_evidence
 from polyad.engine.streaming import AnswerStream
 from polyad.model import Answer, Evidence
 from polyad_server.problems import RequestError
@@ -154,9 +155,13 @@ def write_answer(
     with ExitStack() as slot:
         slot.enter_context(state.answers.hold_slot())
         span = slot.enter_context(trace_answer(workspace.name, language_model.name if language_model else ""))
-        complete_question = complete_within(state, lambda: engine.rewrite_question(question, history, model=model))
-        if complete_question.startswith(f"{question} ("):  # with names, without a language model
+        complete = complete_within(state, lambda: engine.complete_question(question, history, model=model))
+        if not complete.is_rewritten and complete.text != question:  # with names, without a language model
             options["typed_question"] = question
-        evidence = state.search(workspace, complete_question, answers=True, **options)
+        evidence = state.search(workspace, complete.text, answers=True, **options)
+        for other in complete.others:
+            if not (complete.is_rewritten and evidence.passages):
+                other_evidence = state.search(workspace, other, answers=True, **options | {"typed_question": question})
+                evidence = merge_evidence(evidence, other_evidence)
         stream = engine.stream_answer(evidence, model=model, regenerate=regenerate)
         return WrittenAnswer(evidence, stream, state, span, slot.pop_all())

@@ -23,6 +23,16 @@ from polyad.replies.thoughts import ThoughtFilter, remove_leading_thoughts, remo
         ("<thinking>no</thinking>yes", "yes"),
         ("<reasoning>no</reasoning>yes", "yes"),
         ("[THINK]no [1]?[/THINK]yes [1]", "yes [1]"),
+        ("<thought>no</thought>yes", "yes"),
+        ("<Thought>\nno\n</Thought>\n\nyes", "yes"),
+        ("<seed:think>no</seed:think>yes", "yes"),
+        ("<|START_THINKING|>no<|END_THINKING|>yes", "yes"),
+        ("<|START_THINKING|>no<|END_THINKING|><|START_RESPONSE|>yes<|END_RESPONSE|>", "yes"),
+        ("<|begin_of_thought|>no<|end_of_thought|>\n\n<|begin_of_solution|>yes<|end_of_solution|>", "yes"),
+        ("\u25c1think\u25b7no\u25c1/think\u25b7yes", "yes"),
+        ("no\u25c1/think\u25b7yes", "yes"),
+        ("[Thinking](docs/thinking.md) is a page.", "[Thinking](docs/thinking.md) is a page."),
+        ("Give <thoughtful> or <thinker>", "Give <thoughtful> or <thinker>"),
         ("<|channel>thought\nno<channel|>yes", "yes"),
         ("<|channel|>analysis<|message|>no<|end|><|start|>assistant<|channel|>final<|message|>yes", "yes"),
         ("<|channel|>final <|constrain|>JSON<|message|>yes", "yes"),
@@ -44,6 +54,7 @@ def test_only_what_is_not_thought_is_shown(reply: str, output: str) -> None:
 
 
 PIECES = ["<think>", "</think>", "<thinking>", "<", "th", "a ", "\n", ">", "b", "[THINK]", "[/th", "ink]", "[", "`"]
+PIECES += ["<seed:", "<|START_", "thought", "<|END_RESPONSE|>", "\u25c1", "think", "\u25b7", "/", "(", "]"]
 PIECES += ["<|channel|>", "<|channel>", "<channel|>", "analysis", "final", "<|message|>"]
 
 

@@ -75,6 +75,22 @@ def test_of_sentences_that_fit_equally_the_expected_kind_of_answer_is_best(
     assert find_answer_sentences(question, text, spans, values)[0] == spans[best]
 
 
+@pytest.mark.parametrize(
+    ("sentences", "values", "chosen"),
+    [
+        (["The pump has a seal.", "It is made of rubber.", "The pump is red."], [0.2, 0.9, 0.6], [1, 0]),
+        (["The pump is red.", "To stop the pump:", "Press the key."], [0.6, 0.9, 0.1], [1, 2]),
+        (["Pump seals", "The seals of a pump wear."], [0.9, 0.6], [1, 0]),
+    ],
+)
+def test_a_sentence_that_says_little_alone_comes_with_its_neighbour(
+    sentences: list[str], values: list[float], chosen: list[int]
+) -> None:
+    text = "\n".join(sentences)
+    spans = [Span(text.index(each), text.index(each) + len(each)) for each in sentences]
+    assert find_answer_sentences("Of what is it?", text, spans, values) == [spans[place] for place in chosen]
+
+
 @given(st.lists(st.tuples(st.text("ab 1?.", min_size=1, max_size=9), st.floats(0, 1)), min_size=1, max_size=20))
 def test_one_or_two_different_sentences_are_returned(sentences: list[tuple[str, float]]) -> None:
     spans, text = [], ""

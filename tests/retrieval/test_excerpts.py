@@ -182,3 +182,36 @@ def test_a_term_and_its_definition_are_displayed_together(engine: Engine) -> Non
     for question in ("quick", "shorter step"):
         (selected,) = selector(engine, question).select([ExcerptSource(text, "", (), 0.5)], 9)
         assert selected.best.of(text) == "--quick\nThe step is shorter."
+
+
+def test_the_summaries_of_three_hits_share_270_words_and_each_has_its_best_answer(engine: Engine) -> None:
+    hits = [ExcerptSource(MANUAL, "", (), relevance) for relevance in (0.9, 0.5, 0.1, 0.1)]
+    selected = selector(engine).select(hits)
+    words = [sum(count_words(span.of(MANUAL)) for span in each.summary) for each in selected]
+    assert 200 < sum(words[:3]) <= 275
+    assert words[3] <= 95
+    for each in selected:
+        assert any(span.start <= each.answers[0].start and each.answers[0].end <= span.end for span in each.summary)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "## The full step in quick time",
+        "Figure 3: The full step in quick time",
+        "The full step in quick time ...... 14",
+    ],
+)
+def test_headings_captions_and_lines_of_contents_are_no_answers(engine: Engine, line: str) -> None:
+    text = f"{line}\n\nIt is long enough for men in quick time.\n"
+    (selected,) = selector(engine).select([ExcerptSource(text, "", (), 0.5)])
+    assert [span.of(text) for span in selected.answers] == ["It is long enough for men in quick time."]
+    assert line not in join_spans(text, selected.spans)
+
+
+def test_halves_of_a_line_are_one_sentence(engine: Engine) -> None:
+    text = "The squad marches on.\n\nThe full step in quick\ntime is thirty inches.\n\nThe band plays.\n"
+    spans = [Span(0, 21), Span(23, 45), Span(46, 69), Span(71, 86)]
+    halves = ExcerptSelector(engine.snapshot("bm25"), QUESTION, lambda _: spans)
+    (selected,) = halves.select([ExcerptSource(text, "", (), 0.5)])
+    assert selected.answers[0].of(text) == "The full step in quick\ntime is thirty inches."

@@ -54,9 +54,6 @@ _LISTED_CHARACTERS = 300
 _MARKS = re.compile(r"[^\w\s]*")
 """Punctuation at the beginning of a text."""
 
-_SUMMARY_WORDS = 60
-"""Words of a hit that are printed around its best sentence; the median of excerpts is 100, too many to read."""
-
 _MAX_FACTS = 20
 """Maximum number of withdrawn or restored facts that are printed one by one."""
 
@@ -131,7 +128,7 @@ def show_evidence(evidence: Evidence, explain: bool, display: Display = Display.
 def _select_text(hit: ScoredPassage, display: Display) -> str:
     if display is Display.WHOLE:
         return hit.passage.text
-    return get_excerpt(hit) if display is Display.EXCERPT else summarize_hit(hit, _SUMMARY_WORDS)
+    return get_excerpt(hit) if display is Display.EXCERPT else summarize_hit(hit)
 
 
 def _show_lines(lines: Iterable[str], hit: ScoredPassage) -> None:

@@ -34,7 +34,7 @@ def search(
 ) -> None:
     """Find the evidence for a question.
 
-    Prints some 60 words of each hit around the sentence that most likely answers the question, which is bold on a
+    Prints some 90 words of each hit with the sentence that most likely answers the question, which is bold on a
     terminal. With --max-words N, the hits are filled with the sentences that fit best, up to N words in all; --full
     prints whole hits. Adjacent passages are merged into one hit. Only the retriever `hypermemory` needs a language
     model.

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
+import logging
+import re
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -11,6 +14,7 @@ from typing import Self
 import numpy as np
 
 from polyad.config import EncoderSettings
+from polyad.embedders.prefixes import Prefixes, find_prefixes
 from polyad.errors import ConfigurationError, EmbedderError
 from polyad.model import FloatArray
 from polyad.openai_api.endpoint import Endpoint, EndpointError
@@ -18,14 +22,26 @@ from polyad.openai_api.rate_limit import RateLimiter
 from polyad.protocols.components import TextKind
 from polyad.text.words import format_count, replace_surrogates
 
+_LOG = logging.getLogger(__name__)
+
 _PROBE = "dimension"
+
+_REFUSALS = (400, 413, 422)
+"""Status codes with which servers refuse a request for its number of texts or its length."""
+
+_LIMIT = re.compile(r"(?:max\w*|limit\w*|than|most|exceed\w*|up to|[<>]=?)\D{0,40}?(\d{1,4})\b", re.IGNORECASE)
+"""The largest number of texts of a request, in an error message."""
+
+_MIN_HALF = 50
+"""Characters of a text up to which its length is not the reason of a refusal, so that the text is not halved."""
 
 
 class OpenAIEmbedder:
     """An embedder behind an OpenAI-compatible endpoint, with retries after failures.
 
     A blank text is not sent, because many endpoints reject it: its vector is the first unit vector, nearly orthogonal
-    to the vectors of other texts.
+    to the vectors of other texts. A text that the endpoint refuses as too long is embedded in halves, whose vectors are
+    averaged, weighted by their lengths.
 
     Args:
         model: Name of the model at the endpoint.
@@ -34,7 +50,8 @@ class OpenAIEmbedder:
         dimension: Length of the vectors; if None, one text is embedded on first use to find the length.
         query_prefix: Prefix of queries.
         passage_prefix: Prefix of all other texts.
-        batch_size: Texts per request. 64 passages of 1,200 tokens stay within OpenAI's 300,000 tokens per request.
+        batch_size: Maximum number of texts per request, lowered once the endpoint refuses as many. 64 passages of 1,200
+            tokens stay within OpenAI's 300,000 tokens per request.
         concurrency: Maximum number of concurrent requests.
         timeout: Seconds that the endpoint may be silent; the whole reply may take four times as long.
         max_retries: Maximum number of retries after a temporary failure.
@@ -66,6 +83,7 @@ class OpenAIEmbedder:
         self._model = model
         self._dimension = dimension
         self._probing = threading.Lock()
+        self._halved_texts = 0
         self._prefixes: dict[TextKind, str] = {"query": query_prefix, "passage": passage_prefix}
         self._batch_size = batch_size
         self._concurrency = concurrency
@@ -90,14 +108,31 @@ class OpenAIEmbedder:
         """
         if not model:
             raise ConfigurationError("no embedder 'openai:'; expected openai:MODEL, a model that the endpoint serves")
-        return cls(model, settings.base_url, settings.api_key)
+        # An index stores the hash of its prefixes; "+" alone stands for the name of an index without prefixes.
+        name = re.fullmatch(r"(?P<model>.+?)(?P<hash>\+(?:[0-9a-f]{8})?)?", model)
+        assert name is not None
+        prefixes = find_prefixes(name["model"]) if name["hash"] != "+" else Prefixes()
+        query, passage = settings.query_prefix, settings.passage_prefix
+        embedder = cls(
+            name["model"],
+            settings.base_url,
+            settings.api_key,
+            query_prefix=prefixes.query if query == "auto" else query,
+            passage_prefix=prefixes.passage if passage == "auto" else passage,
+            batch_size=settings.batch_size,
+        )
+        if name["hash"] and embedder.name != f"openai:{model.removesuffix('+')}":
+            raise ConfigurationError(
+                f"the index was built with other prefixes of texts than {query!r} and {passage!r}; set "
+                "encoder.query_prefix and encoder.passage_prefix to those that built it, or index into another --store"
+            )
+        return embedder
 
     @property
     def name(self) -> str:
         """Name of the embedder: ``openai:MODEL``, and a short hash of the text prefixes if there are any.
 
-        Vectors with other prefixes are not comparable. An embedder with prefixes cannot be loaded by name: to open the
-        index again, pass an equal embedder.
+        Vectors with other prefixes are not comparable.
         """
         name = f"openai:{self._model}"
         prefixes = "\0".join(self._prefixes.values())
@@ -114,7 +149,7 @@ class OpenAIEmbedder:
         """
         with self._probing:
             if self._dimension is None:
-                self._dimension = self._request([_PROBE]).shape[1]
+                self._dimension = self._request([_PROBE], "").shape[1]
             return self._dimension
 
     def encode(self, texts: Sequence[str], kind: TextKind) -> FloatArray:
@@ -126,8 +161,10 @@ class OpenAIEmbedder:
         vectors = np.zeros((len(texts), self.dimension), dtype=np.float32)
         not_blank = [row for row, text in enumerate(texts) if text.strip()]
         batches = [not_blank[start : start + self._batch_size] for start in range(0, len(not_blank), self._batch_size)]
-        prefixed = [[self._prefixes[kind] + texts[row] for row in rows] for rows in batches]
-        for rows, unit_vectors in zip(batches, self._request_all(prefixed), strict=True):
+        prefix = self._prefixes[kind]
+        for rows, unit_vectors in zip(
+            batches, self._request_all([[texts[row] for row in rows] for rows in batches], prefix), strict=True
+        ):
             if unit_vectors.shape[1] != self.dimension:
                 raise EmbedderError(
                     f"model {self._model!r} returned vectors of length {unit_vectors.shape[1]}; expected "
@@ -138,29 +175,71 @@ class OpenAIEmbedder:
             vectors[[row for row, text in enumerate(texts) if not text.strip()], 0] = 1.0
         return vectors
 
-    def _request_all(self, batches: Sequence[Sequence[str]]) -> list[FloatArray]:
+    def _request_all(self, batches: Sequence[Sequence[str]], prefix: str) -> list[FloatArray]:
         if len(batches) < 2:
-            return [self._request(batch) for batch in batches]
+            return [self._request(batch, prefix) for batch in batches]
         pool = ThreadPoolExecutor(min(self._concurrency, len(batches)), thread_name_prefix="polyad-embed")
         try:
-            return list(pool.map(self._request, batches))
+            return list(pool.map(lambda batch: self._request(batch, prefix), batches))
         finally:
             pool.shutdown(cancel_futures=True)
 
-    def _request(self, texts: Sequence[str]) -> FloatArray:
-        """Return unit vectors of texts from one request, shape ``[texts, dimension]``."""
-        create = self._endpoint.client.embeddings.with_raw_response.create
-        inputs = [replace_surrogates(text) for text in texts]
+    def _request(self, texts: Sequence[str], prefix: str) -> FloatArray:
+        """Return unit vectors of texts, shape ``[texts, dimension]``, from one request, or more if it is refused.
+
+        If smaller requests of one size succeed, this size is the limit of all later requests.
+        """
+        if len(texts) > self._batch_size:  # another thread has learnt a lower limit
+            return self._request_parts(texts, prefix, self._batch_size)
+        vectors = self._send(texts, prefix)
+        if not isinstance(vectors, EndpointError):
+            return vectors
+        if vectors.status not in _REFUSALS or (len(texts) == 1 and len(texts[0]) < 2 * _MIN_HALF):
+            raise EmbedderError(str(vectors)) from vectors
+        if len(texts) == 1:
+            return self._embed_halves(texts[0], prefix)
+        limits = (int(number) for number in _LIMIT.findall(str(vectors)))
+        size = next((limit for limit in limits if 0 < limit < len(texts)), -(-len(texts) // 2))
+        halved_texts = self._halved_texts
+        parts = self._request_parts(texts, prefix, size)
+        if self._halved_texts == halved_texts:  # no text was too long by itself
+            self._batch_size = min(self._batch_size, size)
+        return parts
+
+    def _request_parts(self, texts: Sequence[str], prefix: str, size: int) -> FloatArray:
+        return np.vstack([self._request(texts[start : start + size], prefix) for start in range(0, len(texts), size)])
+
+    def _embed_halves(self, text: str, prefix: str) -> FloatArray:
+        """Return the unit vector of a text that is too long, shape ``[1, dimension]``: the average of its halves."""
+        self._halved_texts += 1
+        if self._halved_texts.bit_count() == 1:  # 1, 2, 4, 8, ...
+            _LOG.warning(
+                "the model %r has no room for some texts (%d so far); they are embedded in halves",
+                *(self._model, self._halved_texts),
+            )
+        middle = text.rfind(" ", len(text) // 4, len(text) // 2) + 1 or len(text) // 2
+        halves = (text[:middle], text[middle:])
+        vectors = np.vstack([self._request([half], prefix) for half in halves])
+        total = np.array([[len(half) for half in halves]], dtype=np.float32) @ vectors
+        mean: FloatArray = total / max(float(np.linalg.norm(total)), 1e-12)
+        return mean
+
+    def _send(self, texts: Sequence[str], prefix: str) -> FloatArray | EndpointError:
+        """Return unit vectors of texts from one request, shape ``[texts, dimension]``, or the error of the endpoint."""
+        client = self._endpoint.client
+        body: dict[str, object] = {
+            "model": self._model,
+            "input": [replace_surrogates(prefix + text) for text in texts],
+        }
 
         def send() -> str:
-            # "float" because not every server knows the SDK's default, base64.
-            reply: str = create(model=self._model, input=inputs, encoding_format="float").text
-            return reply
+            # Not by the SDK's method for embeddings, which always sends an encoding_format; some servers reject it.
+            return client.post("/embeddings", cast_to=str, body=body)
 
         try:
-            return self._endpoint.request_json(send, lambda body: _parse_vectors(body, len(inputs)))
+            return self._endpoint.request_json(send, lambda reply: _parse_vectors(reply, len(texts)))
         except EndpointError as error:
-            raise EmbedderError(str(error)) from error
+            return error
 
 
 def _parse_vectors(body: Mapping[str, object], count: int) -> FloatArray:
@@ -177,7 +256,7 @@ def _parse_vectors(body: Mapping[str, object], count: int) -> FloatArray:
     if rows.keys() != {str(index) for index in range(count)}:
         raise ValueError(f"the indices of the vectors are not 0 to {count - 1}")
     try:
-        vectors = np.array([rows[str(index)] for index in range(count)], dtype=np.float64)
+        vectors = np.array([_decode_vector(rows[str(index)]) for index in range(count)], dtype=np.float64)
     except (ValueError, TypeError, OverflowError) as error:
         raise ValueError("the vectors are not lists of numbers of one length") from error
     if vectors.ndim != 2 or vectors.shape[1] == 0:
@@ -187,3 +266,8 @@ def _parse_vectors(body: Mapping[str, object], count: int) -> FloatArray:
         raise ValueError("a vector is zero or has numbers that are not finite")
     unit: FloatArray = (vectors / lengths).astype(np.float32)
     return unit
+
+
+def _decode_vector(vector: object) -> object:
+    """Return a vector as numbers if it is the base64 of little-endian float32, otherwise ``vector`` itself."""
+    return np.frombuffer(base64.b64decode(vector, validate=True), "<f4") if isinstance(vector, str) else vector

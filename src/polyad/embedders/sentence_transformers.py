@@ -12,6 +12,7 @@ import numpy as np
 
 from polyad.config import EncoderSettings
 from polyad.embedders.minilm.weights import MINILM
+from polyad.embedders.prefixes import Prefixes, find_prefixes
 from polyad.errors import ConfigurationError, EmbedderError, MissingExtraError
 from polyad.model import FloatArray
 from polyad.model_hub import choose_device, disable_tokenizer_threads, load_model
@@ -25,21 +26,12 @@ Precision = Literal["auto", "float32", "bfloat16", "float16"]
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 
-QUERY_PREFIXES = {
-    "bge-small-en-v1.5": "Represent this sentence for searching relevant passages: ",
-    "bge-base-en-v1.5": "Represent this sentence for searching relevant passages: ",
-    "bge-large-en-v1.5": "Represent this sentence for searching relevant passages: ",
-    "e5-small-v2": "query: ",
-    "e5-base-v2": "query: ",
-    "e5-large-v2": "query: ",
-    "multilingual-e5-small": "query: ",
-    "multilingual-e5-base": "query: ",
-    "multilingual-e5-large": "query: ",
-}
-"""Prefix of queries that well-known models were trained with, by the last part of the model name."""
-
-PASSAGE_PREFIXES = {name: "passage: " for name in QUERY_PREFIXES if "e5-" in name}
-"""Prefix of all other texts that well-known models were trained with."""
+_PREFIXED_MODELS = (
+    *("bge-small-en-v1.5", "bge-base-en-v1.5", "bge-large-en-v1.5", "e5-small-v2", "e5-base-v2", "e5-large-v2"),
+    *("multilingual-e5-small", "multilingual-e5-base", "multilingual-e5-large"),
+)
+"""Models whose texts get a prefix, by the last part of the name. The name of a local embedder does not tell its
+prefixes, so another model here would search indexes that were built without prefixes."""
 
 _LENGTH_STEP = 8
 """Texts are padded to a multiple of this many tokens, so that the padding of a text does not depend on other texts."""
@@ -110,10 +102,11 @@ class SentenceTransformerEmbedder:
         passage_prefix: str | None = None,
     ) -> None:
         short_name = model.rstrip("/").rsplit("/", 1)[-1]
+        prefixes = find_prefixes(short_name) if short_name in _PREFIXED_MODELS else Prefixes()
         self._name = model.removeprefix("sentence-transformers/")
         self._prefixes: dict[TextKind, str] = {
-            "query": QUERY_PREFIXES.get(short_name, "") if query_prefix is None else query_prefix,
-            "passage": PASSAGE_PREFIXES.get(short_name, "") if passage_prefix is None else passage_prefix,
+            "query": prefixes.query if query_prefix is None else query_prefix,
+            "passage": prefixes.passage if passage_prefix is None else passage_prefix,
         }
         self._model, self._device = _load(model, precision, device)
         dimension = self._model.get_embedding_dimension()

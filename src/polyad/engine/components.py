@@ -95,7 +95,7 @@ class Components:
                 if isinstance(embedder, str):
                     start = time.perf_counter()
                     with report_failure(EmbedderError, f"loading the embedder {embedder!r}"):
-                        embedder = self.load_embedder(embedder, self.settings.encoder)
+                        embedder = loaders.load_index_embedder(embedder, self.settings.encoder, self.load_embedder)
                     _LOG.info("the embedder %r was loaded in %.1f s", embedder.name, time.perf_counter() - start)
                 self._metered = MeteredEmbedder(embedder, self._index_embedder)
             return self._metered

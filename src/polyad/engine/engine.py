@@ -45,6 +45,7 @@ from polyad.text.patterns import TextPattern
 from polyad.text.validity import Time
 
 if TYPE_CHECKING:
+    from polyad.answering.conversation import CompleteQuestion
     from polyad.engine.page_images import PageImages
     from polyad.engine.transfer import ExportReport, ImportReport
     from polyad.engine.writer import Writer
@@ -727,6 +728,15 @@ class Engine:
         Returns:
             The question of the language model. If there is no model, or if it fails: the question with the names of the
             last answer; see :func:`polyad.answering.conversation.add_names`.
+        """
+        return self.complete_question(question, history, model=model).text
+
+    def complete_question(
+        self, question: str, history: Sequence[Mapping[str, str]], *, model: str = ""
+    ) -> CompleteQuestion:
+        """Return a follow-up question that is complete without the conversation, and what else to search for it.
+
+        The arguments are those of :meth:`rewrite_question`.
         """
         # Both take some time, which a search does not need.
         from polyad.answering.conversation import complete_question

@@ -176,6 +176,22 @@ def load_embedder(name: str, settings: EncoderSettings | None = None) -> Embedde
     return embedder
 
 
+def load_index_embedder(
+    name: str, settings: EncoderSettings, load: Callable[[str, EncoderSettings], Embedder]
+) -> Embedder:
+    """Load the embedder of an index by the name that the index stores.
+
+    An index of an endpoint's model may be older than the prefixes that this model has by default.
+
+    Args:
+        name: Name of the embedder that the index stores.
+        settings: Device, backend or endpoint.
+        load: Loads an embedder by its name.
+    """
+    embedder = load(name, settings)
+    return load(f"{name}+", settings) if embedder.name.startswith(f"{name}+") else embedder
+
+
 def _choose_local_embedder(name: str, settings: EncoderSettings) -> str:
     """Return the import path of the function that loads a local model with numpy, with PyTorch, or with both.
 

@@ -13,6 +13,7 @@ import logging
 import math
 import os
 import random
+import re
 import ssl
 import threading
 import time
@@ -82,6 +83,8 @@ REJECTIONS = (
 )
 """Errors of an endpoint that may not accept the request's parameters: OpenRouter sends 404, llama.cpp 500."""
 
+_TOO_LONG = re.compile("(?:input|prompt).{0,40} is (?:too large|too long|larger than)", re.IGNORECASE)
+
 _logger = logging.getLogger(__name__)
 
 
@@ -97,11 +100,13 @@ class EndpointError(Exception):
 
     Attributes:
         concerns_all: Whether all other requests would fail too, for example because of a wrong API key.
+        status: HTTP status of the response, 413 if a text was too long; None without a response.
     """
 
-    def __init__(self, message: str, *, concerns_all: bool = False) -> None:
+    def __init__(self, message: str, *, concerns_all: bool = False, status: int | None = None) -> None:
         super().__init__(message)
         self.concerns_all = concerns_all
+        self.status = status
 
 
 class Endpoint:
@@ -175,8 +180,10 @@ class Endpoint:
             return retrying(attempt)
         except (openai.OpenAIError, UnusableReplyError) as error:
             explanation = self._explain(error)
+            status = error.status_code if isinstance(error, openai.APIStatusError) else None
+            status = 413 if _is_too_long(error) else status
         # Raised outside of the except block, without the SDK's error as context, which may contain secrets.
-        raise EndpointError(self.secrets.mask(str(explanation)), concerns_all=explanation.concerns_all)
+        raise EndpointError(self.secrets.mask(str(explanation)), concerns_all=explanation.concerns_all, status=status)
 
     def request_json(self, send: Callable[[], str], parse: Callable[[Mapping[str, Any]], T]) -> T:
         """Call ``send``, with retries, and return the result of ``parse`` for the JSON object in the response.
@@ -322,7 +329,7 @@ def is_temporary(error: BaseException) -> bool:
     if isinstance(error, UnusableReplyError):
         return error.is_temporary
     if isinstance(error, openai.APIStatusError):
-        if _is_quota_exhausted(error):
+        if _is_quota_exhausted(error) or _is_too_long(error):
             return False
         return error.status_code in _TEMPORARY_STATUSES or error.status_code >= 500
     # The other errors of the SDK: broken connections, timeouts, an error within a stream.
@@ -393,6 +400,11 @@ def extract_error_message(body: object, secrets: Secrets = NO_SECRETS) -> str:
 
 def _is_quota_exhausted(error: openai.APIStatusError) -> bool:
     return error.status_code == 429 and "insufficient_quota" in (error.code, error.type)
+
+
+def _is_too_long(error: Exception) -> bool:
+    """Return whether a text exceeds the model's input, for which llama.cpp sends the status 500."""
+    return isinstance(error, openai.InternalServerError) and _TOO_LONG.search(str(error)) is not None
 
 
 def _is_unreachable(error: openai.APIConnectionError) -> bool:

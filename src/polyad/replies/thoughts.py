@@ -1,8 +1,9 @@
 """Separates the reasoning of a language model ("thoughts") from its answer.
 
 Servers that do not parse the output of a reasoning model return its thoughts inside the reply, between tags that depend
-on the model: ``<think>`` and ``</think>`` for most, ``<reasoning>`` for some, ``[THINK]`` and ``[/THINK]`` for
-Mistral's, ``<|channel>`` and ``<channel|>`` for Gemma 4. For gpt-oss, whole messages of the channel ``analysis`` are
+on the model. One rule covers most: brackets around a word for thinking, in any case and with a namespace, such as
+``<think>``, ``<Thought>``, ``<seed:think>``, ``[THINK]``, ``<|START_THINKING|>`` or ``◁think▷``, closed by a slash
+or ``END_``. Gemma 4 has ``<|channel>`` and ``<channel|>``. For gpt-oss, whole messages of the channel ``analysis`` are
 thoughts, which end where the channel ``final`` begins. A reply that was cut short may never close the tags, and some
 chat templates open them in the prompt, so that only the closing tag is visible.
 
@@ -16,30 +17,33 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-_OPENING_TAGS = (
-    "<think>",
-    "<thinking>",
-    "<reasoning>",
-    "[think]",
-    "<|channel>",
-    "<|channel|>analysis<|message|>",
-    "<|channel|>commentary<|message|>",
-)
-_CLOSING_TAGS = (
-    "</think>",
-    "</thinking>",
-    "</reasoning>",
-    "[/think]",
+_NAME = r"(?:[a-z]{1,12}:)?(?:(?:start|begin|chain)_(?:of_)?)?(?:think(?:ing)?|thoughts?|reasoning)"
+_START, _END = r"(?:<\|?|\[|\u25c1)", r"(?:\|?>|\]|\u25b7)"
+"""Brackets of a tag."""
+
+_CHANNEL_OPENING_TAGS = ("<|channel>", "<|channel|>analysis<|message|>", "<|channel|>commentary<|message|>")
+_CHANNEL_CLOSING_TAGS = (
     "<channel|>",
     "<|channel|>final<|message|>",
     "<|channel|>final <|constrain|>json<|message|>",
 )
-_TAGS = _OPENING_TAGS + _CLOSING_TAGS
-_OPENING = re.compile("|".join(map(re.escape, _OPENING_TAGS)), re.IGNORECASE)
-_CLOSING = re.compile("|".join(map(re.escape, _CLOSING_TAGS)), re.IGNORECASE)
+_CHANNEL_TAGS = _CHANNEL_OPENING_TAGS + _CHANNEL_CLOSING_TAGS
+_OPENING = re.compile(
+    "|".join([rf"{_START}{_NAME}{_END}(?!(?<=\])\()", *map(re.escape, _CHANNEL_OPENING_TAGS)]), re.IGNORECASE
+)
+"""A square bracket before a parenthesis ends the text of a Markdown link."""
 
+_CLOSING = re.compile(
+    "|".join([rf"{_START}(?:/|end_(?:of_)?){_NAME}{_END}", *map(re.escape, _CHANNEL_CLOSING_TAGS)]), re.IGNORECASE
+)
+_MARK = r"<\|(?:start|begin|end)_(?:of_)?(?:response|solution)\|>"
+"""A tag around the answer of a model whose thoughts have tags too; the tag is removed, not the answer."""
 
-_TAG = rf"(?P<opening>{_OPENING.pattern})|(?P<closing>{_CLOSING.pattern})"
+_OPENING_OR_MARK = re.compile(f"{_OPENING.pattern}|(?P<mark>{_MARK})", re.IGNORECASE)
+_UNFINISHED = re.compile(rf"{_START}/?[a-z:_]{{0,40}}\|?\Z", re.IGNORECASE)
+"""The end of a streamed text that may begin a tag."""
+
+_TAG = rf"(?P<opening>{_OPENING.pattern})|(?P<closing>{_CLOSING.pattern})|(?P<mark>{_MARK})"
 _ANY_TAG = re.compile(_TAG, re.IGNORECASE)
 _DATA = r"[{\[]|```|\(\s*[\"\u201c]"
 _TAG_OR_DATA = re.compile(rf"{_TAG}|{_DATA}", re.IGNORECASE)
@@ -81,9 +85,13 @@ class ThoughtFilter:
         """Return the text outside thoughts; a part of a tag is held, a tag until the next character."""
         output: list[str] = []
         held, position, start = self._held, 0, 0
-        end = len(held) if is_end else len(held) - count_unfinished(held, _TAGS)
-        while tag := (_CLOSING if self._thinking else _OPENING).search(held, start):
+        end = len(held) if is_end else len(held) - _count_unfinished(held)
+        while tag := (_CLOSING if self._thinking else _OPENING_OR_MARK).search(held, start):
             start = tag.end()
+            if not self._thinking and tag["mark"]:
+                output.append(held[position : tag.start()])
+                position = start
+                continue
             if not self._thinking:
                 if start == len(held) and not is_end:
                     end = tag.start()
@@ -168,6 +176,9 @@ def _split_reply(reply: str, pattern: re.Pattern[str]) -> tuple[str, str]:
     while tag := pattern.search(reply, max(start, position)):
         start = tag.end()
         before, after = reply[max(0, tag.start() - 1) : tag.start()], reply[start : start + 1]
+        if tag["mark"]:
+            text, position = text + reply[position : tag.start()], start
+            continue
         is_tag = tag["opening"] or (tag["closing"] and not before.isspace())  # after a space it may end a thought
         if is_tag and _is_mention(before, after) and (text + reply[position : tag.start()]).strip():
             continue
@@ -200,6 +211,12 @@ def _find_end_of_draft(reply: str, start: int) -> re.Match[str] | None:
         if quotes % 2 == 0:
             return tag
     return None
+
+
+def _count_unfinished(reply: str) -> int:
+    """Return how many characters at the end of a streamed reply may begin a tag of a thought."""
+    tag = _UNFINISHED.search(reply)
+    return max(len(reply) - tag.start() if tag else 0, count_unfinished(reply, _CHANNEL_TAGS))
 
 
 def count_unfinished(reply: str, tags: Sequence[str]) -> int:

@@ -33,6 +33,18 @@ some 300 words around it: 49 of them are among the sentences returned, 42 if onl
 _SHARE_OF_QUESTION = 0.3
 """Share of its score that a sentence keeps that is a question itself."""
 
+_SHARE_OF_FRAGMENT = 0.5
+"""Share of its score that a line of at most :data:`_MAX_FRAGMENT_WORDS` words without punctuation keeps."""
+
+_MAX_FRAGMENT_WORDS = 3
+_FRAGMENT = re.compile(rf"\W*(?:[^\W_]+[^\w\n\t:=.]*){{1,{_MAX_FRAGMENT_WORDS}}}")
+
+_CONTINUATION = re.compile(
+    r"(?:this|that|these|those|it|they|he|she|then|otherwise|dies|diese[rs]?|das|dann|sonst|ceci|cela|esto|eso)\b",
+    re.IGNORECASE,
+)
+"""The beginning of a sentence that says little without the preceding one."""
+
 _QUESTION_END = re.compile(r"[?？؟]\W*$")  # noqa: RUF001  signs of other scripts
 
 
@@ -102,7 +114,8 @@ def find_answer_sentences(question: str, text: str, sentences: Sequence[Span], v
         following = values[place + 1] if place + 1 < len(values) else 0.0
         after_question = _QUESTION_WEIGHT if place and is_question[place - 1] else _NEIGHBOUR_WEIGHT
         context = max(after_question * preceding, _NEIGHBOUR_WEIGHT * following)
-        scores.append(_SHARE_OF_QUESTION * value if is_question[place] else value + context)
+        share = _SHARE_OF_FRAGMENT if _FRAGMENT.fullmatch(sentences[place].of(text)) else 1.0
+        scores.append(_SHARE_OF_QUESTION * value if is_question[place] else share * (value + context))
     expected = [each for each in _EXPECTED_ANSWERS if each.question.search(question)]
     candidates = heapq.nsmallest(_MAX_CANDIDATES, range(len(scores)), key=lambda place: (-scores[place], place))
     for place in () if not expected else candidates:
@@ -110,4 +123,14 @@ def find_answer_sentences(question: str, text: str, sentences: Sequence[Span], v
         gain = sum(each.gain for each in expected if each.sentence.search(text, span.start, span.end))
         scores[place] += _SHARE_OF_QUESTION * gain if is_question[place] else gain
     ranked = sorted(candidates, key=lambda place: (-scores[place], place))[:_MAX_SENTENCES]
+    if (companion := _find_companion(text, sentences, ranked[0])) is not None:
+        return [sentences[ranked[0]], sentences[companion]]
     return [sentences[place] for place in ranked if scores[place] >= _SECOND_SHARE * scores[ranked[0]]]
+
+
+def _find_companion(text: str, sentences: Sequence[Span], place: int) -> int | None:
+    """Return the index of the sentence without which a sentence says little: the one before "It ..." or after ":"."""
+    sentence = sentences[place].of(text)
+    if sentence.rstrip("*_ \n").endswith(":") and place + 1 < len(sentences):
+        return place + 1
+    return place - 1 if place and _CONTINUATION.match(sentence) else None

@@ -284,6 +284,7 @@ def _add_excerpts(
                 scored,
                 excerpt=hit.build_excerpt(scored.passage.text, sentences.spans, sentences.best, sentences.cited),
                 best_sentences=tuple(sentences.answers),
+                summary=tuple(sentences.summary),
             )
             for hit, scored, sentences in zip(hits, evidence.passages, selected, strict=True)
         ),

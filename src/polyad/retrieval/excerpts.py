@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,11 +16,17 @@ from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.answer_sentences import find_answer_sentences
 from polyad.retrieval.hits import PART_SEPARATOR, ScoredSpan
 from polyad.text.clause_numbers import begins_next_clause, find_clause_numbers, find_clause_references
-from polyad.text.sentences import find_code_blocks, find_labels
+from polyad.text.sentences import find_code_blocks, find_labels, is_statement, join_halves
 from polyad.text.words import count_words, extract_search_terms, extract_terms_and_codes
 
 WORDS_PER_HIT = 105
 """Words of excerpts per hit; a hit that fits the question better than the others may have more."""
+
+_SUMMARY_WORDS, _SUMMARY_GROUP = 90, 3
+"""Words of a summary per hit, and consecutive hits that share these words: some 270 words are read at a glance."""
+
+_FIRST_SUMMARY_WORDS = 40
+"""Words of the summary of each hit before the hits compete for the rest."""
 
 _FIRST_WORDS = 25
 """Words that each hit displays before the hits compete for the rest of the budget."""
@@ -83,12 +90,14 @@ class SelectedSentences:
         best: Span of the sentence with the highest score.
         cited: Span from the first to the last sentence whose page is cited.
         answers: Spans of the one or two sentences of the hit that most likely answer the question, best first.
+        summary: Spans of the sentences for people, a part of the excerpt with the best answer, in text order.
     """
 
     spans: Sequence[Span]
     best: Span
     cited: Span
     answers: Sequence[Span]
+    summary: Sequence[Span]
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,28 +144,19 @@ class ExcerptSelector:
         scored = [self._score_sentences(number, hit) for number, hit in enumerate(hits)]
         sentences = [sentence for in_hit in scored for sentence in in_hit]
         sentences.sort(key=lambda sentence: (not sentence.fits, -sentence.score, sentence.hit, sentence.span.start))
-        words = [0] * len(hits)
-        selected: list[_Sentence] = []
-        for sentence in sentences:
-            if not words[sentence.hit] or (sentence.fits and words[sentence.hit] + sentence.words <= _FIRST_WORDS):
-                selected.append(sentence)
-                words[sentence.hit] += sentence.words
-        rest = (max_words or WORDS_PER_HIT * len(hits)) - sum(words)
-        for sentence in sentences:
-            if sentence.words <= rest and (sentence.fits or max_words) and sentence not in selected:
-                selected.append(sentence)
-                rest -= sentence.words
-        by_hit: list[list[_Sentence]] = [[] for _ in hits]
-        for sentence in selected:
-            by_hit[sentence.hit].append(sentence)
+        words = max_words or WORDS_PER_HIT * len(hits)
+        by_hit = _group_by_hit(_fill_budget(sentences, words, _FIRST_WORDS, fills=max_words is not None), len(hits))
+        answers = [self._find_answers(hit.text, in_hit) for hit, in_hit in zip(hits, scored, strict=True)]
+        summaries = _group_by_hit(_summarize(sentences, [spans[0] for spans in answers]), len(hits))
         return [
             SelectedSentences(
                 join_adjacent(hit.text, _list_spans(best)),
                 best[0].span,
                 _find_cited_span(best),
-                self._find_answers(hit.text, in_hit),
+                answer_spans,
+                join_adjacent(hit.text, _list_spans(summary)),
             )
-            for hit, in_hit, best in zip(hits, scored, by_hit, strict=True)
+            for hit, best, answer_spans, summary in zip(hits, by_hit, answers, summaries, strict=True)
         ]
 
     def rank_sentences(self, hit: ExcerptSource) -> list[ScoredSpan]:
@@ -204,10 +204,12 @@ class ExcerptSelector:
         Scores do not include the relevance of the hit.
         """
         sentences = _join_code(hit.text, [_trim_ellipsis(hit.text, span) for span in self._split_sentences(hit.text)])
+        sentences = join_halves(hit.text, sentences)
         spans = [
             span
             for span in sentences
-            if span.of(hit.text).strip(_HEADING_MARKS) not in hit.head or self._find_clauses(span.of(hit.text))
+            if (span.of(hit.text).strip(_HEADING_MARKS) not in hit.head and is_statement(span.of(hit.text)))
+            or self._find_clauses(span.of(hit.text))
         ]
         spans = join_labels(hit.text, spans or sentences) or [Span(0, len(hit.text))]
         coverage, similarity = np.array([self._value_sentence(hit, span) for span in spans]).T
@@ -260,6 +262,52 @@ class ExcerptSelector:
         counts = np.maximum(1, self._snapshot.document_frequencies(terms))
         rarity = np.log(1 + self._snapshot.passage_count / counts)
         return dict(zip(terms, (rarity / rarity.sum()).tolist(), strict=True))
+
+
+def _fill_budget(sentences: Sequence[_Sentence], max_words: int, first_words: int, *, fills: bool) -> list[_Sentence]:
+    """Return the sentences that are displayed: at least one per hit, ``max_words`` words in all.
+
+    Args:
+        sentences: Sentences of all hits, best first.
+        max_words: Number of words in all.
+        first_words: Number of words that each hit has before the hits compete for the rest.
+        fills: Whether sentences that hardly fit the question fill the rest.
+    """
+    words: Counter[int] = Counter()
+    selected: list[_Sentence] = []
+    for sentence in sentences:
+        if not words[sentence.hit] or (sentence.fits and words[sentence.hit] + sentence.words <= first_words):
+            selected.append(sentence)
+            words[sentence.hit] += sentence.words
+    rest = max_words - words.total()
+    for sentence in sentences:
+        if sentence.words <= rest and (sentence.fits or fills) and sentence not in selected:
+            selected.append(sentence)
+            rest -= sentence.words
+    return selected
+
+
+def _summarize(sentences: Sequence[_Sentence], answers: Sequence[Span]) -> list[_Sentence]:
+    """Return the sentences of the summaries: the best answer of each hit, and others that fit the question best.
+
+    Args:
+        sentences: Sentences of all hits, best first.
+        answers: Span of the sentence of each hit that most likely answers the question.
+    """
+    by_answer = sorted(sentences, key=lambda sentence: sentence.span != answers[sentence.hit])
+    selected: list[_Sentence] = []
+    for start in range(0, len(answers), _SUMMARY_GROUP):
+        hits = range(start, min(start + _SUMMARY_GROUP, len(answers)))
+        group = [sentence for sentence in by_answer if sentence.hit in hits]
+        selected += _fill_budget(group, _SUMMARY_WORDS * len(hits), _FIRST_SUMMARY_WORDS, fills=True)
+    return selected
+
+
+def _group_by_hit(sentences: Sequence[_Sentence], hit_count: int) -> list[list[_Sentence]]:
+    by_hit: list[list[_Sentence]] = [[] for _ in range(hit_count)]
+    for sentence in sentences:
+        by_hit[sentence.hit].append(sentence)
+    return by_hit
 
 
 def _list_spans(sentences: Sequence[_Sentence]) -> list[Span]:

@@ -11,9 +11,6 @@ from polyad.model import Answer, Citation, Evidence, ScoredPassage
 from polyad.schemas.evidence import answer_json, evidence_json, hit_json
 from polyad.schemas.places import describe_citation, describe_hit, summarize_hit
 
-_WORDS = 60
-"""Words of a hit that are displayed around its best sentence."""
-
 Displayed = Evidence | ScoredPassage | Answer
 
 
@@ -43,7 +40,7 @@ def format_text(value: Displayed) -> str:
         sources = (f"[{each.number}] {describe_citation(each, value.evidence)}" for each in _list_sources(value))
         return "\n".join(filter(None, (value.text or str(value.evidence), value.note, *sources)))
     if isinstance(value, ScoredPassage):
-        return f"{_describe_hit(value)}\n{_join_lines(summarize_hit(value, _WORDS))}"
+        return f"{_describe_hit(value)}\n{_join_lines(summarize_hit(value))}"
     hits = (f"{number}. {format_text(hit)}" for number, hit in enumerate(value.passages, 1))
     return "\n".join([value.question, *(hits if value.passages else ("no passage",))])
 
@@ -59,7 +56,7 @@ def format_html(value: Displayed) -> str:
         return f"{text}<p><small>{escape(value.note)}</small></p>" if value.note else text
     if isinstance(value, ScoredPassage):
         best = "".join(span.of(value.passage.text) for span in value.best_sentences[:1])
-        return f"<b>{escape(_describe_hit(value))}</b><br>{_mark(summarize_hit(value, _WORDS), best)}"
+        return f"<b>{escape(_describe_hit(value))}</b><br>{_mark(summarize_hit(value), best)}"
     hits = "".join(f"<li>{format_html(hit)}</li>" for hit in value.passages)
     return f"<p>{escape(value.question)}</p><ol>{hits}</ol>"
 

@@ -7,11 +7,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 
 from polyad.model import Citation, Evidence, Excerpt, Location, Origin, ScoredPassage
-from polyad.retrieval.excerpts import join_adjacent, join_labels
 from polyad.retrieval.hits import join_spans
 from polyad.text.page_labels import find_page_label
-from polyad.text.sentences import find_code_blocks, find_lines, is_fence, is_heading, split_sentences
-from polyad.text.words import count_words
+from polyad.text.sentences import find_code_blocks, find_lines, is_fence
 
 _HEADING_MARKS = re.compile(r"^#{1,6}[ \t]+", re.MULTILINE)
 
@@ -111,32 +109,9 @@ def get_excerpt(hit: ScoredPassage) -> str:
     return hit.excerpt.text if hit.excerpt else hit.passage.text
 
 
-def summarize_hit(hit: ScoredPassage, max_words: int) -> str:
-    """Return the best sentences of a hit, and the sentences around the best, for people: about ``max_words`` words.
-
-    The best sentence is never cut. A hit without best sentences returns its excerpt.
-    """
-    text = hit.passage.text
-    if not hit.best_sentences:
-        return get_excerpt(hit)
-    best, *others = hit.best_sentences
-    neighbours = [
-        span
-        for span in join_labels(text, split_sentences(text, "en"))
-        if not (is_heading(span.of(text)) or (span.start < best.end and best.start < span.end))
-    ]
-    after = [span for span in neighbours if span.start >= best.end]
-    before = [span for span in neighbours if span.end <= best.start][::-1]
-    selected, rest = [best], max_words - count_words(best.of(text))
-    for direction in (others, after, before):
-        for span in direction:
-            if any(span.start < each.end and each.start < span.end for each in selected):
-                continue
-            if (words := count_words(span.of(text))) > rest:
-                break
-            selected.append(span)
-            rest -= words
-    return join_spans(text, join_adjacent(text, sorted(selected, key=lambda span: span.start)))
+def summarize_hit(hit: ScoredPassage) -> str:
+    """Return the sentences of a hit that fit the question best, for people; a hit without a summary its excerpt."""
+    return join_spans(hit.passage.text, hit.summary) if hit.summary else get_excerpt(hit)
 
 
 def map_excerpts(evidence: Evidence) -> dict[str, Excerpt]:

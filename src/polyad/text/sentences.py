@@ -146,6 +146,52 @@ _FENCE = re.compile(r"^[^\S\n]*(`{3,}|~{3,})([^`\n]*)$", re.MULTILINE)
 """The line before and after a Markdown code block. Only the one before it may name the language."""
 
 
+_CAPTION = re.compile(
+    r"(?:fig(?:ure)?|table|abb(?:ildung)?|tab(?:elle)?|tableau|figura|tabla|\u56fe|\u8868|\u56f3)\.?"
+    r"\s*[A-Z]?\d[\d.-]*",
+    re.IGNORECASE,
+)
+_CONTENTS_LINE = re.compile(r"(?:[.\u00b7\u2026_]\s?){3,}\s*(?:\d{1,4}|[ivxlc]{1,6})\s*$")
+_MAX_HALF_WORDS = 40
+"""Words of a sentence up to which the next line may belong to it; longer ones are lists without marks."""
+
+
+def is_statement(sentence: str) -> bool:
+    """Return whether a sentence may state something, and is no heading, caption or line of a table of contents.
+
+    >>> [is_statement(text) for text in ("# Pumps", "Figure 3: A pump", "1.2 Pumps ..... 14", "Pumps are loud.")]
+    [False, False, False, True]
+    """
+    is_whole = _CLAUSE_END.search(sentence.rstrip()) is not None
+    return not (
+        is_heading(sentence)
+        or (not is_whole and _CAPTION.match(sentence.lstrip("*_ ")))
+        or _CONTENTS_LINE.search(sentence)
+    )
+
+
+def join_halves(text: str, sentences: Sequence[Span]) -> list[Span]:
+    r"""Return the spans of sentences, where lines that a reader (OCR) could not join form one sentence.
+
+    A line without punctuation at its end goes on in the next line if that begins with a small letter.
+
+    >>> text = "The seal of the pump\nis made of rubber."
+    >>> [span.of(text) for span in join_halves(text, [Span(0, 20), Span(21, 39)])] == [text]
+    True
+    """
+    joined: list[Span] = []
+    for sentence in sentences:
+        previous = joined[-1] if joined else sentence
+        half, gap = previous.of(text), text[previous.end : sentence.start]
+        is_rest = text[sentence.start : sentence.start + 1].islower() and bool(joined) and not gap.strip()
+        goes_on = is_rest and gap.count("\n") == 1 and len(half.split()) <= _MAX_HALF_WORDS
+        if goes_on and half[-1:].isalpha() and " " in half and not _ROW.search(half) and is_statement(half):
+            joined[-1] = Span(previous.start, sentence.end)
+        else:
+            joined.append(sentence)
+    return joined
+
+
 def is_fence(line: str) -> bool:
     """Return whether a line is the first or last line of a Markdown code block, such as three backticks."""
     return _FENCE.fullmatch(line) is not None

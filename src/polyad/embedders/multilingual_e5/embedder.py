@@ -12,7 +12,8 @@ from polyad.embedders.minilm.encoder import Network
 from polyad.embedders.multilingual_e5.tokenizer import UnigramTokenizer
 from polyad.embedders.multilingual_e5.weights import FILE, MULTILINGUAL_E5, read_model_file
 from polyad.embedders.numpy_embedder import NumpyEmbedder, Tokenizer
-from polyad.embedders.sentence_transformers import PASSAGE_PREFIXES, QUERY_PREFIXES, SentenceTransformerEmbedder
+from polyad.embedders.prefixes import find_prefixes
+from polyad.embedders.sentence_transformers import SentenceTransformerEmbedder
 from polyad.errors import ConfigurationError
 from polyad.protocols.components import Embedder
 
@@ -25,7 +26,7 @@ class MultilingualE5Embedder(NumpyEmbedder):
 
     name = _NAME
     max_window_tokens = 512
-    prefixes = MappingProxyType({"query": QUERY_PREFIXES[_NAME], "passage": PASSAGE_PREFIXES[_NAME]})
+    prefixes = MappingProxyType(find_prefixes(_NAME)._asdict())
 
     @staticmethod
     def load_model() -> tuple[Network, Tokenizer]:
