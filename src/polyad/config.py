@@ -480,7 +480,9 @@ class ServerSettings:
         max_k: Maximum number of hits.
         searches: Number of searches that run at the same time, in each worker.
         answers: Number of answers that are written at the same time, in each worker.
-        queue: Number of searches, and of answers, that wait for others; further ones are rejected.
+        heavy_requests: Number of page pictures, exact text searches, searches by retrievers of other packages and views
+            of the whole graph that run at the same time, in each worker; one workspace uses at most half of them.
+        queue: Number of searches, of answers and of heavy requests that wait for others; further ones are rejected.
         answer_seconds: Maximum duration of an answer.
         requests_per_minute: Maximum number of requests a minute for each key, or for each address without a key; each
             worker counts by itself.
@@ -501,6 +503,7 @@ class ServerSettings:
     max_k: int = 100
     searches: int = 8
     answers: int = 8
+    heavy_requests: int = 4
     queue: int = 64
     answer_seconds: float = 120.0
     requests_per_minute: int = 600
@@ -511,7 +514,8 @@ class ServerSettings:
     allow_urls: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("max_body_mb", "max_question_characters", "max_k", "searches", "answers", "requests_per_minute"):
+        limits = "max_body_mb", "max_question_characters", "max_k", "searches", "answers", "requests_per_minute"
+        for name in (*limits, "heavy_requests"):
             require(getattr(self, name) >= 1, name, getattr(self, name), "1 or more")
         for name in ("queue", "answer_seconds", "drain_seconds"):
             require(getattr(self, name) >= 0, name, getattr(self, name), "0 or more")

@@ -63,7 +63,7 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        threads = settings.searches + settings.answers + 2 * settings.queue + _EXTRA_THREADS
+        threads = settings.searches + settings.answers + settings.heavy_requests + 3 * settings.queue + _EXTRA_THREADS
         anyio.to_thread.current_default_thread_limiter().total_tokens = threads
         await anyio.to_thread.run_sync(_load_models, workspaces, retriever)
         async with AsyncExitStack() as sessions:
@@ -84,6 +84,7 @@ def create_app(
         settings,
         ConcurrencyLimiter(settings.searches, settings.queue, "searches"),
         ConcurrencyLimiter(settings.answers, settings.queue, "answers"),
+        ConcurrencyLimiter(settings.heavy_requests, settings.queue, "requests of this kind", is_shared=True),
         retriever,
         metrics,
         k,
@@ -118,10 +119,12 @@ def _add_health_routes(app: FastAPI) -> None:
 
     @app.get("/readyz", tags=["health"])
     async def is_ready() -> Response:
-        """Return 200 once the models are loaded, 503 before and while an index is missing."""
+        """Return 200 once the models are loaded, 503 before, while an index is missing and while jobs cannot be run."""
         status = "loading" if not app.state.is_ready else "ready"
         if not app.state.gatekeeper.workspaces.are_stored():
             status = "no index"
+        elif status == "ready" and app.state.gatekeeper.workspaces.are_jobs_failing():
+            status = "indexing fails"
         return JSONResponse({"status": status}, 200 if status == "ready" else 503)
 
     @app.get("/metrics", tags=["health"], response_class=PlainTextResponse)

@@ -42,7 +42,7 @@ def grep(
     as_of: Annotated[str, Query(max_length=40, description="What held at this date; empty for now.")] = "",
 ) -> JSONResponse:
     """Find the lines of documents that match a pattern exactly."""
-    with state.searches.hold_slot():
+    with state.heavy_requests.hold_slot(access.workspace.name):
         result = access.workspace.engine.find_text(
             pattern,
             limit,

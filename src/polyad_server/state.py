@@ -8,6 +8,7 @@ from typing import Annotated, Unpack
 from fastapi import Depends, Request
 
 from polyad.config import ServerSettings
+from polyad.engine.registry import retrievers
 from polyad.errors import ConfigurationError
 from polyad.model import Evidence
 from polyad.retrieval.options import AUTO, OptionArguments
@@ -24,7 +25,7 @@ class ServerState:
 
     Attributes:
         settings: Settings of the server.
-        searches, answers: Limit the searches and answers at the same time.
+        searches, answers, heavy_requests: Limit these requests at the same time. A search waits for no other request.
         retriever: Retriever of requests that name none.
         metrics: Counts searches, answers and requests.
         k: Number of hits of requests that name none; None for the default.
@@ -33,6 +34,7 @@ class ServerState:
     settings: ServerSettings
     searches: ConcurrencyLimiter
     answers: ConcurrencyLimiter
+    heavy_requests: ConcurrencyLimiter
     retriever: str
     metrics: Metrics
     k: int | None = None
@@ -77,7 +79,10 @@ class ServerState:
             options.setdefault("min_relevance", AUTO)
         retriever = retriever or self.retriever
         recorded_question = question if self.settings.log_questions else ""
-        with self.searches.hold_slot(), trace_search(workspace.name, retriever, recorded_question) as span:
+        slot = self.searches.hold_slot()
+        if retriever in retrievers.plugins:
+            slot = self.heavy_requests.hold_slot(workspace.name)
+        with slot, trace_search(workspace.name, retriever, recorded_question) as span:
             k = k or (None if options.get("max_words") else self.k)
             evidence = workspace.engine.search(question, k, retriever=retriever, **options)
             record_evidence(span, evidence)
