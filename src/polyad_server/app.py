@@ -20,7 +20,7 @@ from polyad.protocols.store import ValueStore
 from polyad_server import conversation_routes, graph_routes, index_routes, openai_routes, search_routes
 from polyad_server.access import Gatekeeper
 from polyad_server.hosts import HostCheck
-from polyad_server.limits import BodyLimit, ClientRateLimiter, ConcurrencyLimiter
+from polyad_server.limits import BodyLimit, ClientRateLimiter, ConcurrencyLimiter, HeadRequests, split_list
 from polyad_server.mcp import AuthorizedMcp, build_mcp_app, build_mcp_server, get_http_target
 from polyad_server.metrics import Metrics
 from polyad_server.page_routes import add_page
@@ -87,6 +87,7 @@ def create_app(
         ConcurrencyLimiter(settings.heavy_requests, settings.queue, "requests of this kind", is_shared=True),
         retriever,
         metrics,
+        ClientRateLimiter(settings.model_answers_per_minute),
         k,
     )
     for routes in (search_routes, conversation_routes, index_routes, graph_routes, openai_routes):
@@ -145,6 +146,7 @@ def list_hosts(settings: ServerSettings, host: str) -> list[str]:
 def _add_middleware(
     app: FastAPI, settings: ServerSettings, names: list[str], origins: list[str], metrics: Metrics
 ) -> None:
+    app.add_middleware(HeadRequests)
     app.add_middleware(BodyLimit, max_bytes=settings.max_body_mb * 1_000_000)
     if origins:
         app.add_middleware(CORSMiddleware, allow_origins=origins, allow_methods=["*"], allow_headers=["*"])
@@ -152,8 +154,3 @@ def _add_middleware(
     app.add_middleware(RequestLog, metrics=metrics)
     if settings.proxies:
         app.add_middleware(ProxyHeadersMiddleware, trusted_hosts=settings.proxies)
-
-
-def split_list(text: str) -> list[str]:
-    """Return the items of a setting's value, which are separated by commas."""
-    return [item.strip() for item in text.split(",") if item.strip()]

@@ -135,6 +135,26 @@ def check_value_count(body: bytes) -> None:
         raise RequestError(413, "http_error", detail)
 
 
+def split_list(text: str) -> list[str]:
+    """Return the items of a setting's value, which are separated by commas."""
+    return [item.strip() for item in text.split(",") if item.strip()]
+
+
+class HeadRequests:
+    """ASGI middleware that answers ``HEAD`` on all routes of ``GET``; the HTTP server leaves out the body.
+
+    Args:
+        app: The application.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle a request."""
+        await self._app({**scope, "method": "GET"} if scope.get("method") == "HEAD" else scope, receive, send)
+
+
 class BodyLimit:
     """ASGI middleware that rejects a request as soon as its body exceeds a size, or is sent too slowly.
 

@@ -66,6 +66,9 @@ def ask(request: Request, body: AskBody, access: Reader, state: State) -> Respon
     alone. `model` names one of the models that the server offers (`models` of `/stats`). With `regenerate`, the
     language model writes a new answer even if an answer to this question is stored.
     """
+    if body.model or body.regenerate:
+        key = access.principal.key.id if access.principal.key else ""
+        state.model_answers.count(f"{key} {body.model}")
     history = [turn.model_dump() for turn in body.history]
     options = {"model": body.model, "regenerate": body.regenerate, **body.get_options()}
     written = write_answer(state, access.workspace, body.question, history, **options)

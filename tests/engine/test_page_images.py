@@ -25,7 +25,10 @@ from polyad.engine import page_images
 from polyad.engine.settings import Settings
 from polyad.errors import NotFoundError, PageImageError
 from polyad.readers import page_image, workers
+from polyad.readers.embedded_pictures import PictureReader
+from polyad.readers.html import read_html
 from polyad.readers.page_image import find_marks, join_boxes
+from polyad.readers.plain_text import Content
 
 LINES = [
     "The bell of Tarn was cast in 1702 by Anna Voss.",
@@ -197,11 +200,11 @@ def test_a_page_is_rendered_once(engine: Engine) -> None:
     assert again == first
 
 
-def render_at_once(engine: Engine, requests: list[dict[str, int]], id: str) -> list[page_images.PageImage]:
+def render_at_once(engine: Engine, requests: list[dict[str, Any]], id: str) -> list[page_images.PageImage]:
     """Render pictures of one passage in as many threads as there are requests."""
     barrier = threading.Barrier(len(requests))
 
-    def render(options: dict[str, int]) -> page_images.PageImage:
+    def render(options: dict[str, Any]) -> page_images.PageImage:
         barrier.wait()
         return engine.page_images.render(id, **options)
 
@@ -214,7 +217,12 @@ def test_many_requests_start_no_more_processes_than_the_pool_has(
 ) -> None:
     id = index(engine, build_pdf())
     start, processes = subprocess.Popen, []
-    monkeypatch.setattr(workers.subprocess, "Popen", lambda *args, **kw: processes.append(args) or start(*args, **kw))
+
+    def record(*arguments: Any, **options: Any) -> Any:
+        processes.append(arguments)
+        return start(*arguments, **options)
+
+    monkeypatch.setattr("polyad.readers.workers.subprocess.Popen", record)
 
     render_at_once(engine, [{"start": number, "end": 20} for number in range(6)], id)
 
@@ -273,8 +281,13 @@ def test_another_width_of_a_picture_reads_its_document_once(tmp_path: Path, monk
     page.write_text(f'<p>Seals sleep.</p><img alt="Seals at rest" src="data:image/png;base64,{content}">')
     digest = hashlib.sha256(page.read_bytes()).hexdigest()
     request = {"digest": digest, "extension": ".html", "page": 1, "passage": "", "sentence": "", "crop": False}
-    read, reads = page_image.load_function, []
-    monkeypatch.setattr(page_image, "load_function", lambda reference: reads.append(reference) or read(reference))
+    reads = []
+
+    def record(data: bytes, pictures: PictureReader) -> Content:
+        reads.append(data)
+        return read_html(data, pictures)
+
+    monkeypatch.setattr("polyad.readers.html.read_html", record)
 
     for width in (300, 600):
         page_image.render_marked_page(page, {**request, "width": width}, ReadSettings())
