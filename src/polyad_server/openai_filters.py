@@ -115,7 +115,7 @@ def _compare_time(key: str, operator: str, value: object, *, is_time: bool) -> d
     try:
         number = float(str(value))
         seconds = number / 1000 if abs(number) >= _MIN_MILLISECONDS else number
-        date = datetime.fromtimestamp(seconds, UTC).isoformat()
+        date = datetime.fromtimestamp(seconds, UTC)
     except (ValueError, OverflowError, OSError):
         return _compare(key, operator, [value])
     if abs(number) < _MIN_TIME:
@@ -123,7 +123,10 @@ def _compare_time(key: str, operator: str, value: object, *, is_time: bool) -> d
     as_number = _compare(key, operator, [value])
     if is_time:
         as_number = {"and": [_compare(key, ">=", [_MIN_TIME]), as_number]}
-    return {"or": [as_number, _compare(key, operator, [date])]}
+    as_date = _compare(key, operator, [date.isoformat()])
+    if operator == "=":  # any time of the day
+        as_date = {"and": [_compare(key, each, [date.date().isoformat()]) for each in (">=", "<=")]}
+    return {"or": [as_number, as_date]}
 
 
 def _build_value_error(operator: str, value: object, expected: str) -> RequestError:

@@ -122,13 +122,17 @@ MESSAGES: Any = [
 ]
 
 
+def get_annotations(response: Any) -> list[Any]:
+    [content] = response.output[0].content
+    return list(content.annotations)
+
+
 def test_a_response_has_citations_as_annotations(chat: RunningServer) -> None:
     response = connect(chat).responses.create(model="kb", input="Who cast the bell of Tarn?")
     assert response.output_text.startswith("Ines Moreau cast it [1].")
     assert "](" not in response.output_text
-    [content] = response.output[0].content  # type: ignore[union-attr]
-    assert [annotation.type for annotation in content.annotations] == ["url_citation", "url_citation"]  # type: ignore[union-attr]
-    first: Any = content.annotations[0]  # type: ignore[union-attr]
+    first, *others = get_annotations(response)
+    assert {annotation.type for annotation in (first, *others)} == {"url_citation"}
     assert response.output_text[first.start_index : first.end_index] == "Ines Moreau cast it [1]."
     assert first.url.startswith("https://kb.example/")
     assert (response.status, response.usage is not None) == ("completed", True)
@@ -138,13 +142,13 @@ def test_a_streamed_response_has_the_events_of_the_sdk(chat: RunningServer) -> N
     client = connect(chat)
     whole = client.responses.create(model="kb", input=QUESTION)
     with client.responses.stream(model="kb", input=QUESTION) as stream:
-        events = list(stream)
+        events: list[Any] = list(stream)
         final = stream.get_final_response()
     deltas = "".join(event.delta for event in events if event.type == "response.output_text.delta")
     assert deltas == final.output_text == whole.output_text
-    assert [event.type for event in events][-1] == "response.completed"
-    assert [event.sequence_number for event in events] == list(range(len(events)))
-    assert sum("annotation" in event.type for event in events) == 2
+    assert get_annotations(final) == get_annotations(whole)
+    assert events[-1].type == "response.completed"
+    assert sum("annotation" in event.type for event in events) == len(get_annotations(whole)) > 0
 
 
 def test_a_response_continues_the_conversation_in_its_input(chat: RunningServer, model: Model) -> None:
@@ -322,7 +326,7 @@ def test_a_workspace_is_a_vector_store(server: RunningServer) -> None:
 @pytest.mark.parametrize(
     ("method", "path", "status"),
     [
-        ("POST", "/v1/responses", 404),
+        ("POST", "/v1/assistants", 404),
         ("POST", "/v1/rerank", 404),
         ("DELETE", "/v1/models", 405),
         ("HEAD", "/v1/models", 200),
