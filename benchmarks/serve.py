@@ -6,6 +6,11 @@ builds an index of 2WikiMultihopQA (``--benchmarks``), starts a server for each 
 JSON. Clients are threads of one process with a connection each, whose processor time is measured too. The times of a
 search are those that the server states (``timings_ms``); the rest of a request is HTTP, JSON and waiting. Processor
 times of the server are read from /proc. The exit status is 1 if a reply has a status other than 200.
+
+    python benchmarks/serve.py --workers 1 --seconds 300
+
+lets the clients search, and ``--writers`` others add and remove documents, for this time instead, and prints the errors
+and the memory of the server by tenths of the time.
 """
 
 from __future__ import annotations
@@ -21,17 +26,22 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
-from itertools import cycle, islice
+from itertools import cycle, islice, takewhile
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from polyad import Document, Engine
 
 Row = dict[str, Any]
 _TICK = os.sysconf("SC_CLK_TCK")
+_PAUSE = 0.5
+"""Seconds between the upload of a document and its removal."""
+
 _SETTINGS = ("--set", "server.requests_per_minute=1000000")
 
 
@@ -49,6 +59,8 @@ def main() -> int:
         default=500,
         help="not yet in the index: indexed during the second measurement; 0 for none",
     )
+    parser.add_argument("--seconds", type=float, default=0, help="of a run with writers, in place of the measurements")
+    parser.add_argument("--writers", type=int, default=4, help="of a run of --seconds")
     parser.add_argument("--embedder", default="all-MiniLM-L6-v2")
     arguments = parser.parse_args()
     folder = arguments.benchmarks / "2wiki"
@@ -62,11 +74,15 @@ def main() -> int:
             if is_new:
                 engine.index_documents(indexed)
             count = engine.catalogue.statistics().documents
-        rows = [_measure_library(store, questions[:200])]
+        rows = [] if arguments.seconds else [_measure_library(store, questions[:200])]
         for workers in arguments.workers:
             with _serve(store, workers) as (address, pid):
                 load = _Load(address, pid, questions)
                 load.run(4 * workers, 10)  # loads the model and fills caches
+                if arguments.seconds:
+                    row = load.run_with_writers(added, arguments.clients, arguments.writers, arguments.seconds)
+                    rows.append({"workers": workers, **row})
+                    continue
                 rows.append({"workers": workers, **load.run(1, 200)})
                 rows.append({"workers": workers, **load.run(arguments.clients, arguments.searches)})
                 rows[-1]["throughput_ratio"] = round(rows[-1]["per_second"] / rows[-2]["per_second"], 2)
@@ -191,6 +207,50 @@ class _Load:
             row["is_over"] = state["state"] in ("succeeded", "failed")
         return {**row, "while": "indexing", "documents_done": done}
 
+    def run_with_writers(self, documents: Sequence[Document], clients: int, writers: int, seconds: float) -> Row:
+        """Let clients search while others add and remove documents, and read the memory of the server meanwhile."""
+        statuses: Counter[str] = Counter()
+        durations: list[float] = []
+        begin = time.monotonic()
+
+        def has_time(_: object) -> bool:
+            return time.monotonic() - begin < seconds
+
+        def send(connection: http.client.HTTPConnection, method: str, path: str, body: Row | None = None) -> None:
+            try:
+                statuses[f"{path.partition('?')[0]} {_send(connection, method, path, body)[0]}"] += 1
+            except (OSError, http.client.HTTPException) as error:
+                statuses[f"{path.partition('?')[0]} {error!r}"] += 1
+                connection.close()
+
+        def search(number: int) -> None:
+            with closing(http.client.HTTPConnection(self._address, timeout=120)) as connection:
+                for question in takewhile(has_time, islice(cycle(self._questions), number, None)):
+                    start = time.monotonic()
+                    send(connection, "POST", "/api/v1/search", {"question": question})
+                    durations.append(time.monotonic() - start)
+
+        def write(number: int) -> None:
+            with closing(http.client.HTTPConnection(self._address, timeout=120)) as connection:
+                for document in takewhile(has_time, cycle(documents[number::writers])):
+                    body = {"documents": [{"id": document.id, "title": document.title, "text": document.text}]}
+                    send(connection, "POST", "/api/v1/documents", body)
+                    time.sleep(_PAUSE)
+                    send(connection, "DELETE", f"/api/v1/document?id={quote(document.id)}")
+
+        with ThreadPoolExecutor(clients + writers) as threads:
+            running = [threads.submit(search, number) for number in range(clients)]
+            running += [threads.submit(write, number) for number in range(writers)]
+            memory = []
+            for part in range(1, 11):
+                time.sleep(max(0.0, begin + part * seconds / 10 - time.monotonic()))
+                memory.append(_read_memory(self._pid))
+            for each in running:
+                each.result()
+        row = {"clients": clients, "writers": writers, **_summarize(durations, seconds), "memory_mb": memory}
+        errors = {name: count for name, count in statuses.items() if name.rpartition(" ")[2] not in ("200", "202")}
+        return {**row, "errors": errors, "statuses": {"error" if errors else "200": sum(statuses.values())}}
+
     def _request(self, method: str, path: str, body: Row | None = None) -> Row:
         """Send a request over a connection of its own, since the server closes a connection that is idle."""
         with closing(http.client.HTTPConnection(self._address, timeout=120)) as connection:
@@ -212,6 +272,13 @@ def _read_cpu(pid: int) -> dict[str, float]:
         name = "encoder" if not number else "jobs" if number == count - 1 else "workers"
         cpu[name] = cpu.get(name, 0.0) + _get_cpu(int(child))
     return cpu
+
+
+def _read_memory(pid: int) -> int:
+    """Return the resident memory of a server and its child processes in MB."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    pages = [int(Path(f"/proc/{each}/statm").read_text().split()[1]) for each in (pid, *children)]
+    return sum(pages) * os.sysconf("SC_PAGE_SIZE") // 1_000_000
 
 
 def _get_cpu(pid: int) -> float:

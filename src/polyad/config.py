@@ -502,10 +502,18 @@ class ServerSettings:
         max_k: Maximum number of hits.
         searches: Number of searches that run at the same time, in each worker.
         answers: Number of answers that are written at the same time, in each worker.
-        queue: Number of searches, and of answers, that wait for others; further ones are rejected.
+        heavy_requests: Number of page pictures, exact text searches, searches by retrievers of other packages and views
+            of the whole graph that run at the same time, in each worker; one workspace uses at most half of them.
+        queue: Number of searches, of answers and of heavy requests that wait for others; further ones are rejected.
         answer_seconds: Maximum duration of an answer.
         requests_per_minute: Maximum number of requests a minute for each key, or for each address without a key; each
             worker counts by itself.
+        model_answers_per_minute: Maximum number of answers a minute for each key and each of the ``[models]`` that
+            requests name, and of answers that replace stored ones (``regenerate``); each worker counts by itself.
+        retrievers: Retrievers that requests may name, separated by commas, besides that of the server; empty for those
+            of polyad itself. Those of other packages, such as the baselines, may take much memory.
+        list_retrievers: Whether the list of models of the OpenAI-compatible API has each workspace with each retriever,
+            such as ``kb@bm25``, besides the workspace itself. Requests may name both in any case.
         citation_footer: Whether answers of the OpenAI-compatible API end with a list of their sources.
         log_questions: Whether logs and traces contain questions.
         mcp_sessions: Whether the MCP server keeps sessions. Without them, a client continues after a restart.
@@ -525,9 +533,13 @@ class ServerSettings:
     max_k: int = 100
     searches: int = 8
     answers: int = 8
+    heavy_requests: int = 4
     queue: int = 64
     answer_seconds: float = 120.0
     requests_per_minute: int = 600
+    model_answers_per_minute: int = 30
+    retrievers: str = ""
+    list_retrievers: bool = False
     citation_footer: bool = False
     log_questions: bool = False
     mcp_sessions: bool = False
@@ -536,7 +548,8 @@ class ServerSettings:
     allow_urls: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("max_body_mb", "max_question_characters", "max_k", "searches", "answers", "requests_per_minute"):
+        limits = "max_body_mb", "max_question_characters", "max_k", "searches", "answers", "requests_per_minute"
+        for name in (*limits, "heavy_requests", "model_answers_per_minute"):
             require(getattr(self, name) >= 1, name, getattr(self, name), "1 or more")
         for name in ("queue", "answer_seconds", "drain_seconds"):
             require(getattr(self, name) >= 0, name, getattr(self, name), "0 or more")

@@ -20,7 +20,7 @@ from polyad.protocols.store import ValueStore
 from polyad_server import conversation_routes, graph_routes, index_routes, openai_routes, search_routes
 from polyad_server.access import Gatekeeper
 from polyad_server.hosts import HostCheck
-from polyad_server.limits import BodyLimit, ClientRateLimiter, ConcurrencyLimiter
+from polyad_server.limits import BodyLimit, ClientRateLimiter, ConcurrencyLimiter, HeadRequests, split_list
 from polyad_server.mcp import build_mcp_server
 from polyad_server.mcp_http import AuthorizedMcp, build_mcp_app, get_http_target
 from polyad_server.metrics import Metrics
@@ -64,7 +64,7 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        threads = settings.searches + settings.answers + 2 * settings.queue + _EXTRA_THREADS
+        threads = settings.searches + settings.answers + settings.heavy_requests + 3 * settings.queue + _EXTRA_THREADS
         anyio.to_thread.current_default_thread_limiter().total_tokens = threads
         await anyio.to_thread.run_sync(_load_models, workspaces, retriever)
         async with AsyncExitStack() as sessions:
@@ -85,8 +85,10 @@ def create_app(
         settings,
         ConcurrencyLimiter(settings.searches, settings.queue, "searches"),
         ConcurrencyLimiter(settings.answers, settings.queue, "answers"),
+        ConcurrencyLimiter(settings.heavy_requests, settings.queue, "requests of this kind", is_shared=True),
         retriever,
         metrics,
+        ClientRateLimiter(settings.model_answers_per_minute),
         k,
     )
     for routes in (search_routes, conversation_routes, index_routes, graph_routes, openai_routes):
@@ -119,10 +121,12 @@ def _add_health_routes(app: FastAPI) -> None:
 
     @app.get("/readyz", tags=["health"])
     async def is_ready() -> Response:
-        """Return 200 once the models are loaded, 503 before and while an index is missing."""
+        """Return 200 once the models are loaded, 503 before, while an index is missing and while jobs cannot be run."""
         status = "loading" if not app.state.is_ready else "ready"
         if not app.state.gatekeeper.workspaces.are_stored():
             status = "no index"
+        elif status == "ready" and app.state.gatekeeper.workspaces.are_jobs_failing():
+            status = "indexing fails"
         return JSONResponse({"status": status}, 200 if status == "ready" else 503)
 
     @app.get("/metrics", tags=["health"], response_class=PlainTextResponse)
@@ -143,6 +147,7 @@ def list_hosts(settings: ServerSettings, host: str) -> list[str]:
 def _add_middleware(
     app: FastAPI, settings: ServerSettings, names: list[str], origins: list[str], metrics: Metrics
 ) -> None:
+    app.add_middleware(HeadRequests)
     app.add_middleware(BodyLimit, max_bytes=settings.max_body_mb * 1_000_000)
     if origins:
         app.add_middleware(CORSMiddleware, allow_origins=origins, allow_methods=["*"], allow_headers=["*"])
@@ -150,8 +155,3 @@ def _add_middleware(
     app.add_middleware(RequestLog, metrics=metrics)
     if settings.proxies:
         app.add_middleware(ProxyHeadersMiddleware, trusted_hosts=settings.proxies)
-
-
-def split_list(text: str) -> list[str]:
-    """Return the items of a setting's value, which are separated by commas."""
-    return [item.strip() for item in text.split(",") if item.strip()]

@@ -6,6 +6,7 @@ import json
 import re
 import secrets
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -13,7 +14,7 @@ from polyad.errors import LanguageModelError, PolyadError
 from polyad.model import Answer, Usage
 from polyad.protocols.components import Prompt
 from polyad.schemas.places import describe_citation, describe_hit, get_excerpt, map_excerpts
-from polyad.text.words import sanitize
+from polyad.text.words import sanitize, separate_markup
 from polyad_server.answers import WrittenAnswer
 from polyad_server.links import build_passage_url
 from polyad_server.openai_models import Message
@@ -28,9 +29,6 @@ _TASK_PURPOSE = re.compile(
 _QUOTED_CHAT = re.compile(r"chat.history|^(conversation|user|human|ai|assistant)\s*:", re.IGNORECASE | re.MULTILINE)
 _MAX_PURPOSE = 400
 """Characters at the beginning of a message in which a request of the client itself states its purpose."""
-
-_MARKUP = re.compile(r"\](?=[(:])|<(?=[a-z/!?])", re.IGNORECASE)
-"""Ends of link texts, and beginnings of HTML tags."""
 
 
 def is_client_task(text: str) -> bool:
@@ -47,19 +45,6 @@ def is_client_task(text: str) -> bool:
         return _QUOTED_CHAT.search(text) is not None
     has_purpose = _TASK_VERB.match(text) and _TASK_PURPOSE.search(text[:_MAX_PURPOSE])
     return bool(has_purpose) and _QUOTED_CHAT.search(text) is not None
-
-
-def separate_markup(text: str) -> str:
-    r"""Return the text with Markdown links, images and HTML tags made inactive by a space.
-
-    So a document can neither redirect a citation nor load an image, whose address may contain what others wrote.
-
-    >>> separate_markup("Amber [1](javascript:x) ![](http://x).\n[1]: http://x")
-    'Amber [1] (javascript:x) ![] (http://x).\n[1] : http://x'
-    >>> separate_markup("Amber <img src=http://x> < 5")
-    'Amber < img src=http://x> < 5'
-    """
-    return _MARKUP.sub(r"\g<0> ", text)
 
 
 def split_conversation(messages: Sequence[Message]) -> tuple[str, list[dict[str, str]]]:
@@ -89,8 +74,8 @@ def complete_task(workspace: Workspace, text: str, max_characters: int) -> tuple
     return separate_markup(sanitize(reply.text)), reply.usage
 
 
-class ChatFormat:
-    """Formats one answer in OpenAI's chat format: as one completion, or as the chunks of a stream.
+class AnswerFormat(ABC):
+    """Formats one answer in a format of OpenAI: as one object, or as the events of a stream.
 
     Args:
         model: Name of the model in the request.
@@ -104,42 +89,27 @@ class ChatFormat:
         self._workspace = workspace
         self._base_url = base_url
         self._has_footer = has_footer
-        self._id = f"chatcmpl-{secrets.token_hex(12)}"
         self._created = int(time.time())
 
+    @abstractmethod
     def format_text(self, text: str, usage: Usage) -> dict[str, Any]:
-        """Return a text without citations as a chat completion in OpenAI's format."""
-        return self._build_completion(text, [], [], usage)
+        """Return a text without citations."""
 
+    @abstractmethod
     def format_answer(self, answer: Answer) -> dict[str, Any]:
-        """Return an answer as a chat completion in OpenAI's format; without an answer's text, its evidence."""
-        text = (separate_markup(answer.text) or self.format_evidence(answer)) + self._format_footer(answer)
-        return self._build_completion(text, self._list_annotations(answer), self._list_urls(answer), answer.usage)
+        """Return an answer; without its text, its evidence."""
 
-    def stream_text(self, text: str, usage: Usage, *, includes_usage: bool) -> Generator[str]:
-        """Yield a text without citations as the server-sent events of a streamed chat completion."""
-        yield self._build_chunk({"role": "assistant", "content": text})
-        yield from self._end_stream([], [], usage, includes_usage=includes_usage)
+    @abstractmethod
+    def stream_text(self, text: str, usage: Usage) -> Generator[str]:
+        """Yield a text without citations as server-sent events."""
 
-    def stream_answer(self, written: WrittenAnswer, *, includes_usage: bool) -> Generator[str]:
-        """Yield the server-sent events of a streamed chat completion while the answer is written."""
-        yield self._build_chunk({"role": "assistant", "content": ""})
-        try:
-            last = ""
-            for piece in written:
-                yield self._build_chunk({"content": separate_markup(last + piece).removeprefix(last)})
-                last = piece[-1:]
-            answer = written.finish()
-        except PolyadError as error:
-            yield _format_event(format_openai_error(get_status(error), get_kind(error), describe_error(error)))
-            yield _DONE
-            return
-        rest = ("" if answer.text else self.format_evidence(answer)) + self._format_footer(answer)
-        if rest:
-            yield self._build_chunk({"content": rest})
-        yield from self._end_stream(
-            self._list_annotations(answer), self._list_urls(answer), answer.usage, includes_usage=includes_usage
-        )
+    @abstractmethod
+    def stream_answer(self, written: WrittenAnswer) -> Generator[str]:
+        """Yield the server-sent events of an answer while it is written."""
+
+    def build_text(self, answer: Answer) -> str:
+        """Return the text of an answer; without it, its evidence."""
+        return (answer.text or self.format_evidence(answer)) + self._format_footer(answer)
 
     def format_evidence(self, answer: Answer) -> str:
         """Format retrieved passages as Markdown with citation marks, for servers without a language model."""
@@ -149,7 +119,7 @@ class ChatFormat:
             parts.append(f"**{_escape(describe_hit(hit))}** [{number}]\n\n{quoted}")
         return "\n\n".join(parts)
 
-    def _list_urls(self, answer: Answer) -> list[str]:
+    def list_urls(self, answer: Answer) -> list[str]:
         """Return the URLs of the cited passages, in the order of the citation marks ``[n]``."""
         if not answer.text:
             return [self._get_url(answer, hit.passage.id) for hit in answer.evidence.passages]
@@ -159,16 +129,14 @@ class ChatFormat:
         numbers = range(1, last + 1)
         return [self._get_url(answer, passage_ids[each]) if each in passage_ids else "" for each in numbers]
 
-    def _list_annotations(self, answer: Answer) -> list[dict[str, Any]]:
+    def list_places(self, answer: Answer) -> list[dict[str, Any]]:
+        """Return the address and title of each citation, and where it stands in the text."""
         return [
             {
-                "type": "url_citation",
-                "url_citation": {
-                    "url": self._get_url(answer, citation.passage_id),
-                    "title": describe_citation(citation, answer.evidence),
-                    "start_index": len(separate_markup(answer.text[: citation.answer_span.start])),
-                    "end_index": len(separate_markup(answer.text[: citation.answer_span.end])),
-                },
+                "url": self._get_url(answer, citation.passage_id),
+                "title": describe_citation(citation, answer.evidence),
+                "start_index": citation.answer_span.start,
+                "end_index": citation.answer_span.end,
             }
             for citation in answer.citations
         ]
@@ -188,6 +156,54 @@ class ChatFormat:
         excerpt = map_excerpts(answer.evidence).get(passage_id)
         return build_passage_url(self._base_url, self._workspace, passage_id, excerpt)
 
+
+class ChatFormat(AnswerFormat):
+    """Formats one answer in OpenAI's chat format: as one completion, or as the chunks of a stream.
+
+    Args:
+        model, workspace, base_url, has_footer: See :class:`AnswerFormat`.
+        includes_usage: Whether a stream states the tokens of the answer.
+    """
+
+    def __init__(
+        self, model: str, workspace: str, base_url: str, *, has_footer: bool, includes_usage: bool = False
+    ) -> None:
+        super().__init__(model, workspace, base_url, has_footer=has_footer)
+        self._includes_usage = includes_usage
+        self._id = f"chatcmpl-{secrets.token_hex(12)}"
+
+    def format_text(self, text: str, usage: Usage) -> dict[str, Any]:
+        """Return a text without citations as a chat completion in OpenAI's format."""
+        return self._build_completion(text, [], [], usage)
+
+    def format_answer(self, answer: Answer) -> dict[str, Any]:
+        """Return an answer as a chat completion in OpenAI's format; without an answer's text, its evidence."""
+        text, annotations = self.build_text(answer), self._list_annotations(answer)
+        return self._build_completion(text, annotations, self.list_urls(answer), answer.usage)
+
+    def stream_text(self, text: str, usage: Usage) -> Generator[str]:
+        """Yield a text without citations as the server-sent events of a streamed chat completion."""
+        yield self._build_chunk({"role": "assistant", "content": text})
+        yield from self._end_stream([], [], usage)
+
+    def stream_answer(self, written: WrittenAnswer) -> Generator[str]:
+        """Yield the server-sent events of a streamed chat completion while the answer is written."""
+        yield self._build_chunk({"role": "assistant", "content": ""})
+        try:
+            for piece in written:
+                yield self._build_chunk({"content": piece})
+            answer = written.finish()
+        except PolyadError as error:
+            yield _format_event(format_openai_error(get_status(error), get_kind(error), describe_error(error)))
+            yield _DONE
+            return
+        if rest := self.build_text(answer).removeprefix(answer.text):
+            yield self._build_chunk({"content": rest})
+        yield from self._end_stream(self._list_annotations(answer), self.list_urls(answer), answer.usage)
+
+    def _list_annotations(self, answer: Answer) -> list[dict[str, Any]]:
+        return [{"type": "url_citation", "url_citation": place} for place in self.list_places(answer)]
+
     def _build_completion(
         self, text: str, annotations: list[dict[str, Any]], citations: list[str], usage: Usage
     ) -> dict[str, Any]:
@@ -206,12 +222,10 @@ class ChatFormat:
         choice = {"index": 0, "delta": delta, "finish_reason": finish_reason, "logprobs": None}
         return _format_event({**self._build_head("chat.completion.chunk"), "choices": [choice], **values})
 
-    def _end_stream(
-        self, annotations: list[dict[str, Any]], citations: list[str], usage: Usage, *, includes_usage: bool
-    ) -> Iterator[str]:
+    def _end_stream(self, annotations: list[dict[str, Any]], citations: list[str], usage: Usage) -> Iterator[str]:
         delta = {"annotations": annotations} if annotations else {}
         yield self._build_chunk(delta, "stop", citations=citations)
-        if includes_usage:
+        if self._includes_usage:
             head = self._build_head("chat.completion.chunk")
             yield _format_event({**head, "choices": [], "usage": _format_usage(usage), "citations": citations})
         yield _DONE

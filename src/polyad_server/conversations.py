@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import re
 import secrets
-from collections.abc import Mapping
-from contextlib import suppress
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from polyad.errors import NotFoundError
 from polyad.protocols.store import ValueStore
-from polyad.text.words import collapse_whitespace
+from polyad.text.words import collapse_whitespace, separate_markup
+from polyad_server.locks import hold_lock
 from polyad_server.problems import RequestError
 
 CONVERSATIONS = "server-conversations"
@@ -30,6 +32,9 @@ MAX_BYTES = 500_000
 
 Turns = list[dict[str, Any]]
 """Turns of a conversation, each with ``question``, ``answer`` and ``sources`` (:class:`SavedTurnBody`)."""
+
+_LOCK = threading.Lock()
+"""Lets one thread at a time wait for the lock of an index, which few connections of a database may do."""
 
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|])")
 
@@ -99,11 +104,12 @@ class Conversations:
         Raises:
             RequestError: The key has too many conversations, or this one is too large.
         """
-        if len(self.list_all()) >= MAX_CONVERSATIONS:
-            message = f"this key has saved {MAX_CONVERSATIONS} conversations, which is the limit; delete one first"
-            raise RequestError(409, "too_many_conversations", message)
         time = now.isoformat(timespec="seconds")
-        return self._put(Conversation(secrets.token_hex(8), title, self._owner, 0, time, time, options), turns)
+        with self._hold_lock():
+            if len(self.list_all()) >= MAX_CONVERSATIONS:
+                message = f"this key has saved {MAX_CONVERSATIONS} conversations, which is the limit; delete one first"
+                raise RequestError(409, "too_many_conversations", message)
+            return self._put(Conversation(secrets.token_hex(8), title, self._owner, 0, time, time, options), turns)
 
     def change(self, id: str, title: str | None, turns: Turns | None, now: datetime) -> Conversation:
         """Rename a conversation, or replace its turns, or both; None leaves a value as it is.
@@ -112,9 +118,10 @@ class Conversations:
             NotFoundError: See :meth:`get`.
             RequestError: The conversation is too large.
         """
-        stored = self.get(id)
-        changed = replace(stored, title=title or stored.title, updated=now.isoformat(timespec="seconds"))
-        return self._put(changed, turns)
+        with self._hold_lock():
+            stored = self.get(id)
+            changed = replace(stored, title=title or stored.title, updated=now.isoformat(timespec="seconds"))
+            return self._put(changed, turns)
 
     def _put(self, conversation: Conversation, turns: Turns | None) -> Conversation:
         if turns is not None:
@@ -129,8 +136,15 @@ class Conversations:
 
     def delete(self, id: str) -> None:
         """Delete a conversation; see :meth:`get`."""
-        self._store.put_values(CONVERSATIONS, {self.get(id).id: None})
-        self._store.put_values(TURNS, {id: None})
+        with self._hold_lock():
+            self._store.put_values(CONVERSATIONS, {self.get(id).id: None})
+            self._store.put_values(TURNS, {id: None})
+
+    @contextmanager
+    def _hold_lock(self) -> Iterator[None]:
+        """Let one thread at a time, of all servers, change conversations."""
+        with _LOCK, hold_lock(self._store, "conversations"):
+            yield
 
 
 def _parse(value: bytes) -> Conversation | None:
@@ -143,11 +157,12 @@ def _parse(value: bytes) -> Conversation | None:
 def format_markdown(conversation: Conversation, turns: Turns) -> str:
     """Return a conversation as Markdown: a heading for each question, the answer, and its numbered sources.
 
-    Answers are Markdown already. In all other texts, characters with a meaning in Markdown are escaped.
+    Answers are Markdown already, in which links and tags are made inactive. In all other texts, characters with a
+    meaning in Markdown are escaped.
     """
     parts = [f"# {_escape(conversation.title)}"]
     for turn in turns:
-        parts += [f"## {_escape(turn['question'])}", turn["answer"].strip()]
+        parts += [f"## {_escape(turn['question'])}", separate_markup(turn["answer"]).strip()]
         parts.append("\n".join(_format_source(source) for source in turn["sources"]))
     return "\n\n".join(filter(None, parts)) + "\n"
 

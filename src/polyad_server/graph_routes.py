@@ -62,7 +62,7 @@ def read_page_image(
     left, upper, right and lower end of each marked line as shares of width and height. `Polyad-Figures` is the number
     of framed figures and tables, and `Polyad-Kind` is `page` or `picture`.
     """
-    with state.searches.hold_slot():
+    with state.heavy_requests.hold_slot(access.workspace.name):
         images = access.workspace.engine.page_images
         return _respond_image(images.render(id, start=start, end=end, page=page, width=width, crop=crop))
 
@@ -79,7 +79,7 @@ def read_picture(
 
     `metadata.pictures` of the document lists them, from number 1. The headers are those of `/passages/image`.
     """
-    with state.searches.hold_slot():
+    with state.heavy_requests.hold_slot(access.workspace.name):
         return _respond_image(access.workspace.engine.page_images.render_picture(id, picture, width=width))
 
 
@@ -137,7 +137,7 @@ def list_entities(
     if not like:
         entities, total = catalogue.entity_page(parse_cursor(cursor), limit)
         return respond_json(build_page("entities", list(map(entity_item_json, entities)), limit, cursor, total))
-    with state.searches.hold_slot():  # reads every entity
+    with state.heavy_requests.hold_slot(access.workspace.name):  # reads every entity
         return respond_json(build_page("entities", list_items(catalogue, ListKind.ENTITIES, like), limit, cursor))
 
 
@@ -153,7 +153,7 @@ def read_overview(
     access: Reader, state: State, limit: Annotated[int, Query(ge=1, le=300, description="Number of entities.")] = 100
 ) -> JSONResponse:
     """Return the most frequent named entities of the index, with the strongest links and their communities."""
-    with state.searches.hold_slot():
+    with state.heavy_requests.hold_slot(access.workspace.name):
         overview = access.workspace.engine.graph_views.build_overview(limit)
     return respond_json(asdict(overview))
 
@@ -161,7 +161,7 @@ def read_overview(
 @router.get("/path", responses=describe_responses(dict[str, Any]))
 def read_path(access: Reader, state: State, source: EntityName, target: EntityName) -> JSONResponse:
     """Return a shortest path between two entities, as hyperedges that join one entity with the next."""
-    with state.searches.hold_slot():
+    with state.heavy_requests.hold_slot(access.workspace.name):
         steps = access.workspace.engine.graph_views.find_path(source, target)
     return respond_json({"steps": list(map(asdict, steps))})
 

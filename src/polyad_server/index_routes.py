@@ -252,10 +252,9 @@ def read_document(access: Reader, id: Id) -> JSONResponse:
 
 @router.delete("/document", tags=["documents"], responses=describe_responses(RemovalSchema))
 def delete_document(access: Writer, id: Id) -> JSONResponse:
-    """Remove a document with its passages, hyperedges and vectors."""
-    engine = access.workspace.engine
-    engine.remove(id)
-    return respond_json({"removed": [id], "documents": engine.catalogue.statistics().documents})
+    """Remove a document with its passages, hyperedges and vectors, also one that a job has yet to index."""
+    access.workspace.jobs.remove_documents([id])
+    return respond_json({"removed": [id], "documents": access.workspace.engine.catalogue.statistics().documents})
 
 
 @router.get("/document/passages", tags=["documents"], responses=describe_responses(dict[str, Any]))
@@ -267,7 +266,7 @@ def list_passages(access: Reader, id: Id, limit: Limit = 100, cursor: Cursor = "
 
 
 @router.get("/document/removals", tags=["documents"], responses=describe_responses(dict[str, Any]))
-def list_removals(access: Reader, id: Id) -> JSONResponse:
+def list_removals(access: Reader, state: State, id: Id) -> JSONResponse:
     """List what reading left out of a document's text, by kind.
 
     `counts` were recorded when the document was indexed. `texts` are read again from its file; they are empty if the
@@ -278,7 +277,8 @@ def list_removals(access: Reader, id: Id) -> JSONResponse:
     source = get_source_file(origin.source)
     texts: Mapping[str, Sequence[str]] = {}
     if source and Path(source).is_file():
-        texts = build_file_reader(engine.components.settings.read).list_removals(Path(source))
+        with state.heavy_requests.hold_slot(access.workspace.name):
+            texts = build_file_reader(engine.components.settings.read).list_removals(Path(source))
     counts = {note: origin.metadata[kind] for kind, note in NOTES.items() if kind in origin.metadata}
     return respond_json({"counts": counts, "texts": {NOTES.get(kind, kind): list(texts[kind]) for kind in texts}})
 
@@ -286,9 +286,8 @@ def list_removals(access: Reader, id: Id) -> JSONResponse:
 @router.post("/documents/remove", tags=["documents"], responses=describe_responses(RemovalSchema))
 def remove_documents(body: DocumentIdsBody, access: Writer) -> JSONResponse:
     """Remove documents with their passages, hyperedges and vectors; if one id is unknown, none is removed."""
-    engine = access.workspace.engine
-    engine.remove(body.ids)
-    return respond_json({"removed": body.ids, "documents": engine.catalogue.statistics().documents})
+    access.workspace.jobs.remove_documents(body.ids)
+    return respond_json({"removed": body.ids, "documents": access.workspace.engine.catalogue.statistics().documents})
 
 
 @router.post("/documents/disable", tags=["documents"], responses=describe_responses(CorrectionSchema))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -71,29 +71,38 @@ class ConcurrencyLimiter:
         running: Maximum number of requests that run at the same time.
         waiting: Maximum number of requests that wait.
         name: Name of the limited requests in messages, such as ``searches``.
+        is_shared: Whether one client holds at most half of the slots, and of the queue, so that others need not wait
+            for it.
     """
 
-    def __init__(self, running: int, waiting: int, name: str) -> None:
+    def __init__(self, running: int, waiting: int, name: str, *, is_shared: bool = False) -> None:
         self._free = running
         self._max_waiting = waiting
-        self._queue: deque[threading.Event] = deque()
+        self._share = (running + 1) // 2 if is_shared else running
+        self._waiting_share = (waiting + 1) // 2 if is_shared else waiting
+        self._held: Counter[str] = Counter()
+        self._queue: deque[tuple[str, threading.Event]] = deque()
         self._lock = threading.Lock()
         self._name = name
 
     @contextmanager
-    def hold_slot(self) -> Iterator[None]:
+    def hold_slot(self, client: str = "") -> Iterator[None]:
         """Wait for a free request slot and hold it during the ``with`` block.
+
+        Args:
+            client: Name of the client, if slots are shared, such as that of the workspace.
 
         Raises:
             RequestError: Too many requests are waiting.
         """
         turn = threading.Event()
         with self._lock:
-            if self._free:
+            if self._free and self._held[client] < self._share:
                 self._free -= 1
+                self._held[client] += 1
                 turn.set()
-            elif len(self._queue) < self._max_waiting:
-                self._queue.append(turn)
+            elif len(self._queue) < self._max_waiting and self._count_waiting(client) < self._waiting_share:
+                self._queue.append((client, turn))
             else:
                 raise RequestError(429, "busy", f"too many {self._name} are waiting; try again", 1)
         turn.wait()
@@ -101,10 +110,22 @@ class ConcurrencyLimiter:
             yield
         finally:
             with self._lock:
-                if self._queue:
-                    self._queue.popleft().set()
-                else:
-                    self._free += 1
+                self._release(client)
+
+    def _count_waiting(self, client: str) -> int:
+        return sum(each == client for each, _ in self._queue)
+
+    def _release(self, client: str) -> None:
+        """Assign the slot of a client to the first waiting client that holds less than its share."""
+        self._held -= Counter([client])  # without zeros, so that it does not grow with the number of clients
+        for entry in self._queue:
+            waiting, turn = entry
+            if self._held[waiting] < self._share:
+                self._queue.remove(entry)
+                self._held[waiting] += 1
+                turn.set()
+                return
+        self._free += 1
 
 
 def check_value_count(body: bytes) -> None:
@@ -112,6 +133,26 @@ def check_value_count(body: bytes) -> None:
     if body.count(b",") > _MAX_VALUES:
         detail = f"the request has more than {_MAX_VALUES:,} values, counted by commas; send fewer documents, or files"
         raise RequestError(413, "http_error", detail)
+
+
+def split_list(text: str) -> list[str]:
+    """Return the items of a setting's value, which are separated by commas."""
+    return [item.strip() for item in text.split(",") if item.strip()]
+
+
+class HeadRequests:
+    """ASGI middleware that answers ``HEAD`` on all routes of ``GET``; the HTTP server leaves out the body.
+
+    Args:
+        app: The application.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle a request."""
+        await self._app({**scope, "method": "GET"} if scope.get("method") == "HEAD" else scope, receive, send)
 
 
 class BodyLimit:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from functools import lru_cache, partial
 from typing import Annotated, Any, Concatenate, Literal, ParamSpec, TypeVar
 
@@ -284,7 +285,13 @@ def _add_page_images(server: MCPServer[Any], get_target: GetTarget) -> None:
     )
     def read_page_image(id: str, context: Context[Any, Any]) -> bytes:
         """Return the page of a passage in a PDF file or scan, with the passage marked; fetch has its address."""
-        return _call(get_target, context, KeyScope.READ, mcp_tools.read_page_image, id)
+        request = context.request_context.request
+
+        def read(target: ToolTarget) -> bytes:
+            with request.state.server.heavy_requests.hold_slot(target.workspace) if request else nullcontext():
+                return mcp_tools.read_page_image(target, id)
+
+        return _call(get_target, context, KeyScope.READ, read)
 
 
 @lru_cache(maxsize=1)

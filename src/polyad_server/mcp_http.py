@@ -40,7 +40,7 @@ def get_http_target(request: Request | None, scope: KeyScope) -> ToolTarget:
     search = partial(state.search, access.workspace)
 
     def find_text(pattern: str, **options: Any) -> TextMatches:
-        with state.searches.hold_slot():
+        with state.heavy_requests.hold_slot(access.workspace.name):
             return access.workspace.engine.find_text(pattern, **options)
 
     def answer(question: str) -> Answer:

@@ -78,8 +78,8 @@ class _JobCollector(Collector):
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """Yield one Prometheus metric: the number of jobs by state."""
-        jobs = self._workspaces.map_all(lambda workspace: workspace.jobs.list_all())
-        states = CountBy(job.state for listed in jobs.values() for job in listed)
+        counts = self._workspaces.map_all(lambda workspace: workspace.jobs.count_states())
+        states = sum(counts.values(), CountBy())
         gauge = GaugeMetricFamily("polyad_jobs", "Jobs by state.", labels=["state"])
         for state, count in sorted(states.items()):
             gauge.add_metric([state], count)

@@ -30,7 +30,7 @@ class Message(_Body):
     def text(self) -> str:
         """The text of all parts of the message, joined."""
         if isinstance(self.content, list):
-            return "\n".join(part.text for part in self.content if part.type in ("text", "input_text"))
+            return "\n".join(part.text for part in self.content if part.type in ("text", "input_text", "output_text"))
         return self.content or ""
 
 
@@ -55,6 +55,24 @@ class ChatBody(_Body):
     stream_options: StreamOptions | None = None
 
 
+class InputItem(Message):
+    """An item of the input of a response: a message; tool calls and other items, without a role, are ignored."""
+
+    role: Annotated[str, Field(max_length=100)] = ""
+
+
+class ResponseBody(_Body):
+    """The request body of a response: a question, or the messages of a conversation, of which no part is stored."""
+
+    model_config = ConfigDict(
+        extra="ignore", json_schema_extra={"examples": [{"model": "kb", "input": "Who cast the bell of Tarn?"}]}
+    )
+    model: Annotated[str, Field(max_length=300, description="Workspace, or `workspace@retriever`.")]
+    input: Text | Annotated[list[InputItem], Field(min_length=1, max_length=1000)]
+    stream: bool | None = False
+    previous_response_id: Annotated[str | None, Field(max_length=300)] = None
+
+
 _EmbeddedText = Annotated[str, Field(max_length=100_000)]
 
 
@@ -64,6 +82,7 @@ class EmbeddingsBody(_Body):
     model: Annotated[str, Field(max_length=300)]
     input: _EmbeddedText | Annotated[list[_EmbeddedText], Field(min_length=1, max_length=2048)]
     encoding_format: Literal["float", "base64"] | None = "float"
+    dimensions: Annotated[int | None, Field(ge=1, description="Number of components; fewer are the first ones.")] = None
 
 
 class RankingOptions(_Body):

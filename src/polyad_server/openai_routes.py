@@ -8,24 +8,27 @@ from __future__ import annotations
 import base64
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Annotated, Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 from fastapi import APIRouter, Path, Request
 from fastapi.responses import JSONResponse, Response
 
-from polyad.engine.registry import NEED_LANGUAGE_MODEL, retrievers
+from polyad.engine.registry import NEED_LANGUAGE_MODEL
 from polyad.model import Evidence, ScoredPassage
 from polyad.schemas.places import get_excerpt
 from polyad.text.pictures import select_labels
 from polyad_server.access import Access, AuthenticatedRoute, Gatekeeper
 from polyad_server.answers import complete_within, write_answer
-from polyad_server.chat import ChatFormat, complete_task, is_client_task, split_conversation
+from polyad_server.chat import AnswerFormat, ChatFormat, complete_task, is_client_task, split_conversation
 from polyad_server.keys import Scope
 from polyad_server.links import get_base_url
 from polyad_server.openai_filters import parse_dify_condition, parse_openai_filter
-from polyad_server.openai_models import ChatBody, DifyBody, EmbeddingsBody, VectorStoreSearchBody
+from polyad_server.openai_models import ChatBody, DifyBody, EmbeddingsBody, Message, ResponseBody, VectorStoreSearchBody
+from polyad_server.openai_responses import ResponseFormat
 from polyad_server.problems import RequestError
 from polyad_server.responses import EventResponse
 from polyad_server.state import State
@@ -49,7 +52,7 @@ def authorize(request: Request, model: str, scope: Scope = Scope.READ) -> tuple[
     name, _, retriever = model.partition("@")
     gatekeeper: Gatekeeper = request.app.state.gatekeeper
     access = gatekeeper.authorize(request, name, scope)
-    if retriever and retriever not in retrievers:
+    if retriever and retriever not in request.app.state.server.retrievers:
         raise RequestError(404, "model_not_found", f"there is no retriever {retriever!r}")
     return access, retriever
 
@@ -64,15 +67,17 @@ def _map_workspaces(request: Request, function: Callable[[Workspace], T]) -> lis
 # Models
 
 
-@router.head("/v1/models", include_in_schema=False)
 @router.get("/v1/models")
-def list_models(request: Request) -> JSONResponse:
-    """List the models that an API key may use: each workspace (index), and each workspace with each retriever."""
-    names = [name for listed in _map_workspaces(request, _list_model_names) for name in listed]
+def list_models(request: Request, state: State) -> JSONResponse:
+    """List the models that an API key may use: each workspace (index).
+
+    With the setting `server.list_retrievers`, each workspace with each retriever is listed too.
+    """
+    offered = state.retrievers if state.settings.list_retrievers else []
+    names = [name for listed in _map_workspaces(request, partial(_list_model_names, offered)) for name in listed]
     return JSONResponse({"object": "list", "data": [_format_model(name) for name in names]})
 
 
-@router.head("/v1/models/{model:path}", include_in_schema=False)
 @router.get("/v1/models/{model:path}")
 def read_model(request: Request, model: ModelName) -> JSONResponse:
     """Return one entry of OpenAI's list of models; each workspace (index) is a model, such as ``kb`` or ``kb@bm25``."""
@@ -80,10 +85,10 @@ def read_model(request: Request, model: ModelName) -> JSONResponse:
     return JSONResponse(_format_model(model))
 
 
-def _list_model_names(workspace: Workspace) -> Iterator[str]:
+def _list_model_names(offered: Sequence[str], workspace: Workspace) -> Iterator[str]:
     yield workspace.name
     has_model = workspace.engine.components.language_model is not None
-    for retriever in retrievers:
+    for retriever in offered:
         if has_model or retriever not in NEED_LANGUAGE_MODEL:
             yield f"{workspace.name}@{retriever}"
 
@@ -103,24 +108,52 @@ def complete_chat(request: Request, body: ChatBody, state: State) -> Response:
     model the reply is the evidence.
     """
     access, retriever = authorize(request, body.model)
-    question, history = split_conversation(body.messages)
+    includes_usage = bool(body.stream_options and body.stream_options.include_usage)
+    build = partial(ChatFormat, includes_usage=includes_usage)
+    return _answer(request, state, access, retriever, body, body.messages, build)
+
+
+@router.post("/v1/responses")
+def create_response(request: Request, body: ResponseBody, state: State) -> Response:
+    """Answer the last message of the user from the documents, in the format of OpenAI's Responses API.
+
+    The annotations of the text are its citations. No response is stored: a client sends the whole conversation.
+    """
+    access, retriever = authorize(request, body.model)
+    if body.previous_response_id:
+        detail = "the server stores no responses; send the earlier messages as input, without previous_response_id"
+        raise RequestError(422, "no_stored_responses", detail)
+    messages = [Message(role="user", content=body.input)] if isinstance(body.input, str) else body.input
+    return _answer(request, state, access, retriever, body, messages, ResponseFormat)
+
+
+def _answer(
+    request: Request,
+    state: State,
+    access: Access,
+    retriever: str,
+    body: ChatBody | ResponseBody,
+    messages: Sequence[Message],
+    build: Callable[..., AnswerFormat],
+) -> Response:
+    """Return the answer to the last message of the user, in the format that ``build`` builds."""
+    question, history = split_conversation(messages)
     if not question.strip():
         raise RequestError(422, "question_required", "the conversation has no message of the user with text")
     base_url, has_footer = get_base_url(request, state), state.settings.citation_footer
-    chat = ChatFormat(body.model, access.workspace.name, base_url, has_footer=has_footer)
-    includes_usage = bool(body.stream_options and body.stream_options.include_usage)
+    format = build(body.model, access.workspace.name, base_url, has_footer=has_footer)
     if is_client_task(question):
         with state.answers.hold_slot():
             max_characters = state.settings.max_question_characters
             text, usage = complete_within(state, lambda: complete_task(access.workspace, question, max_characters))
         if body.stream:
-            return EventResponse(chat.stream_text(text, usage, includes_usage=includes_usage))
-        return JSONResponse(chat.format_text(text, usage))
+            return EventResponse(format.stream_text(text, usage))
+        return JSONResponse(format.format_text(text, usage))
     written = write_answer(state, access.workspace, question, history, retriever=retriever)
     if body.stream:
-        return EventResponse(chat.stream_answer(written, includes_usage=includes_usage))
+        return EventResponse(format.stream_answer(written))
     request.state.abandon = written.abandon
-    return JSONResponse(chat.format_answer(written.finish()))
+    return JSONResponse(format.format_answer(written.finish()))
 
 
 # Embeddings
@@ -144,6 +177,8 @@ def embed(request: Request, body: EmbeddingsBody, state: State) -> JSONResponse:
             batches.append(components.embedder.encode(batch, "passage"))
             tokens += sum(map(components.splitter.count_tokens, batch))
     vectors = np.concatenate(batches)
+    if body.dimensions:
+        vectors = _shorten(vectors, body.dimensions)
     rows: list[object] = (
         [base64.b64encode(vector.astype("<f4").tobytes()).decode() for vector in vectors]
         if body.encoding_format == "base64"
@@ -152,6 +187,15 @@ def embed(request: Request, body: EmbeddingsBody, state: State) -> JSONResponse:
     data = [{"object": "embedding", "index": number, "embedding": row} for number, row in enumerate(rows)]
     usage = {"prompt_tokens": tokens, "total_tokens": tokens}
     return JSONResponse({"object": "list", "data": data, "model": body.model, "usage": usage})
+
+
+def _shorten(vectors: npt.NDArray[np.float32], dimensions: int) -> npt.NDArray[np.float32]:
+    """Return the first components of unit vectors, as unit vectors."""
+    if dimensions > vectors.shape[1]:
+        detail = f"dimensions is {dimensions}; expected at most {vectors.shape[1]}, the dimension of the embedder"
+        raise RequestError(422, "invalid_dimensions", detail)
+    shortened = vectors[:, :dimensions]
+    return shortened / np.maximum(np.linalg.norm(shortened, axis=1, keepdims=True), np.finfo(np.float32).tiny)
 
 
 # Vector stores
@@ -241,7 +285,10 @@ def retrieve_for_dify(request: Request, body: DifyBody, state: State) -> JSONRes
     """Search a workspace for Dify, which uses the workspace as an external knowledge base."""
     access, retriever = authorize(request, body.knowledge_id)
     setting = body.retrieval_setting
-    where = parse_dify_condition(body.metadata_condition) if body.metadata_condition else None
+    sources = access.workspace.engine.catalogue.sources
+    where = None
+    if body.metadata_condition:
+        where = parse_dify_condition(body.metadata_condition, lambda filter: bool(sources(filter)))
     evidence = state.search(access.workspace, body.query, setting.top_k, retriever=retriever, where=where)
     records = [
         {

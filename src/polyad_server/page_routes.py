@@ -58,7 +58,7 @@ def add_page(app: FastAPI) -> None:
     @app.get("/docs", include_in_schema=False)
     def describe_api() -> RedirectResponse:
         """Redirect to the part of the web page that describes the HTTP API."""
-        return RedirectResponse("/#/api")
+        return RedirectResponse("./#/api")  # relative, for a proxy that removes a path prefix
 
     folder = Path(str(resources.files("polyad_server") / "page"))
     app.mount("/", _SecureHeaders(StaticFiles(directory=folder, html=True)), name="page")

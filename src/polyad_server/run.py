@@ -22,8 +22,9 @@ from polyad.engine.loaders import Place, get_place_name
 from polyad.errors import ConfigurationError
 from polyad.protocols.store import ValueStore
 from polyad_server.access import is_loopback
-from polyad_server.app import create_app, list_hosts, split_list
+from polyad_server.app import create_app, list_hosts
 from polyad_server.encoding import LoadEmbedder
+from polyad_server.limits import split_list
 from polyad_server.workspaces import OpenIndex, Workspaces
 
 BACKLOG = 2048

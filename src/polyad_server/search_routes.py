@@ -45,7 +45,7 @@ def grep(
     ] = "",
 ) -> JSONResponse:
     """Find the lines of documents that match a pattern exactly."""
-    with state.searches.hold_slot():
+    with state.heavy_requests.hold_slot(access.workspace.name):
         result = access.workspace.engine.find_text(
             pattern,
             limit,
@@ -70,6 +70,9 @@ def ask(request: Request, body: AskBody, access: Reader, state: State) -> Respon
     alone. `model` names one of the models that the server offers (`models` of `/stats`). With `regenerate`, the
     language model writes a new answer even if an answer to this question is stored.
     """
+    if body.model or body.regenerate:
+        key = access.principal.key.id if access.principal.key else ""
+        state.model_answers.count(f"{key} {body.model}")
     history = [turn.model_dump() for turn in body.history]
     options = {"model": body.model, "regenerate": body.regenerate, **body.get_options()}
     written = write_answer(state, access.workspace, body.question, history, **options)

@@ -8,10 +8,11 @@ from typing import Annotated, Unpack
 from fastapi import Depends, Request
 
 from polyad.config import ServerSettings
+from polyad.engine.registry import retrievers
 from polyad.errors import ConfigurationError
 from polyad.model import Evidence
 from polyad.retrieval.options import AUTO, OptionArguments
-from polyad_server.limits import ConcurrencyLimiter
+from polyad_server.limits import ClientRateLimiter, ConcurrencyLimiter, split_list
 from polyad_server.metrics import Metrics
 from polyad_server.problems import RequestError
 from polyad_server.tracing import record_evidence, trace_search
@@ -24,18 +25,27 @@ class ServerState:
 
     Attributes:
         settings: Settings of the server.
-        searches, answers: Limit the searches and answers at the same time.
+        searches, answers, heavy_requests: Limit these requests at the same time. A search waits for no other request.
         retriever: Retriever of requests that name none.
         metrics: Counts searches, answers and requests.
+        model_answers: Limits the answers of each key by models that cost more than stored answers.
         k: Number of hits of requests that name none; None for the default.
     """
 
     settings: ServerSettings
     searches: ConcurrencyLimiter
     answers: ConcurrencyLimiter
+    heavy_requests: ConcurrencyLimiter
     retriever: str
     metrics: Metrics
+    model_answers: ClientRateLimiter
     k: int | None = None
+
+    @property
+    def retrievers(self) -> list[str]:
+        """The names of the retrievers that requests may name."""
+        names = split_list(self.settings.retrievers) or retrievers.builtin_names
+        return list(dict.fromkeys((self.retriever, *names)))
 
     def check_question(self, question: str) -> None:
         """Raise a RequestError if a question is too long."""
@@ -76,8 +86,13 @@ class ServerState:
         if answers:
             options.setdefault("min_relevance", AUTO)
         retriever = retriever or self.retriever
+        if retriever not in self.retrievers:
+            raise ConfigurationError(f"the retriever is {retriever!r}; expected one of {', '.join(self.retrievers)}")
         recorded_question = question if self.settings.log_questions else ""
-        with self.searches.hold_slot(), trace_search(workspace.name, retriever, recorded_question) as span:
+        slot = self.searches.hold_slot()
+        if retriever in retrievers.plugins:
+            slot = self.heavy_requests.hold_slot(workspace.name)
+        with slot, trace_search(workspace.name, retriever, recorded_question) as span:
             k = k or (None if options.get("max_words") else self.k)
             evidence = workspace.engine.search(question, k, retriever=retriever, **options)
             record_evidence(span, evidence)

@@ -150,6 +150,10 @@ class Workspaces:
         """Return whether the files of all indexes that are always served exist."""
         return all((place / _FILE).is_file() for place in self._places.values() if isinstance(place, Path))
 
+    def are_jobs_failing(self) -> bool:
+        """Return whether the indexing thread of a workspace has ended, or fails; always False in a worker process."""
+        return any(workspace.jobs.is_failing for workspace in tuple(self._open.values()))
+
     def find(self, name: str) -> Workspace | None:
         """Return the workspace (index) with this name, or None.
 
@@ -164,6 +168,7 @@ class Workspaces:
                 if place is None:
                     return None
                 self._open[name] = self._start(name, place, is_new=False)
+            self._open[name].jobs.restart()
             return self._open[name]
 
     def find_place(self, name: str) -> Place | None:

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polyad.answering.answer import NO_EVIDENCE, NO_MODEL, NO_NAMES, UNREADABLE_NAMES, CitingAnswerer
+from polyad.answering.citations import CitationFilter
 from polyad.config import AnswerForm, AnswerPrompt, AnswerSettings, LanguageModelSettings
 from polyad.errors import ConfigurationError, LanguageModelError
 from polyad.language_models.openai.language_model import OpenAILanguageModel
@@ -420,3 +421,15 @@ def test_names_are_streamed_in_one_piece() -> None:
     model = ScriptedLanguageModel(['["Odoacer", "Zeno"]'])
     CitingAnswerer(model, AnswerSettings(form="entities")).answer(evidence(), pieces.append)
     assert pieces == ["Odoacer; Zeno"]
+
+
+@pytest.mark.parametrize("size", [1, 7, 1000])
+def test_markup_of_an_answer_is_inactive_whole_and_in_pieces(size: int) -> None:
+    reply = "It is red [1]. ![a](http://x/?q=1) ![b][9](http://x) <img src=http://x> [c](javascript:x)\n[d]: http://x"
+    expected = (
+        "It is red [1]. ![a] (http://x/?q=1) ![b] (http://x) < img src=http://x> [c] (javascript:x)\n[d] : http://x"
+    )
+    citations = CitationFilter(frozenset({1}))
+    pieces = [citations.feed(reply[at : at + size]) for at in range(0, len(reply), size)] + [citations.finish()]
+    assert "".join(pieces) == citations.text == expected
+    assert [citations.text[slice(each.bracket.start, each.bracket.end)] for each in citations.cited] == ["[1]"]

@@ -60,7 +60,7 @@ def filtered(*pieces: str) -> CitationFilter:
         ("Rome \uff3b1-2\uff3d.", "Rome [1, 2].", [1, 2], 0),
         (
             "A [link 1](x), a \u3010note\u3011, [passage 1999]",
-            "A [link 1](x), a \u3010note\u3011, [passage 1999]",
+            "A [link 1] (x), a \u3010note\u3011, [passage 1999]",
             [],
             0,
         ),

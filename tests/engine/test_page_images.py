@@ -1,9 +1,16 @@
 """Pictures of pages with the place of a passage marked."""
 
+import base64
+import hashlib
 import io
 import json
-from collections.abc import Iterator
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PIL import Image
@@ -17,7 +24,11 @@ from polyad.config import ReadSettings
 from polyad.engine import page_images
 from polyad.engine.settings import Settings
 from polyad.errors import NotFoundError, PageImageError
+from polyad.readers import page_image, workers
+from polyad.readers.embedded_pictures import PictureReader
+from polyad.readers.html import read_html
 from polyad.readers.page_image import find_marks, join_boxes
+from polyad.readers.plain_text import Content
 
 LINES = [
     "The bell of Tarn was cast in 1702 by Anna Voss.",
@@ -187,6 +198,101 @@ def test_a_page_is_rendered_once(engine: Engine) -> None:
 
     assert engine.page_images.render(id) is again
     assert again == first
+
+
+def render_at_once(engine: Engine, requests: list[dict[str, Any]], id: str) -> list[page_images.PageImage]:
+    """Render pictures of one passage in as many threads as there are requests."""
+    barrier = threading.Barrier(len(requests))
+
+    def render(options: dict[str, Any]) -> page_images.PageImage:
+        barrier.wait()
+        return engine.page_images.render(id, **options)
+
+    with ThreadPoolExecutor(len(requests)) as threads:
+        return list(threads.map(render, requests))
+
+
+def test_many_requests_start_no_more_processes_than_the_pool_has(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    id = index(engine, build_pdf())
+    start, processes = subprocess.Popen, []
+
+    def record(*arguments: Any, **options: Any) -> Any:
+        processes.append(arguments)
+        return start(*arguments, **options)
+
+    monkeypatch.setattr("polyad.readers.workers.subprocess.Popen", record)
+
+    render_at_once(engine, [{"start": number, "end": 20} for number in range(6)], id)
+
+    assert 1 <= len(processes) <= 2
+
+
+def test_all_who_wait_for_a_page_get_one_rendering_whose_width_is_one_of_a_few(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    id = index(engine, build_pdf())
+    render, widths = workers.WorkerPool.render_page, []
+
+    def record(pool: workers.WorkerPool, path: Path, function: str, request: Mapping[str, Any]) -> Mapping[str, Any]:
+        widths.append(request["width"])
+        return render(pool, path, function, request)
+
+    monkeypatch.setattr(workers.WorkerPool, "render_page", record)
+    images = render_at_once(engine, [{"width": width} for width in (610, 777, 1000)], id)
+    engine.page_images.render(id, width=888)
+
+    assert widths == [1000]
+    assert Image.open(io.BytesIO(images[0].png)).width == 1000
+
+
+def build_drawing(lines: int) -> bytes:
+    """A PDF of a page with LINES, covered by curves."""
+    file = io.BytesIO()
+    canvas = Canvas(file, pagesize=(595, 842), invariant=1)
+    for place, line in enumerate(LINES):
+        canvas.drawString(LEFT, TOP - STEP * place, line)
+    for number in range(lines):
+        canvas.bezier(number % 595, 0, 100, 842 - number % 842, 500, number % 842, 595 - number % 595, 842)
+    canvas.save()
+    return file.getvalue()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows does not limit processor time")
+def test_a_page_that_takes_too_long_is_an_error_and_is_not_tried_again(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page_images, "_SECONDS", 0.2)
+    id = index(engine, build_drawing(4000))
+
+    with pytest.raises(PageImageError, match=r"more than 0\.2 seconds"):
+        engine.page_images.render(id, width=3000)
+    monkeypatch.setattr(workers.WorkerPool, "render_page", lambda *_: pytest.fail("the page was rendered again"))
+    with pytest.raises(PageImageError, match=r"more than 0\.2 seconds"):
+        engine.page_images.render(id, width=1000)
+
+
+def test_another_width_of_a_picture_reads_its_document_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pixels = io.BytesIO()
+    Image.new("RGB", (40, 20), "red").save(pixels, "PNG")
+    content = base64.b64encode(pixels.getvalue()).decode()
+    page = tmp_path / "page.html"
+    page.write_text(f'<p>Seals sleep.</p><img alt="Seals at rest" src="data:image/png;base64,{content}">')
+    digest = hashlib.sha256(page.read_bytes()).hexdigest()
+    request = {"digest": digest, "extension": ".html", "page": 1, "passage": "", "sentence": "", "crop": False}
+    reads = []
+
+    def record(data: bytes, pictures: PictureReader) -> Content:
+        reads.append(data)
+        return read_html(data, pictures)
+
+    monkeypatch.setattr("polyad.readers.html.read_html", record)
+
+    for width in (300, 600):
+        page_image.render_marked_page(page, {**request, "width": width}, ReadSettings())
+
+    assert len(reads) == 1
 
 
 def test_a_marked_sentence_has_a_limited_length(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:

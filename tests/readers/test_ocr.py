@@ -25,7 +25,7 @@ from polyad.errors import ConfigurationError, ReadError
 from polyad.model import Document, Failure
 from polyad.readers import files, ocr, pdf_scans, pictures
 from polyad.readers.files import FileReader
-from polyad.readers.one_file import NEW_SCAN, STORED_SCAN
+from polyad.readers.one_file import NEW_SCAN, STORED_SCAN, TEXT_PAGE
 from polyad.readers.pdf import read_pdf, recognize_pages
 from polyad.readers.pictures import read_picture
 from polyad.readers.workers import ReadJob, WorkerPool
@@ -258,6 +258,17 @@ def test_pages_of_a_tiff_and_pictures_of_all_formats_are_documents(
     assert fax.text[fax.places[1].start :].split("\n") == PUMP
     assert get_lines(photo.text) == BELL
     assert photo.metadata["scanned_pages"] == 1
+
+
+def test_pages_without_text_share_one_limit_on_time() -> None:
+    blank, page = Image.new("1", (40, 40), 1), draw_page((1, 1, BELL), height=3)
+    kinds: list[str] = []
+
+    read_picture(
+        encode(blank, "TIFF", save_all=True, append_images=[blank, page]), lambda *state: kinds.append(state[2])
+    )
+
+    assert kinds == [TEXT_PAGE, TEXT_PAGE, NEW_SCAN]
 
 
 def test_a_picture_with_too_many_pixels_is_refused_before_it_is_decoded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import urljoin
 
 import pytest
 
@@ -237,3 +238,19 @@ def test_a_question_with_a_lone_surrogate_is_rejected(server: RunningServer, pat
     rest = f', "stream": {stream}' if path.endswith("ask") else ""
     body = f'{{"question": "Who cast the \\ud800 bell?"{rest}}}'
     assert server.client.post(path, content=body, headers=JSON).status_code == 422
+
+
+@pytest.mark.parametrize(
+    "path", ["/healthz", "/readyz", "/metrics", "/openapi.json", "/", "/v1/models", "/api/v1/jobs"]
+)
+def test_head_is_answered_as_get_without_a_body(server: RunningServer, path: str) -> None:
+    response = server.client.head(path)
+    assert (response.status_code, response.content) == (200, b"")
+    assert response.headers["content-type"] == server.client.get(path).headers["content-type"]
+
+
+def test_the_address_of_the_documentation_is_relative(server: RunningServer) -> None:
+    response = server.client.get("/docs", follow_redirects=False)
+    assert urljoin("https://intra.example.org/rag/docs", response.headers["location"]) == (
+        "https://intra.example.org/rag/#/api"
+    )

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,6 +16,7 @@ from polyad import Engine
 from polyad.engine.migration import migrate_index
 from polyad_server import conversations
 from polyad_server.app import create_app
+from polyad_server.conversations import Conversation, Conversations
 from polyad_server.keys import add_key
 from polyad_server.workspaces import Workspaces
 from tests.server.serving import RunningServer, build_index, open_index, run_app
@@ -119,6 +123,47 @@ def test_number_and_size_are_limited(server: RunningServer, monkeypatch: pytest.
     save(server)
     response = server.client.post(SAVED, json=BODY)
     assert (response.status_code, response.json()["kind"]) == (409, "too_many_conversations")
+
+
+def test_the_limit_holds_for_conversations_that_are_saved_at_once(
+    server: RunningServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(conversations, "MAX_CONVERSATIONS", 3)
+    with ThreadPoolExecutor(12) as threads:
+        statuses = [
+            reply.status_code for reply in threads.map(lambda _: server.client.post(SAVED, json=BODY), range(12))
+        ]
+    assert sorted(statuses) == [201] * 3 + [409] * 9
+    assert server.client.get(SAVED).json()["total"] == 3
+
+
+def test_a_conversation_that_is_changed_while_it_is_deleted_stays_deleted(
+    server: RunningServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    id = save(server)
+    is_read, get = threading.Event(), Conversations.get
+
+    def read_slowly(self: Conversations, id: str) -> Conversation:
+        conversation = get(self, id)
+        if not is_read.is_set():
+            is_read.set()
+            time.sleep(0.3)  # in which the other request deletes it, unless it has to wait
+        return conversation
+
+    monkeypatch.setattr(Conversations, "get", read_slowly)
+    with ThreadPoolExecutor() as threads:
+        change = threads.submit(server.client.patch, ONE, params={"id": id}, json={"title": "Bells"})
+        assert is_read.wait(10)
+        assert server.client.delete(ONE, params={"id": id}).status_code == 200
+        assert change.result().status_code == 200
+    assert server.client.get(SAVED).json()["total"] == 0
+
+
+def test_markup_of_a_saved_answer_is_inactive_in_the_export(server: RunningServer) -> None:
+    turn = {**TURN, "answer": "![a](http://x/?q=1) <img src=http://x> [b](javascript:x)"}
+    id = save(server, {**BODY, "turns": [turn]})
+    text = server.client.get(f"{ONE}/markdown", params={"id": id}).text
+    assert "![a] (http://x/?q=1) < img src=http://x> [b] (javascript:x)" in text
 
 
 @pytest.mark.parametrize(

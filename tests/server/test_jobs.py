@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import json
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -16,11 +19,15 @@ import psycopg
 
 from polyad import Engine
 from polyad.embedders.hashing import HashingEmbedder
-from polyad_server.jobs import MAX_INTERRUPTIONS, Job, JobRunner
+from polyad.errors import NotFoundError
+from polyad_server import jobs
+from polyad_server.app import create_app
+from polyad_server.jobs import JOBS, MAX_INTERRUPTIONS, Job, JobRunner
 from polyad_server.problems import RequestError
 from polyad_server.uploads import UploadedFile
+from polyad_server.workspaces import Workspaces
 from tests.postgres_server import get_server, get_url
-from tests.server.serving import build_index
+from tests.server.serving import build_index, open_index, run_app
 from tests.waiting import wait_until
 
 FILES = [UploadedFile(f"{number}.md", f"Bell {number} of Tarn rings.".encode()) for number in range(40)]
@@ -197,3 +204,90 @@ def test_jobs_run_in_the_order_of_their_requests_if_the_clock_is_set_back(tmp_pa
         follow(runner, jobs[-1].id)
         runner.stop()
         assert engine.catalogue.document("bell.md").text == texts[-1]
+
+
+def test_a_record_that_cannot_be_read_fails_alone(tmp_path: Path) -> None:
+    with Engine.open(build_index(tmp_path / "kb")) as engine:
+        runner = JobRunner(engine)
+        newer, plain = (runner.submit([file], now=datetime.now(UTC)) for file in FILES[:2])
+        stored = json.loads(engine.values.get_values(JOBS, [newer.id])[newer.id])
+        records = {newer.id: json.dumps({**stored, "priority": 3}).encode(), "odd": b'{"id": "odd"}', "cut": b"{"}
+        engine.values.put_values(JOBS, records)
+        assert [each.state for each in runner.list_all()].count("failed") == 2
+
+        runner.start()
+        states = [follow(runner, id)[-1].state for id in (newer.id, plain.id, "odd", "cut")]
+        assert runner.stop(10)
+
+        assert states == ["succeeded", "succeeded", "failed", "failed"]
+        assert engine.catalogue.statistics().documents == 5
+        assert not engine.values.get_values(JOBS)
+        assert "send its documents again" in runner.get("odd").message
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_dead_thread_is_reported_and_started_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with run_app(create_app(Workspaces(open_index(), [build_index(tmp_path / "kb")]))) as server:
+        with monkeypatch.context() as patch:
+            patch.setattr(JobRunner, "_run_next_job", lambda _: sys.exit())
+            wait_until(lambda: server.client.get("/readyz").status_code == 503)
+            assert server.client.get("/readyz").json()["status"] == "indexing fails"
+        job = server.client.post("/api/v1/documents", json={"documents": [{"id": "a", "text": "Amber."}]}).json()["job"]
+        wait_until(
+            lambda: server.client.get("/api/v1/job", params={"id": job["id"]}).json()["job"]["state"] == "succeeded"
+        )
+        assert server.client.get("/readyz").status_code == 200
+
+
+def test_ended_jobs_leave_the_queue_and_the_oldest_are_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs, "MAX_ENDED_JOBS", 3)
+    with Engine.open(build_index(tmp_path / "kb")) as engine:
+        runner = JobRunner(engine)
+        submitted = [runner.submit([file], now=datetime.now(UTC)) for file in FILES[:4]]
+        ended = json.dumps(asdict(replace(submitted[0], id="earlier", state="succeeded"))).encode()
+        engine.values.put_values(JOBS, {"earlier": ended})  # as earlier versions stored it
+        runner.start()
+        follow(runner, submitted[-1].id)
+        assert runner.stop(10)
+
+        assert not engine.values.get_values(JOBS)
+        assert [job.id for job in runner.list_all()] == [job.id for job in submitted[:0:-1]]
+        assert runner.count_states() == {"succeeded": 3}
+        with pytest.raises(NotFoundError):
+            runner.get("earlier")
+
+
+@pytest.mark.parametrize("name", ["0.md", "records.jsonl"])
+def test_a_document_that_is_removed_while_its_job_waits_does_not_appear(tmp_path: Path, name: str) -> None:
+    record = b'{"_id": "0.md", "title": "", "text": "Bell 0 of Tarn rings."}'
+    with Engine.open(build_index(tmp_path / "kb")) as engine:
+        runner = JobRunner(engine)
+        job = runner.submit([UploadedFile(name, record), FILES[1]], now=datetime.now(UTC))
+        with pytest.raises(NotFoundError):
+            runner.remove_documents(["unknown"])
+        runner.remove_documents(["0.md"])
+        later = runner.submit([UploadedFile("2.md", b"Later.")], now=datetime.now(UTC))
+        runner.start()
+        ended = follow(runner, job.id)[-1]
+        follow(runner, later.id)
+        assert runner.stop(10)
+
+        assert set(engine.catalogue.digests(["0.md", "1.md", "2.md"])) == {"1.md", "2.md"}
+        assert ended.state == "succeeded"
+        assert "removed" in ended.results[0]["reason"]
+
+
+def test_a_document_that_is_removed_while_it_is_embedded_is_removed_afterwards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Engine.open(build_index(tmp_path / "kb")) as engine:
+        paused, runner = PausedEmbedder(monkeypatch), JobRunner(engine)
+        job = runner.submit(FILES[:1], now=datetime.now(UTC))
+        runner.start()
+        assert paused.is_embedding.wait(10)
+        runner.remove_documents(["0.md"])
+        paused.may_continue.set()
+        follow(runner, job.id)
+        assert runner.stop(10)
+
+        assert not engine.catalogue.digests(["0.md"])

@@ -57,6 +57,30 @@ def test_slots_are_assigned_in_the_order_of_arrival() -> None:
     assert order == ["earlier", "later"]
 
 
+def test_one_client_holds_half_of_the_shared_slots_and_of_the_queue() -> None:
+    limiter = ConcurrencyLimiter(running=2, waiting=2, name="pictures", is_shared=True)
+    order: list[str] = []
+    is_full = threading.Event()
+
+    def render() -> None:
+        try:
+            with limiter.hold_slot("one"):
+                order.append("one")
+        except RequestError:
+            is_full.set()
+
+    threads = [threading.Thread(target=render) for _ in range(2)]
+    with limiter.hold_slot("one"):
+        for thread in threads:
+            thread.start()
+        assert is_full.wait(10)  # so the other one is in the queue
+        with limiter.hold_slot("two"):
+            order.append("two")
+    for thread in threads:
+        thread.join(10)
+    assert order == ["two", "one"]
+
+
 def test_a_failed_request_releases_its_slot() -> None:
     limiter = ConcurrencyLimiter(running=1, waiting=0, name="searches")
     for _ in range(3):

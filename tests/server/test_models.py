@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from polyad import Engine
+from polyad.config import ServerSettings
 from polyad.language_models.scripted import ScriptedLanguageModel
 from polyad_server.app import create_app
 from polyad_server.keys import add_key
@@ -88,3 +89,15 @@ def test_the_list_has_no_secret_and_its_addresses_are_for_admins(tmp_path: Path,
             body = {"question": QUESTION, "model": "fast"}
             answer = server.client.post("/api/v1/ask", json=body, headers=headers).json()
             assert answer["answer"] == "Ines Moreau [1]."
+
+
+def test_answers_by_a_named_model_and_new_answers_are_limited(tmp_path: Path) -> None:
+    models = {name: ScriptedLanguageModel(lambda _: "Ines Moreau [1].") for name in ("fast", "large")}
+    workspaces = Workspaces(open_index(models["fast"], models), [build_index(tmp_path / "kb")])
+    with run_app(create_app(workspaces, ServerSettings(model_answers_per_minute=1))) as server:
+
+        def ask(**options: object) -> int:
+            return server.client.post("/api/v1/ask", json={"question": QUESTION, **options}).status_code
+
+        assert [ask(model="fast"), ask(model="fast"), ask(model="large")] == [200, 429, 200]
+        assert [ask(regenerate=True), ask(regenerate=True), ask(), ask()] == [200, 429, 200, 200]

@@ -60,14 +60,25 @@ def connect(server: RunningServer, key: str = "none") -> openai.OpenAI:
     return openai.OpenAI(base_url=f"{server.url}/v1", api_key=key, max_retries=0)
 
 
-def test_a_workspace_is_a_model_with_each_retriever(chat: RunningServer) -> None:
+def test_a_workspace_is_a_model_and_a_setting_lists_its_retrievers(chat: RunningServer, tmp_path: Path) -> None:
     client = connect(chat)
-    names = [model.id for model in client.models.list()]
-    assert names[0] == "kb"
-    assert {"kb@bm25", "kb@hypersu", "kb@hypermemory"} <= set(names)
+    assert [model.id for model in client.models.list()] == ["kb"]
     assert client.models.retrieve("kb@bm25").id == "kb@bm25"
     with pytest.raises(openai.NotFoundError):
         client.models.retrieve("kb@guess")
+    settings = ServerSettings(list_retrievers=True, retrievers="bm25, hypermemory")
+    with run_app(create_app(Workspaces(open_index(), [tmp_path / "kb"]), settings)) as server:
+        assert [model.id for model in connect(server).models.list()] == ["kb", "kb@default", "kb@bm25"]
+
+
+@pytest.mark.parametrize(("offered", "status"), [("", 422), ("lightrag, bm25", 200)])
+def test_retrievers_of_other_packages_have_to_be_offered(tmp_path: Path, offered: str, status: int) -> None:
+    workspaces = Workspaces(open_index(), [build_index(tmp_path / "kb")])
+    with run_app(create_app(workspaces, ServerSettings(retrievers=offered))) as server:
+        body = {"question": "Who cast the bell of Tarn?", "retriever": "lightrag"}
+        response = server.client.post("/api/v1/search", json=body)
+        assert response.status_code == status, response.text
+        assert server.client.get("/v1/models/kb@lightrag").status_code == (404 if status == 422 else 200)
 
 
 def test_an_answer_cites_passages_of_the_page(chat: RunningServer) -> None:
@@ -101,6 +112,53 @@ def test_a_stream_has_the_same_text_and_citations(chat: RunningServer) -> None:
     assert [message["url_citation"] for message in (chunks[-2].choices[0].delta.model_extra or {})["annotations"]] == [
         annotation.url_citation.model_dump() for annotation in whole.choices[0].message.annotations or ()
     ]
+
+
+MESSAGES: Any = [
+    {"role": "user", "content": [{"type": "input_text", "text": "Who cast the bell of Tarn?"}]},
+    {"role": "assistant", "type": "message", "content": [{"type": "output_text", "text": "Ines Moreau."}]},
+    {"type": "reasoning", "summary": []},
+    {"role": "user", "content": "Where was she born?"},
+]
+
+
+def get_annotations(response: Any) -> list[Any]:
+    [content] = response.output[0].content
+    return list(content.annotations)
+
+
+def test_a_response_has_citations_as_annotations(chat: RunningServer) -> None:
+    response = connect(chat).responses.create(model="kb", input="Who cast the bell of Tarn?")
+    assert response.output_text.startswith("Ines Moreau cast it [1].")
+    assert "](" not in response.output_text
+    first, *others = get_annotations(response)
+    assert {annotation.type for annotation in (first, *others)} == {"url_citation"}
+    assert response.output_text[first.start_index : first.end_index] == "Ines Moreau cast it [1]."
+    assert first.url.startswith("https://kb.example/")
+    assert (response.status, response.usage is not None) == ("completed", True)
+
+
+def test_a_streamed_response_has_the_events_of_the_sdk(chat: RunningServer) -> None:
+    client = connect(chat)
+    whole = client.responses.create(model="kb", input=QUESTION)
+    with client.responses.stream(model="kb", input=QUESTION) as stream:
+        events: list[Any] = list(stream)
+        final = stream.get_final_response()
+    deltas = "".join(event.delta for event in events if event.type == "response.output_text.delta")
+    assert deltas == final.output_text == whole.output_text
+    assert get_annotations(final) == get_annotations(whole)
+    assert events[-1].type == "response.completed"
+    assert sum("annotation" in event.type for event in events) == len(get_annotations(whole)) > 0
+
+
+def test_a_response_continues_the_conversation_in_its_input(chat: RunningServer, model: Model) -> None:
+    client = connect(chat)
+    client.responses.create(model="kb@bm25", input=MESSAGES)
+    assert any("Last question:" in prompt and "Ines Moreau." in prompt for prompt in model.prompts)
+    with pytest.raises(openai.UnprocessableEntityError, match="stores no responses"):
+        client.responses.create(model="kb", input="And when?", previous_response_id="resp_1")
+    with pytest.raises(openai.UnprocessableEntityError, match="no message of the user"):
+        client.responses.create(model="kb", input=MESSAGES[1:3])
 
 
 def test_the_question_is_completed_from_the_conversation(chat: RunningServer, model: Model) -> None:
@@ -234,6 +292,16 @@ def test_embeddings_are_those_of_the_index(server: RunningServer) -> None:
     assert floats.usage.total_tokens > 0
 
 
+def test_embeddings_are_shortened_to_unit_vectors_on_request(server: RunningServer) -> None:
+    client = connect(server)
+    [whole] = client.embeddings.create(model="kb", input="a bell").data
+    [short] = client.embeddings.create(model="kb", input="a bell", dimensions=60).data
+    expected = np.array(whole.embedding[:60]) / np.linalg.norm(whole.embedding[:60])
+    np.testing.assert_allclose(short.embedding, expected, atol=1e-6)
+    with pytest.raises(openai.UnprocessableEntityError, match="at most 64"):
+        client.embeddings.create(model="kb", input="a bell", dimensions=65)
+
+
 def test_a_workspace_is_a_vector_store(server: RunningServer) -> None:
     client = connect(server)
     [store] = client.vector_stores.list().data
@@ -258,7 +326,7 @@ def test_a_workspace_is_a_vector_store(server: RunningServer) -> None:
 @pytest.mark.parametrize(
     ("method", "path", "status"),
     [
-        ("POST", "/v1/responses", 404),
+        ("POST", "/v1/assistants", 404),
         ("POST", "/v1/rerank", 404),
         ("DELETE", "/v1/models", 405),
         ("HEAD", "/v1/models", 200),
@@ -310,3 +378,67 @@ def test_dify_retrieves_records(server: RunningServer) -> None:
     condition = {"conditions": [{"name": ["id"], "comparison_operator": "contains", "value": "tower"}]}
     records = server.client.post("/dify/retrieval", json={**body, "metadata_condition": condition}).json()["records"]
     assert [record["title"] for record in records] == ["Corven Tower"]
+
+
+DATED = (
+    Document(
+        "old.md", "old.md", "The bell of 2023.", metadata={"date": "2023-06-01", "status": "old", "stamp": 1685577600}
+    ),
+    Document(
+        "new.md", "new.md", "The bell of 2024.", metadata={"date": "2024-06-01", "status": "in force", "year": 2024}
+    ),
+)
+
+
+@pytest.fixture
+def dated(tmp_path: Path) -> Iterator[RunningServer]:
+    with run_app(create_app(Workspaces(open_index(), [build_index(tmp_path / "kb", DATED)]))) as server:
+        yield server
+
+
+def retrieve_for_dify(server: RunningServer, name: str, operator: str, value: object) -> Any:
+    condition = {"conditions": [{"name": name, "comparison_operator": operator, "value": value}]}
+    body = {"knowledge_id": "kb", "query": "bell", "metadata_condition": condition}
+    return server.client.post("/dify/retrieval", json=body).json()
+
+
+@pytest.mark.parametrize(
+    ("name", "operator", "value", "ids"),
+    [
+        ("status", "in", ["in force", "draft"], ["new.md"]),
+        ("status", "in", "in force, draft", ["new.md"]),
+        ("status", "not in", ["in force"], ["old.md"]),
+        ("date", "after", 1704067200, ["new.md"]),
+        ("date", "before", 1704067200, ["old.md"]),
+        ("date", "before", 1704067200000, ["old.md"]),
+        ("date", "after", "1704067200", ["new.md"]),
+        ("date", "≥", 1704067200, ["new.md"]),
+        ("date", "is", 1717200000, ["new.md"]),
+        ("date", "after", "2024-01-01", ["new.md"]),
+        ("stamp", "before", 1704067200, ["old.md"]),
+        ("year", "after", 1672531200, ["new.md"]),
+        ("year", ">", 2023, ["new.md"]),
+    ],
+)
+def test_dify_compares_lists_and_unix_times(
+    dated: RunningServer, name: str, operator: str, value: object, ids: list[str]
+) -> None:
+    records = retrieve_for_dify(dated, name, operator, value)["records"]
+    assert [record["title"] for record in records] == ids
+
+
+@pytest.mark.parametrize(
+    ("name", "operator", "value"),
+    [
+        ("status", "after", 1704067200),
+        ("date", "after", "soon"),
+        ("date", ">", 3.5),
+        ("status", "in", []),
+        ("status", "contains", None),
+        ("status", "near", "force"),
+    ],
+)
+def test_an_operator_of_dify_that_cannot_hold_is_an_error(
+    dated: RunningServer, name: str, operator: str, value: object
+) -> None:
+    assert retrieve_for_dify(dated, name, operator, value)["kind"] == "invalid_filter"

@@ -3,6 +3,7 @@
 import base64
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import quote
 
@@ -113,6 +114,16 @@ def test_pictures_of_documents_are_png_whatever_their_files_are(picture_server: 
     assert str(tmp_path) not in drawing.text
     assert get("document/image", id="unknown", picture=1).status_code == 404
     assert "pictures" not in get("passage", id=ID).json()["metadata"]
+
+
+def test_searches_and_other_tenants_wait_for_no_picture(server: RunningServer) -> None:
+    slots = server.app.state.server.heavy_requests
+    with slots.hold_slot("another"), slots.hold_slot("another"):
+        assert server.client.get(IMAGE, params={"id": ID}).status_code == 200
+        with slots.hold_slot("kb"), slots.hold_slot("kb"), ThreadPoolExecutor() as threads:
+            picture = threads.submit(server.client.get, IMAGE, params={"id": ID})
+            assert server.client.post("/api/v1/search", json={"question": "bell"}).status_code == 200
+            assert not picture.done()
 
 
 def test_an_agent_gets_the_page_as_a_resource(tmp_path: Path, server: RunningServer) -> None:

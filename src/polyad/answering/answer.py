@@ -17,7 +17,7 @@ from polyad.replies.answer_tags import AnswerFilter, extract_tagged_answer
 from polyad.replies.thoughts import ThoughtFilter, extract_thoughts, remove_thoughts
 from polyad.text.conflicts import find_conflicts
 from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
-from polyad.text.words import count_tokens, sanitize
+from polyad.text.words import count_tokens, sanitize, separate_markup
 
 NO_RETRIEVAL = "none"
 """The retriever without evidence (NaiveGeneration): the model answers from its own knowledge."""
@@ -172,8 +172,8 @@ class CitingAnswerer:
         """Return an answer for a reply that lists names; each name cites the ``sources`` that contain the name."""
         text = self._extract_text(reply)
         names = parse_names(text, sources)
-        entities = (names or ())[: 1 if self._settings.form == "entity" else None]
-        text = text if names is None else SEPARATOR.join(entities)
+        entities = tuple(map(separate_markup, names or ()))[: 1 if self._settings.form == "entity" else None]
+        text = separate_markup(text) if names is None else SEPARATOR.join(entities)
         if text and on_text is not None:
             on_text(text)
         problem = UNREADABLE_NAMES if names is None else "" if names else NO_NAMES
@@ -200,4 +200,4 @@ def _complete(language_model: LanguageModel, prompt: Prompt) -> Reply:
 def _clean_reply(reply: Reply) -> Reply:
     """Return a language model's reply with its thoughts moved from the text to the field ``thoughts``."""
     thoughts = "\n\n".join(filter(None, (reply.thoughts, extract_thoughts(reply.text))))
-    return replace(reply, text=sanitize(reply.text), thoughts=sanitize(thoughts))
+    return replace(reply, text=sanitize(reply.text), thoughts=separate_markup(sanitize(thoughts)))

@@ -21,6 +21,7 @@ from polyad.errors import NotFoundError
 from polyad.model import Answer, Citation, Location, Origin, Passage, ScoredPassage, Span
 from polyad.protocols.lookups import get_all
 from polyad.protocols.store import Store
+from polyad.text.words import separate_markup
 
 LARGEST_NUMBER = 999
 """The largest number of a source; larger ones never have a source."""
@@ -115,7 +116,7 @@ class CitationMark:
 
 
 class CitationFilter:
-    """Removes citations of nonexistent sources, such as ``[9]``, from a streamed answer.
+    """Removes citations of nonexistent sources, such as ``[9]``, from a streamed answer, and makes markup inactive.
 
     Args:
         numbers: The numbers of the sources.
@@ -130,6 +131,8 @@ class CitationFilter:
     'Rome [1] fell.'
     >>> citations.dropped
     2
+    >>> citations.feed(" ![a][7]") + citations.feed("(http://x)") + citations.finish()
+    ' ![a] (http://x)'
     """
 
     def __init__(self, numbers: frozenset[int]) -> None:
@@ -171,7 +174,8 @@ class CitationFilter:
         if self._gap is not None and (not self.text or self.text.endswith("\n")):
             words = words.lstrip(" \t")  # it was behind a bracket that began the line
         self._gap = None
-        self.text += words
+        last = self.text[-1:]
+        self.text += separate_markup(last + words)[len(last) :]
 
     def _add_bracket(self, space: str, bracket: str) -> None:
         numbers = _parse_numbers(bracket)

@@ -8,7 +8,7 @@ from polyad.model import Entity
 from polyad.protocols.components import LanguageModel, Prompt
 from polyad.replies.thoughts import remove_thoughts
 from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
-from polyad.text.words import count_tokens, sanitize, shorten_at_word
+from polyad.text.words import count_tokens, sanitize, separate_markup, shorten_at_word
 
 SHORT = 150
 """Tokens up to which descriptions need no summary."""
@@ -37,4 +37,4 @@ def summarise(entity: Entity, language_model: LanguageModel | None, prompts: Pro
     (outcome,) = language_model.complete([Prompt(system=instructions, user=text)])
     if isinstance(outcome, LanguageModelError):
         raise outcome
-    return sanitize(remove_thoughts(outcome.text)).strip()
+    return separate_markup(sanitize(remove_thoughts(outcome.text))).strip()

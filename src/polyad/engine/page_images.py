@@ -6,9 +6,10 @@ import base64
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from polyad.config import ReadSettings
 from polyad.engine.catalogue import Catalogue
@@ -33,6 +34,15 @@ _MAX_SENTENCE = 10_000
 
 DEFAULT_WIDTH, MIN_WIDTH, MAX_WIDTH = 1000, 100, 3000
 """Pixels of the width of a picture."""
+
+_WIDTHS = 300, 600, DEFAULT_WIDTH, 1500, MAX_WIDTH
+"""Widths in which pages are rendered; a request gets the next larger one, so that few of its pictures are new."""
+
+_SECONDS = 10.0
+"""Processor time of a picture. A page takes 0.1 s, a scan whose lines are not stored some 5 s."""
+
+_MAX_SLOW = 1000
+"""Number of the last pages that took too long, which are not rendered again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +76,13 @@ class PageImages:
 
     def __init__(self, catalogue: Catalogue, settings: ReadSettings) -> None:
         self._catalogue = catalogue
-        self._settings = replace(settings, workers=settings.workers or 2)
+        seconds = min(settings.max_seconds, _SECONDS)
+        self._settings = replace(settings, workers=settings.workers or 2, max_seconds=seconds)
         self._lock = threading.Lock()
         self._pool: WorkerPool | None = None
         self._cache: OrderedDict[tuple[object, ...], PageImage] = OrderedDict()
+        self._running: dict[tuple[object, ...], Future[PageImage]] = {}
+        self._slow: OrderedDict[tuple[object, ...], str] = OrderedDict()
 
     def render(
         self,
@@ -91,7 +104,7 @@ class PageImages:
             end: End of the sentence.
             page: Number of another page of the file, from 1; None for the page on which the marked text begins. In a
                 document without pages, number of the picture among those of the passage; None for the first.
-            width: Width of the page in pixels.
+            width: Width of the page in pixels; rounded up to one of a few widths.
             crop: Whether to return only the figure or table of a PDF file whose caption is in the marked text.
 
         Raises:
@@ -115,7 +128,7 @@ class PageImages:
         Args:
             document_id: Id of the document.
             number: Number in the list of its metadata (``pictures``), from 1.
-            width: Width of the picture, or of the page that contains it, in pixels.
+            width: Width of the picture, or of the page that contains it, in pixels; see :meth:`render`.
 
         Raises:
             NotFoundError: There is no such document.
@@ -135,30 +148,63 @@ class PageImages:
         return self._render(origin, page, width, labels[number - 1], "", crop=True)
 
     def _render(self, origin: Origin, number: int, width: int, passage: str, sentence: str, *, crop: bool) -> PageImage:
-        """Return a page or picture from memory, or let a worker process render it."""
+        """Return a page or picture from memory, or let a worker process render it, once for all threads that wait."""
         digest, extension = str(origin.metadata.get(CONTENT_HASH, "")), get_picture_format(origin.metadata)
         file = self._find_file(origin, digest)
         status = file.stat()
-        key = (digest, status.st_mtime_ns, status.st_size, number, width, passage, sentence, crop)
+        width = next(each for each in _WIDTHS if each >= min(width, MAX_WIDTH))
+        place = (digest, status.st_mtime_ns, status.st_size, number)
+        key = (*place, width, passage, sentence, crop)
+        request: dict[str, object] = {"digest": digest, "extension": extension, "page": number, "width": width}
+        request |= {"passage": passage, "sentence": sentence, "crop": crop and not extension}
         with self._lock:
             if image := self._cache.get(key):
                 self._cache.move_to_end(key)
                 return image
-            self._pool = self._pool or _open_pool(self._settings)
-        request: dict[str, object] = {"digest": digest, "extension": extension, "page": number, "width": width}
-        request |= {"passage": passage, "sentence": sentence, "crop": crop and not extension}
+            if place in self._slow:
+                raise PageImageError(self._slow[place])
+            if running := self._running.get(key):
+                future = running
+            else:
+                future = self._running[key] = Future()
+        if running:
+            return future.result()
         try:
-            reply = self._pool.render_page(file, _RENDER, request)
-        except ReadError as error:
-            raise PageImageError(str(error)) from error
-        boxes = tuple(tuple(box) for box in reply["boxes"])
-        pages, figures = int(reply["pages"]), int(reply["figures"])
-        image = PageImage(base64.b64decode(reply["png"]), number, pages, figures, not extension, boxes)
+            image = self._render_in_worker(file, request, place)
+            future.set_result(image)
+        except BaseException as error:  # raised in all threads that wait
+            future.set_exception(error)
+            raise
+        finally:
+            with self._lock:
+                del self._running[key]
         with self._lock:
             self._cache[key] = image
             while sum(len(each.png) for each in self._cache.values()) > _MAX_CACHED:
                 self._cache.popitem(last=False)
         return image
+
+    def _render_in_worker(self, file: Path, request: Mapping[str, Any], place: tuple[object, ...]) -> PageImage:
+        """Let a worker process render a picture, and remember its ``place`` if that takes too long."""
+        from polyad.readers.workers import SlowFileError, WorkerPool  # commands that only search do not need it
+
+        with self._lock:
+            pool = self._pool = self._pool or WorkerPool(self._settings)
+        try:
+            reply = pool.render_page(file, _RENDER, request)
+        except SlowFileError as error:
+            message = f"the picture takes more than {self._settings.max_seconds:g} seconds to draw; its text is indexed"
+            with self._lock:
+                self._slow[place] = message
+                while len(self._slow) > _MAX_SLOW:
+                    self._slow.popitem(last=False)
+            raise PageImageError(message) from error
+        except ReadError as error:
+            raise PageImageError(str(error)) from error
+        boxes = tuple(tuple(box) for box in reply["boxes"])
+        is_page = not request["extension"]
+        png = base64.b64decode(reply["png"])
+        return PageImage(png, request["page"], int(reply["pages"]), int(reply["figures"]), is_page, boxes)
 
     def close(self) -> None:
         """End the worker processes."""
@@ -219,9 +265,3 @@ def get_picture_format(metadata: Mapping[str, MetadataValue]) -> str:
     """Return the extension of a document with pictures inside, such as ``.docx``; empty for a file with pages."""
     extension = metadata.get("extension")
     return extension if isinstance(extension, str) and extension in PICTURE_READERS else ""
-
-
-def _open_pool(settings: ReadSettings) -> WorkerPool:
-    from polyad.readers.workers import WorkerPool  # commands that only search do not need it
-
-    return WorkerPool(settings)

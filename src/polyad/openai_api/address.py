@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Self
 from urllib.parse import parse_qsl, quote, unquote, urlsplit, urlunsplit
@@ -24,6 +24,9 @@ _DUMMIES = frozenset(
 
 _MIN_SECRET_CHARACTERS = 4
 """Minimum length of a secret; shorter strings occur in any text."""
+
+_PART_CHARACTERS = 8
+"""Length of the parts of a secret, of at least twice this length, that are masked too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +82,31 @@ class Secrets:
         secrets |= {quote(value, safe="") for value in secrets}
         self._values = sorted(secrets, key=len, reverse=True)
         self._pattern = re.compile("|".join(map(re.escape, self._values)))
+        long = [value for value in secrets if len(value) >= 2 * _PART_CHARACTERS]
+        self._parts = {value[at : at + _PART_CHARACTERS] for value in long for at in range(len(value))}
 
     def mask(self, text: str) -> str:
-        """Replace each secret in a text by ``[secret]``."""
-        return self._pattern.sub(_HIDDEN, text) if self._values else text
+        """Replace each secret in a text by ``[secret]``; also long parts of secrets, which servers abbreviate."""
+        text = self._pattern.sub(_HIDDEN, text) if self._values else text
+        size = _PART_CHARACTERS
+        starts = (
+            [at for at in range(len(text) - size + 1) if text[at : at + size] in self._parts] if self._parts else []
+        )
+        for first, last in reversed(list(_join_neighbours(starts))):
+            text = text[:first] + _HIDDEN + text[last + size :]
+        return text
 
     def count_unfinished(self, text: str) -> int:
         """Return how many characters at the end of a text may be the beginning of a secret."""
         return max((_measure_overlap(secret, text) for secret in self._values), default=0)
+
+
+def _join_neighbours(places: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yield the first and last of each run of places that are less than a part of a secret apart."""
+    ends = [at for at in range(1, len(places)) if places[at] - places[at - 1] > _PART_CHARACTERS]
+    for first, end in zip([0, *ends], [*ends, len(places)], strict=True):
+        if places:
+            yield places[first], places[end - 1]
 
 
 def _measure_overlap(secret: str, text: str) -> int:

@@ -13,15 +13,16 @@ import math
 import os
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from polyad.config import ReadSettings
 from polyad.errors import MissingExtraError, ReadError
+from polyad.readers.embedded_pictures import PictureReader
 from polyad.readers.ocr import OcrLine, PageOcr, Picture, is_ocr_installed
 from polyad.readers.one_file import PDF_FACTOR, PICTURE_READERS, load_function, open_pictures, require_size
 from polyad.readers.scans import get_reading_order
@@ -43,8 +44,10 @@ _MARGIN = 0.15
 _READABLE = 20
 """Characters of a page of a PDF file from which its own text is used, and not that of OCR."""
 
-_DIGESTS: dict[tuple[int, ...], str] = {}
-"""SHA-256 of the last file, by its inode, size and time of change."""
+_LAST: dict[str, tuple[tuple[object, ...], Any]] = {}
+"""Arguments and result of the last call of each step that reads a whole file or page."""
+
+T = TypeVar("T")
 
 Box = tuple[float, float, float, float]
 """Left, upper, right and lower end of a rectangle, in points or as shares of the page."""
@@ -84,13 +87,17 @@ def render_marked_page(path: Path, request: Mapping[str, Any], settings: ReadSet
         status = os.fstat(file.fileno())
         is_pdf = not request["extension"] and b"%PDF-" in file.read(1024)
         require_size(status.st_size, settings.max_bytes * (PDF_FACTOR if is_pdf else 1))
-        if _compute_digest(file, status.st_ino, status.st_size, status.st_mtime_ns) != request["digest"]:
+        identity = (status.st_ino, status.st_size, status.st_mtime_ns)
+        # Reading a scan of 500 MB takes longer than rendering one of its pages.
+        if _recall("digest", identity, lambda: _compute_digest(file)) != request["digest"]:
             raise ReadError("the file was changed after it was indexed; index it again to see its pages")
         if request["extension"]:
             page, count = _render_embedded(path, file, request, settings)
         else:
             render = _render_pdf_page if is_pdf else _render_frame
-            page, count = render(file, request, PageOcr(settings, request["digest"]))
+            key = (request["digest"], request["page"], request["width"])
+            page, count = _recall("page", key, lambda: render(file, request, PageOcr(settings, request["digest"])))
+            page = page._replace(picture=page.picture.copy())  # on which marks are drawn
     figures: list[Box] = []
     for text in (request["sentence"], request["passage"]):
         figures = figures or [box for caption, box in page.figures if _is_named(caption, text)]
@@ -117,16 +124,19 @@ def render_marked_page(path: Path, request: Mapping[str, Any], settings: ReadSet
     }
 
 
-def _compute_digest(file: io.BufferedReader, *identity: int) -> str:
-    """Return the SHA-256 of a file; the last file, with equal ``identity`` (inode, size and time), is read only once.
+def _compute_digest(file: io.BufferedReader) -> str:
+    """Return the SHA-256 of a file."""
+    file.seek(0)
+    return hashlib.file_digest(file, "sha256").hexdigest()
 
-    Reading a scan of 500 MB takes longer than rendering one of its pages.
-    """
-    if identity not in _DIGESTS:
-        file.seek(0)
-        _DIGESTS.clear()
-        _DIGESTS[identity] = hashlib.file_digest(file, "sha256").hexdigest()
-    return _DIGESTS[identity]
+
+def _recall(step: str, key: tuple[object, ...], compute: Callable[[], T]) -> T:
+    """Return the last result of a step if its ``key`` is equal, so that other widths and marks do not repeat it."""
+    if _LAST.get(step, ((), None))[0] != key:
+        _LAST.pop(step, None)
+        _LAST[step] = key, compute()
+    result: T = _LAST[step][1]
+    return result
 
 
 def _render_pdf_page(file: io.BufferedReader, request: Mapping[str, Any], ocr: PageOcr) -> tuple[_Page, int]:
@@ -197,10 +207,15 @@ def _render_embedded(
     path: Path, file: io.BufferedReader, request: Mapping[str, Any], settings: ReadSettings
 ) -> tuple[_Page, int]:
     """Return a picture inside a document, and the number of pictures of the passage, or of the document."""
-    file.seek(0)
-    data = file.read()
-    pictures = open_pictures(path, data, settings)
-    load_function(PICTURE_READERS[request["extension"]])(data, pictures)
+
+    def read() -> PictureReader:
+        file.seek(0)
+        data = file.read()
+        pictures = open_pictures(path, data, settings)
+        load_function(PICTURE_READERS[request["extension"]])(data, pictures)
+        return pictures
+
+    pictures = _recall("pictures", (request["digest"], request["extension"], str(path)), read)
     candidates = pictures.list_pictures()
     if request["passage"]:
         candidates = [picture for picture in candidates if picture.is_in(request["passage"])]

@@ -20,7 +20,7 @@ from polyad.model import MetadataValue
 from polyad.readers.headings import build_sections
 from polyad.readers.metadata import CONTENT_HASH, build_metadata, split_keywords
 from polyad.readers.ocr import INSTALL, PageOcr
-from polyad.readers.one_file import NEW_SCAN, STORED_SCAN, TEXT_PAGE, OnPage
+from polyad.readers.one_file import OnPage
 from polyad.readers.pdf_annotations import Annotation, read_annotations
 from polyad.readers.pdf_code import indent_code
 from polyad.readers.pdf_figures import find_figures
@@ -38,7 +38,7 @@ from polyad.readers.pdf_lines import Line, extract_lines
 from polyad.readers.pdf_paragraphs import join_lines
 from polyad.readers.pdf_placement import divide_lines, place_annotations
 from polyad.readers.pdf_rules import Rule
-from polyad.readers.pdf_scans import is_scan, read_scan
+from polyad.readers.pdf_scans import get_scan_kind, is_scan, read_scan
 from polyad.readers.pdf_tables import format_tables
 from polyad.readers.plain_text import Content, to_single_line
 from polyad.readers.titles import clean_stated_title
@@ -247,8 +247,7 @@ def _read_pages(
         if len(lines) > _MAX_LINES:
             raise ReadError(f"page {index + 1} has more than {_MAX_LINES:,} lines")
         yield lines, annotations, rules
-        kind = TEXT_PAGE if scanned is None else STORED_SCAN if ocr.is_stored else NEW_SCAN
-        on_page(index + 1, len(document), kind)
+        on_page(index + 1, len(document), get_scan_kind(scanned, ocr))
 
 
 def _read_outline(document: pypdfium2.PdfDocument) -> Iterator[OutlineEntry]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from polyad.errors import MissingExtraError, ReadError
 from polyad.readers.ocr import OcrLine, PageOcr, Picture, is_ocr_installed, list_uncertain_words
+from polyad.readers.one_file import NEW_SCAN, STORED_SCAN, TEXT_PAGE
 from polyad.readers.pdf_lines import Line
 from polyad.readers.scans import order_lines
 from polyad.text.removals import PAGES, SCANS, UNCERTAIN, UNREAD_SCANS
@@ -79,6 +80,14 @@ def read_scan(page: Any, number: int, ocr: PageOcr, left_out: Mapping[str, list[
         left_out[PAGES].append(f"{name} ({error})")
         return None
     return add_scan(lines, name, page.get_height(), left_out)
+
+
+def get_scan_kind(lines: Sequence[Line] | None, ocr: PageOcr) -> str:
+    """Return the kind of a page for the limit on time, which begins again after each scan with text.
+
+    Pages without text share one limit: a small file may have thousands of blank ones.
+    """
+    return TEXT_PAGE if not lines else STORED_SCAN if ocr.is_stored else NEW_SCAN
 
 
 def add_scan(lines: list[OcrLine], name: str, height: float, left_out: Mapping[str, list[str]]) -> list[Line]:

@@ -12,10 +12,10 @@ from polyad.config import ReadSettings
 from polyad.errors import MissingExtraError, ReadError
 from polyad.readers.metadata import CONTENT_HASH, build_metadata
 from polyad.readers.ocr import INSTALL, OcrLine, PageOcr, Picture, is_ocr_installed
-from polyad.readers.one_file import NEW_SCAN, STORED_SCAN, OnPage
+from polyad.readers.one_file import OnPage
 from polyad.readers.pdf_lines import Line
 from polyad.readers.pdf_paragraphs import join_lines
-from polyad.readers.pdf_scans import add_scan
+from polyad.readers.pdf_scans import add_scan, get_scan_kind
 from polyad.readers.pdf_tables import format_tables
 from polyad.readers.plain_text import Content
 from polyad.readers.scans import order_lines
@@ -52,8 +52,9 @@ def read_picture(data: bytes, on_page: OnPage = lambda *_: None, settings: ReadS
     pages = []
     frames = count_frames(data)
     for number in range(1, frames + 1):
-        pages.append(_read_frame(data, number, ocr, left_out))
-        on_page(number, frames, STORED_SCAN if ocr.is_stored else NEW_SCAN)
+        lines = _read_frame(data, number, ocr, left_out)
+        pages.append(lines)
+        on_page(number, frames, get_scan_kind(lines, ocr))
     if len(left_out[PAGES]) == frames:
         raise ReadError(f"cannot be read: {left_out[PAGES][0]}")
     joined = join_lines(pages)

@@ -66,6 +66,10 @@ _RECOGNIZERS = {"polyad.readers.pdf:read_pdf": "polyad.readers.pdf:recognize_pag
 """The reader of files that may have many scanned pages, and the function that recognises some of them."""
 
 
+class SlowFileError(ReadError):
+    """Raised if a file, or the page of which a picture is requested, exceeds the limit on time."""
+
+
 class ReadJob:
     """A job of a worker process: to read one document; it has a progress, and a future with the content.
 
@@ -132,7 +136,7 @@ class WorkerPool:
         self._settings = settings
         self.count = settings.workers or min(_MAX_WORKERS, _count_processors())
         self._threads = ThreadPoolExecutor(self.count, thread_name_prefix="polyad-reading")  # each waits for a process
-        self._lock = threading.Lock()
+        self._lock = threading.Condition()  # notified when a process is free or gone
         self._processes: set[_Process] = set()
         self._idle: list[_Process] = []
         self._is_closed = False
@@ -152,6 +156,7 @@ class WorkerPool:
         """Kill every process immediately."""
         with self._lock:
             self._is_closed = True
+            self._lock.notify_all()
             for process in self._processes:
                 process.kill()
         self._threads.shutdown(cancel_futures=True)
@@ -236,12 +241,14 @@ class WorkerPool:
                     self._processes.discard(process)
                 else:
                     self._idle.append(process)
+                self._lock.notify()
         if "failure" in reply:
             raise ReadError(str(reply["failure"]))
 
     def _get_idle_process(self) -> _Process:
-        """Return an idle worker process, or start a new one."""
+        """Return an idle worker process, or start one; wait for another request if all processes of the pool work."""
         with self._lock:
+            self._lock.wait_for(lambda: self._idle or self._is_closed or len(self._processes) < self.count)
             while self._idle:
                 process = self._idle.pop()
                 if process.is_alive():
@@ -343,7 +350,8 @@ class _Process:
         finally:
             timer.cancel()
         self.end()
-        raise ReadError(self._describe_failure())
+        is_slow = self._is_ready and (self._is_late or self._process.returncode == -getattr(signal, "SIGPROF", 0))
+        raise (SlowFileError if is_slow else ReadError)(self._describe_failure())
 
     def _measure_memory(self) -> None:
         """Wait for the end of the process and store the peak memory of the process, if measurable.

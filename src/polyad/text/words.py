@@ -40,6 +40,9 @@ _CONTROL = [code for code in (*range(32), *range(127, 160)) if chr(code) not in 
 _DIRECTION = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
 _REPLACEMENTS = {**dict.fromkeys(_CONTROL, " "), **dict.fromkeys((ord("\r"), *_DIRECTION))}
 
+_MARKUP = re.compile(r"\](?=[(:])|<(?=[a-z/!?])", re.IGNORECASE)
+"""Ends of link texts, and beginnings of HTML tags."""
+
 
 def collapse_whitespace(text: str) -> str:
     r"""Return ``text`` with each run of white space replaced by one space, and none at the ends.
@@ -71,6 +74,19 @@ def sanitize(text: str) -> str:
     ('red  [31m alert', 'pay eno')
     """
     return replace_surrogates(text).translate(_REPLACEMENTS)
+
+
+def separate_markup(text: str) -> str:
+    r"""Return the text with Markdown links, images and HTML tags made inactive by a space.
+
+    So a document can neither redirect a citation nor load an image, whose address may contain what others wrote.
+
+    >>> separate_markup("Amber [1](javascript:x) ![](http://x).\n[1]: http://x")
+    'Amber [1] (javascript:x) ![] (http://x).\n[1] : http://x'
+    >>> separate_markup("Amber <img src=http://x> < 5")
+    'Amber < img src=http://x> < 5'
+    """
+    return _MARKUP.sub(r"\g<0> ", text)
 
 
 def sanitize_line(text: str) -> str:
