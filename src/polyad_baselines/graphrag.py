@@ -10,13 +10,16 @@ Communities are those of the Louvain method, where the paper uses Leiden; ``leve
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import combinations
 from typing import ClassVar
 
 import numpy as np
 
 from polyad.errors import LanguageModelError, MissingExtraError, UnreadableReplyError
+from polyad.hypergraph.incidence import Hypergraph
 from polyad.hypergraph.sparse import rank_by_id, sort_unique
 from polyad.model import Evidence, Hyperedge, IntArray, Query
 from polyad.protocols.components import Embedder, LanguageModel, Prompt, Reply
@@ -27,13 +30,18 @@ from polyad.retrieval.evidence import RankedHyperedge, build_evidence
 from polyad.text.prompts import Prompts, escape_tags
 from polyad.text.words import shorten_at_word
 from polyad_baselines import PROMPTS
-from polyad_baselines.graph import SnapshotCache, WeightedGraph, build_hypergraph, build_pair_graph
+from polyad_baselines.graph import SnapshotCache, build_hypergraph
 from polyad_baselines.settings import GraphRAGSettings
 from polyad_baselines.summaries import write_summaries
 
 _SCHEMA = build_object_schema(score=NUMBER)
 _SEED = 0
 _SHOWN_CHARACTERS = 120
+_FACT_NODE = "\0"
+"""Start of the name of a node that stands for a fact; no key of an entity contains it."""
+
+_MAX_PAIRED = 64
+"""Entities of a fact that are joined in pairs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,10 +125,9 @@ class GraphRAGRetriever:
 
     def _build_communities(self, snapshot: Snapshot) -> list[Community]:
         hypergraph = build_hypergraph(snapshot)
-        graph = build_pair_graph(hypergraph)
-        keys = snapshot.ids("entity", np.arange(graph.node_count))
-        groups = find_communities(graph, keys, self._settings.level)
-        label = np.full(graph.node_count, -1)
+        keys = snapshot.ids("entity", np.arange(hypergraph.node_count))
+        groups = find_communities(hypergraph, keys, self._settings.level)
+        label = np.full(hypergraph.node_count, -1)
         for place, rows in enumerate(groups):
             label[rows] = place
         edges = np.flatnonzero(hypergraph.members.degrees() > 1)
@@ -134,11 +141,14 @@ class GraphRAGRetriever:
         return [Community(report, rows) for report, rows in zip(reports, facts, strict=True) if report]
 
 
-def find_communities(graph: WeightedGraph, keys: list[str], level: int) -> list[IntArray]:
-    """Return the communities of a graph as sorted rows, ordered by the keys of their entities.
+def find_communities(hypergraph: Hypergraph, keys: list[str], level: int) -> list[IntArray]:
+    """Return the communities of entities as sorted rows, ordered by the keys of their entities.
+
+    The weight of two entities is the number of facts with both. A fact of many entities is a node of its own in their
+    place, joined with each, so that the graph grows with the size of the facts and not with its square.
 
     Args:
-        graph: The graph of entities; entities without edges are in no community.
+        hypergraph: Entities of facts; entities of no fact with another entity are in no community.
         keys: Keys of entities, by row; they decide the order in which nodes are visited.
         level: Partition, from 0 for the coarsest; the finest if there are fewer.
     """
@@ -146,12 +156,23 @@ def find_communities(graph: WeightedGraph, keys: list[str], level: int) -> list[
         import networkx
     except ImportError as error:
         raise MissingExtraError("networkx", "baselines") from error
-    row_by_key = {keys[row]: row for row in sort_unique(graph.sources).tolist()}
-    columns = zip(graph.sources.tolist(), graph.targets.tolist(), graph.weights.tolist(), strict=True)
-    edges = sorted((keys[one], keys[other], weight) for one, other, weight in columns if one < other)
+    degrees = hypergraph.members.degrees()
+    weights: dict[tuple[str, str], int] = defaultdict(int)
+    for fact in np.flatnonzero((degrees > 1) & (degrees <= _MAX_PAIRED)).tolist():
+        for pair in combinations(sorted(keys[row] for row in hypergraph.members[fact].tolist()), 2):
+            weights[pair] += 1
+    for fact in np.flatnonzero(degrees > _MAX_PAIRED).tolist():
+        weights |= {(keys[row], f"{_FACT_NODE}{fact}"): 1 for row in hypergraph.members[fact].tolist()}
     named_graph = networkx.Graph()
-    named_graph.add_nodes_from(sorted(row_by_key))
-    named_graph.add_weighted_edges_from(edges)
-    partitions = list(networkx.community.louvain_partitions(named_graph, seed=_SEED)) if edges else [[]]
-    groups = sorted(sorted(group) for group in partitions[max(0, len(partitions) - 1 - level)])
-    return [np.array(sorted(row_by_key[key] for key in group), dtype=np.int64) for group in groups]
+    named_graph.add_nodes_from(sorted({key for pair in weights for key in pair}))
+    named_graph.add_weighted_edges_from(sorted((*pair, weight) for pair, weight in weights.items()))
+    partitions = list(networkx.community.louvain_partitions(named_graph, seed=_SEED)) if weights else [[]]
+    row_by_key = {key: row for row, key in enumerate(keys)}
+    rows = [
+        [row_by_key[key] for key in group if key in row_by_key]
+        for group in partitions[max(0, len(partitions) - 1 - level)]
+    ]
+    return [
+        np.array(sorted(group), dtype=np.int64)
+        for group in sorted(filter(None, rows), key=lambda group: sorted(keys[row] for row in group))
+    ]

@@ -40,7 +40,6 @@ from polyad_baselines.graph import (
     build_hypergraph,
     count_mentions,
     normalize_min_max,
-    pair_facts,
     rank_similar,
     select_passages,
 )
@@ -161,15 +160,16 @@ class HippoRAG2Retriever:
     def _build_graph(self, snapshot: Snapshot) -> PhraseGraph:
         hypergraph = build_hypergraph(snapshot)
         entity_count = hypergraph.node_count
-        first, second, _ = pair_facts(hypergraph)
         entities, passages, _ = count_mentions(snapshot, hypergraph)
         synonyms, others, cosines = self._find_synonyms(snapshot, hypergraph)
         weight = self._settings.edge_weight
         graph = WeightedGraph.from_edges(
-            np.concatenate([first, entities, synonyms]),
-            np.concatenate([second, entity_count + passages, others]),
-            np.concatenate([np.full(len(first), weight), np.ones(len(entities)), weight * cosines]),
+            np.concatenate([entities, synonyms]),
+            np.concatenate([entity_count + passages, others]),
+            np.concatenate([np.ones(len(entities)), weight * cosines]),
             entity_count + snapshot.row_count("passage"),
+            hypergraph,
+            weight,
         )
         return PhraseGraph(graph, entity_count, hypergraph, np.bincount(entities, minlength=entity_count))
 

@@ -20,6 +20,7 @@ from polyad.hypergraph.sparse import is_in, rank_by_id, sort_unique
 from polyad.model import Evidence, FloatArray, IntArray, Query
 from polyad.protocols.snapshot import Kind, Snapshot
 from polyad.retrieval.evidence import RankedHyperedge, build_evidence
+from polyad_baselines.graph import get_neighbours
 from polyad_baselines.pairs import PairGraph, PairRetriever
 from polyad_baselines.settings import LightRAGSettings
 
@@ -73,9 +74,9 @@ def _list_passages_of_entities(snapshot: Snapshot, graph: PairGraph, entities: I
         passages = sort_unique(snapshot.graph.passages(graph.hypergraph.memberships[entity]))
         edges, owners = snapshot.graph.hyperedges(passages)
         members, places = graph.hypergraph.members.get_neighbours(edges)
-        is_neighbour = is_in(members, graph.graph.get_neighbours(entity))
-        pairs = sort_unique(owners[places[is_neighbour]] * graph.graph.node_count + members[is_neighbour])
-        counts = np.bincount(pairs // max(1, graph.graph.node_count), minlength=len(passages))
+        is_neighbour = is_in(members, get_neighbours(graph.hypergraph, entity))
+        pairs = sort_unique(owners[places[is_neighbour]] * graph.hypergraph.node_count + members[is_neighbour])
+        counts = np.bincount(pairs // max(1, graph.hypergraph.node_count), minlength=len(passages))
         order = np.lexsort((rank_by_id(snapshot, "passage", passages), -counts))
         listed.update(dict.fromkeys(passages[order].tolist()))
     return list(listed)

@@ -24,6 +24,7 @@ from polyad.hypergraph.sparse import rank_by_id
 from polyad.model import Evidence, FloatArray, IntArray, Query
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.evidence import RankedHyperedge, build_evidence, fill_with_similar, read_entity_names
+from polyad_baselines.graph import get_neighbours
 from polyad_baselines.pairs import PairGraph, PairRetriever
 from polyad_baselines.settings import PathRAGSettings
 
@@ -96,7 +97,7 @@ class PathRAGRetriever(PairRetriever[PathRAGSettings]):
                 degree = int(graph.degrees[node])
                 if not degree or resource / degree < settings.threshold:
                     continue
-                for neighbour in graph.graph.get_neighbours(node).tolist():
+                for neighbour in get_neighbours(graph.hypergraph, node).tolist():
                     if neighbour not in flow.resources:
                         received[neighbour] += settings.decay * resource / degree
                         flow.sources.setdefault(neighbour, []).append(node)

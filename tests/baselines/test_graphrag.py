@@ -9,7 +9,7 @@ from polyad.errors import LanguageModelError
 from polyad.language_models.scripted import ScriptedLanguageModel
 from polyad.model import Query
 from polyad.protocols.components import Prompt
-from polyad_baselines.graph import build_hypergraph, build_pair_graph
+from polyad_baselines.graph import build_hypergraph
 from polyad_baselines.graphrag import GraphRAGRetriever, find_communities
 from polyad_baselines.settings import GraphRAGSettings
 from tests.baselines.cases import NAMES, QUESTION, BuildCase, Case
@@ -62,7 +62,7 @@ def test_passages_have_the_rating_of_their_best_community(make_case: BuildCase, 
 
 def test_finer_partitions_have_more_communities(make_case: BuildCase) -> None:
     case = make_case(7)
-    graph = build_pair_graph(build_hypergraph(case.snapshot))
+    graph = build_hypergraph(case.snapshot)
     keys = case.snapshot.ids("entity", range(graph.node_count))
     coarse, fine = [find_communities(graph, keys, level) for level in (0, 9)]
     assert len(coarse) <= len(fine)
