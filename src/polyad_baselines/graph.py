@@ -85,10 +85,11 @@ class WeightedGraph:
         sources, targets = np.concatenate([first[keep], second[keep]]), np.concatenate([second[keep], first[keep]])
         weights = np.concatenate([weights[keep], weights[keep]])
         members = facts = np.empty(0, dtype=np.int64)
-        strengths: Weights = np.bincount(sources, weights, node_count)
+        strengths = _sum_by_group(sources, weights, node_count)
         if hypergraph:
             members, facts = hypergraph.members.get_neighbours(np.arange(hypergraph.edge_count))
-            strengths += np.bincount(members, pair_weight * (hypergraph.members.degrees()[facts] - 1), node_count)
+            pair_counts = hypergraph.members.degrees()[facts] - 1
+            strengths += _sum_by_group(members, pair_weight * pair_counts, node_count)
         return cls(sources, targets, weights, members, facts, pair_weight, strengths)
 
     @property
@@ -120,13 +121,15 @@ class WeightedGraph:
 
     def _move(self, shares: Weights) -> Weights:
         """Return what each node receives if every node sends its share times the weight over each edge; ``[nodes]``."""
-        moved: Weights = np.bincount(self.targets, shares[self.sources] * self.weights, self.node_count)
-        if len(self.members):
-            sums = np.bincount(self.facts, shares[self.members])
-            moved += self.pair_weight * np.bincount(
-                self.members, sums[self.facts] - shares[self.members], self.node_count
-            )
-        return moved
+        moved = _sum_by_group(self.targets, shares[self.sources] * self.weights, self.node_count)
+        sums = np.bincount(self.facts, shares[self.members])
+        others = sums[self.facts] - shares[self.members]
+        return moved + self.pair_weight * _sum_by_group(self.members, others, self.node_count)
+
+
+def _sum_by_group(groups: IntArray, values: Weights, group_count: int) -> Weights:
+    """Return the sum of the values of each group; ``[group_count]``."""
+    return np.bincount(groups, values, group_count).astype(np.float64)
 
 
 class SnapshotCache(Generic[T]):

@@ -30,9 +30,9 @@ from polyad.retrieval.evidence import RankedHyperedge, build_evidence
 from polyad.text.prompts import Prompts, escape_tags
 from polyad.text.words import shorten_at_word
 from polyad_baselines import PROMPTS
-from polyad_baselines.graph import SnapshotCache, build_hypergraph
+from polyad_baselines.graph import SnapshotCache, build_hypergraph, count_neighbours
 from polyad_baselines.settings import GraphRAGSettings
-from polyad_baselines.summaries import write_summaries
+from polyad_baselines.summaries import list_texts, write_summaries
 
 _SCHEMA = build_object_schema(score=NUMBER)
 _SEED = 0
@@ -46,7 +46,7 @@ _MAX_PAIRED = 64
 
 @dataclass(frozen=True, slots=True)
 class Community:
-    """A community of entities: its report, and the facts between its entities, sorted."""
+    """A community of entities: its report, and the facts between its entities, the highest degree first."""
 
     report: str
     facts: IntArray
@@ -85,7 +85,7 @@ class GraphRAGRetriever:
         communities = self.prepare(snapshot)
         ratings = self._rate(query.text, [community.report for community in communities])
         facts: list[RankedHyperedge] = []
-        for place in sorted(ratings, key=lambda place: (-ratings[place], place)):
+        for place in _sort_ratings(ratings):
             rows = communities[place].facts
             cosines = snapshot.cosines("hyperedge", rows, vector)
             order = np.lexsort((rank_by_id(snapshot, "hyperedge", rows), -cosines))
@@ -97,9 +97,16 @@ class GraphRAGRetriever:
         ):
             passages.setdefault(passage, fact)
         ranked = [(row, fact.score, f"in the community {fact.matched!r}") for row, fact in passages.items()]
-        return build_evidence(
-            snapshot, query.text, self.name, ranked[: query.k], facts[: self._settings.max_listed_facts]
-        )
+        listed = facts[: self._settings.max_listed_facts] if self._settings.evidence == "facts" else ()
+        evidence = build_evidence(snapshot, query.text, self.name, ranked[: query.k], listed)
+        if self._settings.evidence == "facts":
+            return evidence
+        reports = [
+            (report, ratings[place], snapshot.ids("passage", snapshot.graph.passages(rows[:1]))[0])
+            for place in _sort_ratings(ratings)
+            for report, rows in [(communities[place].report, communities[place].facts)]
+        ]
+        return list_texts(evidence, reports)
 
     def _rate(self, question: str, reports: list[str]) -> Mapping[int, float]:
         """Return the ratings above 0 by position of the report; a report without a usable rating is left out."""
@@ -135,10 +142,19 @@ class GraphRAGRetriever:
         # A fact belongs to each community of its entities, as in the paper an edge to those of its two ends.
         pairs = sort_unique(label[members] * hypergraph.edge_count + edges[owners])
         facts = [pairs[pairs // hypergraph.edge_count == place] % hypergraph.edge_count for place in range(len(groups))]
+        degrees = count_neighbours(hypergraph)
+        members, owners = hypergraph.members.get_neighbours(np.arange(hypergraph.edge_count))
+        sums = np.bincount(owners, degrees[members], hypergraph.edge_count)
+        # The model reads the facts of the highest degree, if a community has too many, as in the public code.
+        facts = [rows[np.lexsort((rank_by_id(snapshot, "hyperedge", rows), -sums[rows]))] for rows in facts]
         texts = ["\n".join(fact.text for fact in snapshot.get(Hyperedge, rows.tolist())) for rows in facts]
         instructions = self._prompts.get_text("community_report")
         reports = write_summaries(self._language_model, instructions, texts, self._settings.max_community_tokens)
         return [Community(report, rows) for report, rows in zip(reports, facts, strict=True) if report]
+
+
+def _sort_ratings(ratings: Mapping[int, float]) -> list[int]:
+    return sorted(ratings, key=lambda place: (-ratings[place], place))
 
 
 def find_communities(hypergraph: Hypergraph, keys: list[str], level: int) -> list[IntArray]:

@@ -47,6 +47,8 @@ class RetrieverSpec:
         reads_entity_vectors: Whether the retriever compares entities by vectors; the first search computes the vectors.
         embeds_question: Whether the retriever needs the embedder, which takes a while to load.
         reads_names: Whether the retriever may extract names from the question, by mention extractor or language model.
+        reads_hyperedges: Whether the retriever needs the hyperedges, so that a comparison counts their cost.
+        construction: The ``method`` and the settings, by ``section.key``, that build the index of its paper.
     """
 
     make: Callable[[Components], Retriever]
@@ -55,6 +57,8 @@ class RetrieverSpec:
     reads_entity_vectors: bool = False
     embeds_question: bool = True
     reads_names: bool = True
+    reads_hyperedges: bool = True
+    construction: Mapping[str, str | int | float | bool] = field(default_factory=dict)
 
 
 def _create_linker(components: Components) -> QuestionLinker:
@@ -141,9 +145,15 @@ retrievers: Table[RetrieverSpec] = Table(
         "hypersu": RetrieverSpec(_make_hypersu),
         "hyperretriever": RetrieverSpec(_make_hyperretriever, reads_entity_vectors=True),
         "hypermemory": RetrieverSpec(_make_hypermemory, needs_language_model=True),
-        "dense": RetrieverSpec(lambda components: DenseRetriever(components.embedder), reads_names=False),
-        "bm25": RetrieverSpec(lambda _: LexicalRetriever(), embeds_question=False, reads_names=False),
-        "none": RetrieverSpec(lambda _: NoRetriever(), embeds_question=False, reads_names=False),
+        "dense": RetrieverSpec(
+            lambda components: DenseRetriever(components.embedder), reads_names=False, reads_hyperedges=False
+        ),
+        "bm25": RetrieverSpec(
+            lambda _: LexicalRetriever(), embeds_question=False, reads_names=False, reads_hyperedges=False
+        ),
+        "none": RetrieverSpec(
+            lambda _: NoRetriever(), embeds_question=False, reads_names=False, reads_hyperedges=False
+        ),
     },
     lambda row: isinstance(row, RetrieverSpec),
 )
