@@ -124,7 +124,7 @@ def _build_method(name: str, prompt: str) -> Method:
 
 CORRELATIONS, TRIPLES = _build_method("hyper-rag", "correlations"), _build_method("triples", "triples")
 
-_OPEN_IE = {"method": "triples", "embedding.hyperedge_titles": False}
+_OPEN_IE = {"method": "triples", "facts.gleaning": 0, "embedding.hyperedge_titles": False}
 """Construction of HippoRAG 2: triples, one request for each passage."""
 
 _GRAPH = {**_OPEN_IE, "facts.gleaning": 1}

@@ -108,6 +108,8 @@ def _make_hypersu(components: Components) -> Retriever:
 def _make_hypergraphrag(components: Components) -> Retriever:
     from polyad.retrieval.hypergraphrag.retriever import HyperGraphRAGRetriever
 
+    for key in ("entity_threshold", "hyperedge_threshold", "passage_threshold"):
+        _warn_of_threshold(components, "hypergraphrag", key, "openai:text-embedding-3-small")
     return HyperGraphRAGRetriever(components.embedder, _create_linker(components), components.settings.hypergraphrag)
 
 
@@ -136,6 +138,9 @@ def _make_default(components: Components) -> Retriever:
     return DefaultRetriever(components.embedder, components.extractor, components.settings.default)
 
 
+_PLAIN = {"method": "semantic-units"}
+"""The construction without a language model, for retrievers that read no hyperedges."""
+
 retrievers: Table[RetrieverSpec] = Table(
     "retrievers",
     "retriever",
@@ -146,13 +151,24 @@ retrievers: Table[RetrieverSpec] = Table(
         "hyperretriever": RetrieverSpec(_make_hyperretriever, reads_entity_vectors=True),
         "hypermemory": RetrieverSpec(_make_hypermemory, needs_language_model=True),
         "dense": RetrieverSpec(
-            lambda components: DenseRetriever(components.embedder), reads_names=False, reads_hyperedges=False
+            lambda components: DenseRetriever(components.embedder),
+            reads_names=False,
+            reads_hyperedges=False,
+            construction=_PLAIN,
         ),
         "bm25": RetrieverSpec(
-            lambda _: LexicalRetriever(), embeds_question=False, reads_names=False, reads_hyperedges=False
+            lambda _: LexicalRetriever(),
+            embeds_question=False,
+            reads_names=False,
+            reads_hyperedges=False,
+            construction=_PLAIN,
         ),
         "none": RetrieverSpec(
-            lambda _: NoRetriever(), embeds_question=False, reads_names=False, reads_hyperedges=False
+            lambda _: NoRetriever(),
+            embeds_question=False,
+            reads_names=False,
+            reads_hyperedges=False,
+            construction=_PLAIN,
         ),
     },
     lambda row: isinstance(row, RetrieverSpec),
