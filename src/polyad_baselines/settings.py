@@ -95,7 +95,14 @@ class LightRAGSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HyperRAGSettings(LightRAGSettings):
-    """Settings of Hyper-RAG's retrieval; those of LightRAG, with the defaults of its public code."""
+    """Settings of Hyper-RAG's retrieval, which are those of LightRAG; defaults as in the public code.
+
+    Attributes:
+        mode: Retrieve by low-level keywords (local), high-level keywords (global) or both (hybrid).
+        top_k: Entities, and hyperedges, that are retrieved.
+        threshold: Lowest cosine of an entity or hyperedge with the keywords, in [-1, 1].
+        fact_order: Order of the passages of hyperedges: by the number of entities, as in the public code, or by cosine.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -58,7 +58,7 @@ class RetrieverSpec:
     embeds_question: bool = True
     reads_names: bool = True
     reads_hyperedges: bool = True
-    construction: Mapping[str, str | int | float | bool] = field(default_factory=dict)
+    construction: Mapping[str, str | int | float | bool] = field(default_factory=dict, hash=False)
 
 
 def _create_linker(components: Components) -> QuestionLinker:

@@ -203,7 +203,7 @@ def _summarise_system(system: System, settings: Sequence[str], seed: int) -> Sys
         p50=round(statistics.median(latencies), 2),
         p95=round(float(np.percentile(latencies, 95)), 2),
         encode_p50=round(statistics.median(record.encode_ms for record in records), 2),
-        llm_tokens=round(statistics.fmean(record.llm_tokens_uncached for record in records), 1),
+        llm_tokens=round(statistics.fmean(max(each.llm_tokens, each.llm_tokens_uncached) for each in records), 1),
         index=_summarise_index(system.run, system.retriever),
         words=round(statistics.fmean(record.count_words_to_read(k) for record in records), 1),
         answers={name: _estimate(values, seed) for name, values in _measure_answers(system, *answers).items()},

@@ -210,7 +210,7 @@ def build_cost_table(summary: GroupSummary) -> Table:
                 "entities": format_count(index.get("entities")),
                 "memory MB": format_count(index.get("peak_rss_mb")),
                 "indexing ms / 1k tokens": _divide(index.get("seconds"), thousands / 1000, 1),
-                "LLM tokens / 1k tokens": _divide(index.get("llm_tokens"), thousands, 0),
+                "LLM tokens / 1k tokens": _divide(index.get("llm_tokens", 0), thousands, 0),
             }
         )
         costs = system.answer_costs
