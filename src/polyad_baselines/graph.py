@@ -88,8 +88,8 @@ class WeightedGraph:
         strengths = _sum_by_group(sources, weights, node_count)
         if hypergraph:
             members, facts = hypergraph.members.get_neighbours(np.arange(hypergraph.edge_count))
-            pair_counts = hypergraph.members.degrees()[facts] - 1
-            strengths += _sum_by_group(members, pair_weight * pair_counts, node_count)
+            pair_counts = (hypergraph.members.degrees()[facts] - 1).astype(np.float64)
+            strengths += pair_weight * _sum_by_group(members, pair_counts, node_count)
         return cls(sources, targets, weights, members, facts, pair_weight, strengths)
 
     @property

@@ -130,7 +130,7 @@ class LightRAGRetriever(PairRetriever[LightRAGSettings]):
         """Return the degree of each fact: the sum of the degrees of its entities; ``[facts]``."""
         graph = self.prepare(snapshot)
         members, owners = graph.hypergraph.members.get_neighbours(facts)
-        return np.bincount(owners, graph.degrees[members], len(facts))
+        return np.bincount(owners, graph.degrees[members], len(facts)).astype(np.float64)
 
 
 class HyperRAGRetriever(LightRAGRetriever):

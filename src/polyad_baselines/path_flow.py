@@ -140,4 +140,5 @@ class PathFlow:
     def _list_middle(self, start: int, end: int, node: int) -> IntArray:
         """Return the entities between an entity and the end of a path."""
         neighbours = get_neighbours(self._hypergraph, node)
-        return neighbours[self._is_near[end][neighbours] & (neighbours != start)]
+        middle: IntArray = neighbours[self._is_near[end][neighbours] & (neighbours != start)]
+        return middle

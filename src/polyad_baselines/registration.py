@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     from polyad_baselines.questions import KeywordExtractor
 
 
+Construction = dict[str, str | int | float | bool]
+"""The method and the settings, by ``section.key``, that build the index of a paper."""
+
+
 def _make_linker(components: Components) -> QuestionLinker:
     from polyad.retrieval.question import QuestionLinker
 
@@ -124,13 +128,13 @@ def _build_method(name: str, prompt: str) -> Method:
 
 CORRELATIONS, TRIPLES = _build_method("hyper-rag", "correlations"), _build_method("triples", "triples")
 
-_OPEN_IE = {"method": "triples", "facts.gleaning": 0, "embedding.hyperedge_titles": False}
+_OPEN_IE: Construction = {"method": "triples", "facts.gleaning": 0, "embedding.hyperedge_titles": False}
 """Construction of HippoRAG 2: triples, one request for each passage."""
 
-_GRAPH = {**_OPEN_IE, "facts.gleaning": 1}
+_GRAPH: Construction = {**_OPEN_IE, "facts.gleaning": 1}
 """Construction of GraphRAG, LightRAG and PathRAG: entities and relations, with one further request for each passage."""
 
-_SENTENCES = {
+_SENTENCES: Construction = {
     "method": "semantic-units",
     "segmentation.method": "sentence",
     "segmentation.join_subject": False,

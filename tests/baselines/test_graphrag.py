@@ -13,6 +13,7 @@ from polyad.engine.settings import Settings
 from polyad.errors import LanguageModelError
 from polyad.language_models.scripted import ScriptedLanguageModel
 from polyad.model import Query
+from polyad.presets import Value
 from polyad.protocols.components import Embedder, Prompt
 from polyad_baselines.graph import build_hypergraph
 from polyad_baselines.graphrag import GraphRAGRetriever, find_communities
@@ -109,7 +110,11 @@ def test_a_report_is_written_from_the_facts_of_the_highest_degree(make_case: Bui
 
 def test_reports_are_evidence_for_answers(small_index_dir: Path, embedder: Embedder) -> None:
     model = ScriptedLanguageModel(lambda prompt: '{"score": 70}' if prompt.json_schema else "A report [1].")
-    changes = {"graphrag.evidence": "reports", "answer.hyperedge_share": 1.0, "answer.entity_share": 0.0}
+    changes: dict[str, Value] = {
+        "graphrag.evidence": "reports",
+        "answer.hyperedge_share": 1.0,
+        "answer.entity_share": 0.0,
+    }
     settings = change_settings(Settings(), changes)
     with Engine.open(
         small_index_dir, embedder=embedder, language_model=model, create=False, settings=settings

@@ -21,7 +21,8 @@ MODES: tuple[Literal["local", "global", "hybrid"], ...] = ("local", "global", "h
 def rank_passages(case: Case, settings: LightRAGSettings) -> list[str]:
     """LightRAG, or Hyper-RAG by its settings, by the papers' words on dictionaries."""
     is_hypergraph = isinstance(settings, HyperRAGSettings)
-    neighbours, homes = defaultdict(set), defaultdict(set)
+    neighbours: dict[str, set[str]] = defaultdict(set)
+    homes: dict[str, set[str]] = defaultdict(set)
 
     def degree(members: tuple[str, ...]) -> int:
         return len(members) if is_hypergraph else sum(len(neighbours[name]) for name in members)
@@ -29,7 +30,7 @@ def rank_passages(case: Case, settings: LightRAGSettings) -> list[str]:
     def count(name: str, passage: str) -> int:
         if is_hypergraph:
             edges = [members for _, _, members in case.list_facts() if name in members]
-            return sum(other in mentions[passage] for members in edges for other in members)
+            return sum(int(other in mentions[passage]) for members in edges for other in members)
         return len(neighbours[name] & mentions[passage])
 
     for passage, _, members in case.list_facts():

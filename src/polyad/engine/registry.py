@@ -138,7 +138,7 @@ def _make_default(components: Components) -> Retriever:
     return DefaultRetriever(components.embedder, components.extractor, components.settings.default)
 
 
-_PLAIN = {"method": "semantic-units"}
+_PLAIN: Mapping[str, str | int | float | bool] = {"method": "semantic-units"}
 """The construction without a language model, for retrievers that read no hyperedges."""
 
 retrievers: Table[RetrieverSpec] = Table(
