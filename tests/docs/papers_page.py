@@ -32,8 +32,8 @@ tables name the models of the papers.
 If a paper contradicts itself or its public code, the preset follows the paper's formula, and the table also gives the
 value of the code. Prompts are polyad's own words with the formats and scales of the papers; the setting `prompts`
 replaces them by files. Thresholds of cosines belong to the encoder of the paper: `polyad bench thresholds --store kb`
-prints those for the embedder of an index. The nearest of more than 20,000 vectors are found approximately; `nearest.nprobe = 0` is exact.
-`python -m tests.docs.papers_page` writes this page from `src/polyad/presets/`.
+prints those for the embedder of an index. The nearest of more than 20,000 vectors are found approximately;
+`nearest.nprobe = 0` is exact. `python -m tests.docs.papers_page` writes this page from `src/polyad/presets/`.
 """
 
 _MEASURES = """## Measures
