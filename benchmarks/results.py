@@ -31,7 +31,7 @@ RESULTS = Path(__file__).parent / "results"
 
 RETRIEVERS = "dense,bm25,hypersu,hypergraphrag,hyperretriever,default"
 
-BASELINES = "dense,hipporag2,linearrag,lightrag,pathrag,hypersu,hypergraphrag,default"
+BASELINES = "dense,hipporag2,linearrag,lightrag,hyper-rag,pathrag,graphrag-local,hypersu,hypergraphrag,default"
 """The retrievers of the papers' tables that need no language model, beside those of polyad."""
 
 CONSTRUCTIONS = "mdl,mdl-no-entities,mdl-no-semantics,sentence,window,semantic-chunking"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Generic, TypeVar
@@ -11,8 +11,8 @@ from typing import Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from polyad.hypergraph.incidence import Hypergraph, split_into_pairs
-from polyad.hypergraph.sparse import find_top_positions, rank_by_id
+from polyad.hypergraph.incidence import Hypergraph
+from polyad.hypergraph.sparse import find_top_positions, rank_by_id, sort_unique
 from polyad.model import FloatArray, IntArray
 from polyad.protocols.snapshot import Kind, Snapshot
 from polyad.retrieval.evidence import RankedPassage
@@ -28,47 +28,74 @@ _TOLERANCE = 1e-12
 _DECIMALS = 10
 """Decimals of a rank that count, so that the last bits do not order equal passages."""
 
+_BLOCK = 1 << 18
+"""Incidences whose neighbours are compared at a time; a node of more is compared alone."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WeightedGraph:
-    """An undirected weighted graph, as the transition probabilities of a random walk.
+    """An undirected weighted graph for random walks: single edges, and the entity pairs of facts.
+
+    The pairs of a fact are not stored, since their number grows with the square of its entities. They are the product
+    of the incidence matrix with its transpose, without the diagonal.
 
     Attributes:
-        node_count: Number of nodes, isolated nodes included.
-        sources: Node from which each transition starts; int ``[transitions]``.
+        sources: Node at which each single edge starts, once for each direction; int ``[transitions]``.
         targets: Node at which it ends; int ``[transitions]``.
-        probabilities: Weight of the edge over the weight of all edges of the source; ``[transitions]``.
-        weights: Weight of the edge; ``[transitions]``.
+        weights: Its weight; below 0 to lower that of a pair; ``[transitions]``.
+        members: Entity of each incidence of the facts, which are the first nodes; int ``[incidences]``.
+        facts: Row of its fact; int ``[incidences]``.
+        pair_weight: Weight of an entity pair for each fact with both.
+        strengths: Sum of the weights at each node, isolated nodes included; ``[nodes]``.
     """
 
-    node_count: int
     sources: IntArray
     targets: IntArray
-    probabilities: Weights
     weights: Weights
+    members: IntArray
+    facts: IntArray
+    pair_weight: float
+    strengths: Weights
 
     @classmethod
-    def from_edges(cls, first: IntArray, second: IntArray, weights: Weights, node_count: int) -> WeightedGraph:
-        """Build the graph from edges in parallel arrays; the weights of parallel edges are added, loops are left out.
+    def from_edges(
+        cls,
+        first: IntArray,
+        second: IntArray,
+        weights: Weights,
+        node_count: int,
+        hypergraph: Hypergraph | None = None,
+        pair_weight: float = 1.0,
+    ) -> WeightedGraph:
+        """Build the graph; the weights of parallel edges are added, loops are left out.
+
+        Args:
+            first: One end of each single edge.
+            second: The other end.
+            weights: Weights of the single edges.
+            node_count: Number of nodes.
+            hypergraph: Facts, whose entities are joined in pairs; None for none.
+            pair_weight: Weight of a pair for each fact.
 
         >>> graph = WeightedGraph.from_edges(np.array([0, 1]), np.array([1, 0]), np.array([1.0, 2.0]), 2)
-        >>> graph.weights.tolist()
+        >>> graph.strengths.tolist()
         [3.0, 3.0]
         """
-        keep = (first != second) & (weights > 0)
+        keep = first != second
         sources, targets = np.concatenate([first[keep], second[keep]]), np.concatenate([second[keep], first[keep]])
-        codes, places = np.unique(sources * node_count + targets, return_inverse=True)
-        sums: Weights = np.zeros(len(codes))
-        np.add.at(sums, places, np.concatenate([weights[keep], weights[keep]]))
-        sources, targets = codes // max(1, node_count), codes % max(1, node_count)
-        strengths: Weights = np.zeros(node_count)
-        np.add.at(strengths, sources, sums)
-        return cls(node_count, sources, targets, sums / strengths[sources], sums)
+        weights = np.concatenate([weights[keep], weights[keep]])
+        members = facts = np.empty(0, dtype=np.int64)
+        strengths = _sum_by_group(sources, weights, node_count)
+        if hypergraph:
+            members, facts = hypergraph.members.get_neighbours(np.arange(hypergraph.edge_count))
+            pair_counts = (hypergraph.members.degrees()[facts] - 1).astype(np.float64)
+            strengths += pair_weight * _sum_by_group(members, pair_counts, node_count)
+        return cls(sources, targets, weights, members, facts, pair_weight, strengths)
 
-    def get_neighbours(self, node: int) -> IntArray:
-        """Return the neighbours of a node, sorted."""
-        start, end = np.searchsorted(self.sources, [node, node + 1])
-        return self.targets[start:end]
+    @property
+    def node_count(self) -> int:
+        """The number of nodes."""
+        return len(self.strengths)
 
     def rank_nodes(self, reset: Weights, damping: float) -> Weights:
         """Return the personalised PageRank of each node; ``[nodes]``, with the sum 1.
@@ -82,15 +109,27 @@ class WeightedGraph:
             damping: Probability of another step, in [0, 1).
         """
         reset = reset / reset.sum()
-        is_dangling = np.bincount(self.sources, minlength=self.node_count) == 0
+        is_dangling = self.strengths == 0
         ranks = reset
         change = 1.0
         while change > _TOLERANCE:
-            moved = np.bincount(self.targets, ranks[self.sources] * self.probabilities, self.node_count)
+            moved = self._move(ranks / np.where(is_dangling, 1, self.strengths))
             following = damping * (moved + ranks[is_dangling].sum() * reset) + (1 - damping) * reset
             change = float(np.abs(following - ranks).sum())
             ranks = following
         return ranks
+
+    def _move(self, shares: Weights) -> Weights:
+        """Return what each node receives if every node sends its share times the weight over each edge; ``[nodes]``."""
+        moved = _sum_by_group(self.targets, shares[self.sources] * self.weights, self.node_count)
+        sums = np.bincount(self.facts, shares[self.members])
+        others = sums[self.facts] - shares[self.members]
+        return moved + self.pair_weight * _sum_by_group(self.members, others, self.node_count)
+
+
+def _sum_by_group(groups: IntArray, values: Weights, group_count: int) -> Weights:
+    """Return the sum of the values of each group; ``[group_count]``."""
+    return np.bincount(groups, values, group_count).astype(np.float64)
 
 
 class SnapshotCache(Generic[T]):
@@ -119,21 +158,33 @@ def build_hypergraph(snapshot: Snapshot) -> Hypergraph:
     return Hypergraph.from_incidences(entities, edges, snapshot.row_count("entity"), snapshot.row_count("hyperedge"))
 
 
-def pair_facts(hypergraph: Hypergraph) -> tuple[IntArray, IntArray, IntArray]:
-    """Return the entity pairs of the facts, as arrays: first entity, second entity, hyperedge.
+def iterate_neighbours(hypergraph: Hypergraph, nodes: IntArray) -> Iterator[tuple[IntArray, IntArray]]:
+    """Yield the nodes that share a hyperedge with each of ``nodes``, in blocks, so that not all are in memory at once.
 
-    A triple is one pair. A fact of more entities counts as all their pairs, since papers on graphs know no larger ones.
+    Yields:
+        Positions in ``nodes``, sorted, and a neighbour of each; every pair once, sorted.
     """
-    pairs, origins = split_into_pairs(hypergraph)
-    edges = np.flatnonzero(pairs.members.degrees() == 2)
-    members, _ = pairs.members.get_neighbours(edges)
-    return members[::2], members[1::2], origins[edges]
+    edges, owners = hypergraph.memberships.get_neighbours(nodes)
+    sizes = np.bincount(owners, hypergraph.members.degrees(edges), len(nodes)).cumsum() // _BLOCK
+    for block in np.split(np.arange(len(nodes)), np.flatnonzero(np.diff(sizes)) + 1):
+        edges, owners = hypergraph.memberships.get_neighbours(nodes[block])
+        members, places = hypergraph.members.get_neighbours(edges)
+        pairs = sort_unique(owners[places] * hypergraph.node_count + members)
+        positions, neighbours = block[pairs // max(1, hypergraph.node_count)], pairs % max(1, hypergraph.node_count)
+        is_other = nodes[positions] != neighbours
+        yield positions[is_other], neighbours[is_other]
 
 
-def build_pair_graph(hypergraph: Hypergraph) -> WeightedGraph:
-    """Return the graph of entities with an edge between the entities of a fact, weighted by the number of facts."""
-    first, second, _ = pair_facts(hypergraph)
-    return WeightedGraph.from_edges(first, second, np.ones(len(first)), hypergraph.node_count)
+def get_neighbours(hypergraph: Hypergraph, node: int) -> IntArray:
+    """Return the nodes that share a hyperedge with a node, sorted."""
+    return next(iterate_neighbours(hypergraph, np.array([node])))[1]
+
+
+def count_neighbours(hypergraph: Hypergraph) -> IntArray:
+    """Return the number of nodes that share a hyperedge with each node; ``[nodes]``."""
+    nodes = np.arange(hypergraph.node_count)
+    blocks = (np.bincount(positions, minlength=len(nodes)) for positions, _ in iterate_neighbours(hypergraph, nodes))
+    return sum(blocks, np.zeros(len(nodes), dtype=np.int64))
 
 
 def count_mentions(snapshot: Snapshot, hypergraph: Hypergraph) -> tuple[IntArray, IntArray, IntArray]:

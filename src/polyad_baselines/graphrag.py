@@ -10,13 +10,16 @@ Communities are those of the Louvain method, where the paper uses Leiden; ``leve
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import combinations
 from typing import ClassVar
 
 import numpy as np
 
 from polyad.errors import LanguageModelError, MissingExtraError, UnreadableReplyError
+from polyad.hypergraph.incidence import Hypergraph
 from polyad.hypergraph.sparse import rank_by_id, sort_unique
 from polyad.model import Evidence, Hyperedge, IntArray, Query
 from polyad.protocols.components import Embedder, LanguageModel, Prompt, Reply
@@ -27,18 +30,23 @@ from polyad.retrieval.evidence import RankedHyperedge, build_evidence
 from polyad.text.prompts import Prompts, escape_tags
 from polyad.text.words import shorten_at_word
 from polyad_baselines import PROMPTS
-from polyad_baselines.graph import SnapshotCache, WeightedGraph, build_hypergraph, build_pair_graph
+from polyad_baselines.graph import SnapshotCache, build_hypergraph, count_neighbours
 from polyad_baselines.settings import GraphRAGSettings
-from polyad_baselines.summaries import write_summaries
+from polyad_baselines.summaries import list_texts, write_summaries
 
 _SCHEMA = build_object_schema(score=NUMBER)
 _SEED = 0
 _SHOWN_CHARACTERS = 120
+_FACT_NODE = "\0"
+"""Start of the name of a node that stands for a fact; no key of an entity contains it."""
+
+_MAX_PAIRED = 64
+"""Entities of a fact that are joined in pairs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Community:
-    """A community of entities: its report, and the facts between its entities, sorted."""
+    """A community of entities: its report, and the facts between its entities, the highest degree first."""
 
     report: str
     facts: IntArray
@@ -77,7 +85,7 @@ class GraphRAGRetriever:
         communities = self.prepare(snapshot)
         ratings = self._rate(query.text, [community.report for community in communities])
         facts: list[RankedHyperedge] = []
-        for place in sorted(ratings, key=lambda place: (-ratings[place], place)):
+        for place in _sort_ratings(ratings):
             rows = communities[place].facts
             cosines = snapshot.cosines("hyperedge", rows, vector)
             order = np.lexsort((rank_by_id(snapshot, "hyperedge", rows), -cosines))
@@ -89,9 +97,16 @@ class GraphRAGRetriever:
         ):
             passages.setdefault(passage, fact)
         ranked = [(row, fact.score, f"in the community {fact.matched!r}") for row, fact in passages.items()]
-        return build_evidence(
-            snapshot, query.text, self.name, ranked[: query.k], facts[: self._settings.max_listed_facts]
-        )
+        listed = facts[: self._settings.max_listed_facts] if self._settings.evidence == "facts" else ()
+        evidence = build_evidence(snapshot, query.text, self.name, ranked[: query.k], listed)
+        if self._settings.evidence == "facts":
+            return evidence
+        reports = [
+            (report, ratings[place], snapshot.ids("passage", snapshot.graph.passages(rows[:1]))[0])
+            for place in _sort_ratings(ratings)
+            for report, rows in [(communities[place].report, communities[place].facts)]
+        ]
+        return list_texts(evidence, reports)
 
     def _rate(self, question: str, reports: list[str]) -> Mapping[int, float]:
         """Return the ratings above 0 by position of the report; a report without a usable rating is left out."""
@@ -117,10 +132,9 @@ class GraphRAGRetriever:
 
     def _build_communities(self, snapshot: Snapshot) -> list[Community]:
         hypergraph = build_hypergraph(snapshot)
-        graph = build_pair_graph(hypergraph)
-        keys = snapshot.ids("entity", np.arange(graph.node_count))
-        groups = find_communities(graph, keys, self._settings.level)
-        label = np.full(graph.node_count, -1)
+        keys = snapshot.ids("entity", np.arange(hypergraph.node_count))
+        groups = find_communities(hypergraph, keys, self._settings.level)
+        label = np.full(hypergraph.node_count, -1)
         for place, rows in enumerate(groups):
             label[rows] = place
         edges = np.flatnonzero(hypergraph.members.degrees() > 1)
@@ -128,17 +142,29 @@ class GraphRAGRetriever:
         # A fact belongs to each community of its entities, as in the paper an edge to those of its two ends.
         pairs = sort_unique(label[members] * hypergraph.edge_count + edges[owners])
         facts = [pairs[pairs // hypergraph.edge_count == place] % hypergraph.edge_count for place in range(len(groups))]
+        degrees = count_neighbours(hypergraph)
+        members, owners = hypergraph.members.get_neighbours(np.arange(hypergraph.edge_count))
+        sums = np.bincount(owners, degrees[members], hypergraph.edge_count)
+        # The model reads the facts of the highest degree, if a community has too many, as in the public code.
+        facts = [rows[np.lexsort((rank_by_id(snapshot, "hyperedge", rows), -sums[rows]))] for rows in facts]
         texts = ["\n".join(fact.text for fact in snapshot.get(Hyperedge, rows.tolist())) for rows in facts]
         instructions = self._prompts.get_text("community_report")
         reports = write_summaries(self._language_model, instructions, texts, self._settings.max_community_tokens)
         return [Community(report, rows) for report, rows in zip(reports, facts, strict=True) if report]
 
 
-def find_communities(graph: WeightedGraph, keys: list[str], level: int) -> list[IntArray]:
-    """Return the communities of a graph as sorted rows, ordered by the keys of their entities.
+def _sort_ratings(ratings: Mapping[int, float]) -> list[int]:
+    return sorted(ratings, key=lambda place: (-ratings[place], place))
+
+
+def find_communities(hypergraph: Hypergraph, keys: list[str], level: int) -> list[IntArray]:
+    """Return the communities of entities as sorted rows, ordered by the keys of their entities.
+
+    The weight of two entities is the number of facts with both. A fact of many entities is a node of its own in their
+    place, joined with each, so that the graph grows with the size of the facts and not with its square.
 
     Args:
-        graph: The graph of entities; entities without edges are in no community.
+        hypergraph: Entities of facts; entities of no fact with another entity are in no community.
         keys: Keys of entities, by row; they decide the order in which nodes are visited.
         level: Partition, from 0 for the coarsest; the finest if there are fewer.
     """
@@ -146,12 +172,23 @@ def find_communities(graph: WeightedGraph, keys: list[str], level: int) -> list[
         import networkx
     except ImportError as error:
         raise MissingExtraError("networkx", "baselines") from error
-    row_by_key = {keys[row]: row for row in sort_unique(graph.sources).tolist()}
-    columns = zip(graph.sources.tolist(), graph.targets.tolist(), graph.weights.tolist(), strict=True)
-    edges = sorted((keys[one], keys[other], weight) for one, other, weight in columns if one < other)
+    degrees = hypergraph.members.degrees()
+    weights: dict[tuple[str, str], int] = defaultdict(int)
+    for fact in np.flatnonzero((degrees > 1) & (degrees <= _MAX_PAIRED)).tolist():
+        for pair in combinations(sorted(keys[row] for row in hypergraph.members[fact].tolist()), 2):
+            weights[pair] += 1
+    for fact in np.flatnonzero(degrees > _MAX_PAIRED).tolist():
+        weights |= {(keys[row], f"{_FACT_NODE}{fact}"): 1 for row in hypergraph.members[fact].tolist()}
     named_graph = networkx.Graph()
-    named_graph.add_nodes_from(sorted(row_by_key))
-    named_graph.add_weighted_edges_from(edges)
-    partitions = list(networkx.community.louvain_partitions(named_graph, seed=_SEED)) if edges else [[]]
-    groups = sorted(sorted(group) for group in partitions[max(0, len(partitions) - 1 - level)])
-    return [np.array(sorted(row_by_key[key] for key in group), dtype=np.int64) for group in groups]
+    named_graph.add_nodes_from(sorted({key for pair in weights for key in pair}))
+    named_graph.add_weighted_edges_from(sorted((*pair, weight) for pair, weight in weights.items()))
+    partitions = list(networkx.community.louvain_partitions(named_graph, seed=_SEED)) if weights else [[]]
+    row_by_key = {key: row for row, key in enumerate(keys)}
+    rows = [
+        [row_by_key[key] for key in group if key in row_by_key]
+        for group in partitions[max(0, len(partitions) - 1 - level)]
+    ]
+    return [
+        np.array(sorted(group), dtype=np.int64)
+        for group in sorted(filter(None, rows), key=lambda group: sorted(keys[row] for row in group))
+    ]

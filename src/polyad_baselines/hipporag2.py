@@ -11,7 +11,8 @@ where an entity's reset weight is the mean score of its linked facts over its nu
 cosine, both scaled to [0, 1], times ``passage_weight``. Without a linked fact passages are ranked by cosine.
 
 The public code stores the two directions of fact edges and synonym edges as parallel edges, which doubles their weight
-beside that of passage edges, and replaces the weight of a fact edge between synonyms; see ``edge_weight``.
+beside that of passage edges (``edge_weight``), and replaces the weight of a fact edge between synonyms
+(``synonyms_replace_facts``).
 """
 
 from __future__ import annotations
@@ -40,7 +41,6 @@ from polyad_baselines.graph import (
     build_hypergraph,
     count_mentions,
     normalize_min_max,
-    pair_facts,
     rank_similar,
     select_passages,
 )
@@ -161,15 +161,21 @@ class HippoRAG2Retriever:
     def _build_graph(self, snapshot: Snapshot) -> PhraseGraph:
         hypergraph = build_hypergraph(snapshot)
         entity_count = hypergraph.node_count
-        first, second, _ = pair_facts(hypergraph)
         entities, passages, _ = count_mentions(snapshot, hypergraph)
         synonyms, others, cosines = self._find_synonyms(snapshot, hypergraph)
         weight = self._settings.edge_weight
+        shared = np.zeros(len(cosines))
+        if self._settings.synonyms_replace_facts:
+            pairs = zip(synonyms.tolist(), others.tolist(), strict=True)
+            memberships = hypergraph.memberships
+            shared = np.array([len(np.intersect1d(memberships[one], memberships[two])) for one, two in pairs])
         graph = WeightedGraph.from_edges(
-            np.concatenate([first, entities, synonyms]),
-            np.concatenate([second, entity_count + passages, others]),
-            np.concatenate([np.full(len(first), weight), np.ones(len(entities)), weight * cosines]),
+            np.concatenate([entities, synonyms]),
+            np.concatenate([entity_count + passages, others]),
+            np.concatenate([np.ones(len(entities)), weight * (cosines - shared)]),
             entity_count + snapshot.row_count("passage"),
+            hypergraph,
+            weight,
         )
         return PhraseGraph(graph, entity_count, hypergraph, np.bincount(entities, minlength=entity_count))
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-import numpy as np
-
 from polyad.hypergraph.incidence import Hypergraph
 from polyad.model import IntArray
 from polyad.protocols.components import Embedder
 from polyad.protocols.snapshot import Snapshot
-from polyad_baselines.graph import SnapshotCache, WeightedGraph, build_hypergraph, build_pair_graph
+from polyad_baselines.graph import SnapshotCache, build_hypergraph, count_neighbours
 from polyad_baselines.questions import KeywordExtractor
 
 SettingsT = TypeVar("SettingsT")
@@ -22,12 +20,10 @@ class PairGraph:
     """The graph of entities, joined if a fact has both.
 
     Attributes:
-        graph: The graph of entities; the weight of an edge is the number of facts.
         hypergraph: Entities of facts.
         degrees: Number of neighbours of each entity; ``[entities]``.
     """
 
-    graph: WeightedGraph
     hypergraph: Hypergraph
     degrees: IntArray
 
@@ -35,8 +31,7 @@ class PairGraph:
     def from_snapshot(cls, snapshot: Snapshot) -> PairGraph:
         """Build the graph of a snapshot."""
         hypergraph = build_hypergraph(snapshot)
-        graph = build_pair_graph(hypergraph)
-        return cls(graph, hypergraph, np.bincount(graph.sources, minlength=graph.node_count))
+        return cls(hypergraph, count_neighbours(hypergraph))
 
 
 class PairRetriever(Generic[SettingsT]):

@@ -1,14 +1,17 @@
 """PathRAG (Chen et al., 2025): paths between the entities of a question, pruned by the flow of a resource.
 
-From each retrieved entity a resource of 1 flows to the neighbours, and on for some hops (section 4.2):
+Paths between the entities that fit the question are ranked by the flow of the public code
+(:mod:`polyad_baselines.path_flow`), or by that of the paper (section 4.2): from each retrieved entity a resource of 1
+flows to the neighbours, and on for some hops:
 
     S(v) = sum over the nodes u before v of decay * S(u) / degree(u)
 
 A node with S(v) / degree(v) below ``threshold`` passes nothing on. A path between two retrieved entities has the
-reliability sum of S over its nodes / number of its edges, in the better of its two directions. The passages of the best
-paths come first, then the passages most similar to the question.
+reliability sum of S over its nodes / number of its edges, in the better of its two directions. The paper's flow needs
+entities of few neighbours: with the threshold of the public code, one of more than three passes nothing on.
 
-The public code applies no decay to the first hop, and lets the resource flow only along paths between the two entities.
+The passages of the best paths come first. The sources of the public code follow: passages of the entities and facts
+that fit the keywords of the question, in the order of LightRAG.
 """
 
 from __future__ import annotations
@@ -22,13 +25,15 @@ import numpy as np
 
 from polyad.hypergraph.sparse import rank_by_id
 from polyad.model import Evidence, FloatArray, IntArray, Query
+from polyad.protocols.components import Embedder
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.evidence import RankedHyperedge, build_evidence, fill_with_similar, read_entity_names
+from polyad_baselines.graph import get_neighbours
+from polyad_baselines.lightrag import LightRAGRetriever
 from polyad_baselines.pairs import PairGraph, PairRetriever
-from polyad_baselines.settings import PathRAGSettings
-
-Path = tuple[int, ...]
-"""Entities of a path, from one retrieved entity to another."""
+from polyad_baselines.path_flow import Path, PathFlow
+from polyad_baselines.questions import KeywordExtractor
+from polyad_baselines.settings import LightRAGSettings, PathRAGSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +64,10 @@ class PathRAGRetriever(PairRetriever[PathRAGSettings]):
 
     name: ClassVar[str] = "pathrag"
 
+    def __init__(self, embedder: Embedder, keywords: KeywordExtractor, settings: PathRAGSettings) -> None:
+        super().__init__(embedder, keywords, settings)
+        self._lightrag = LightRAGRetriever(embedder, keywords, LightRAGSettings(top_k=settings.top_k_entities))
+
     def retrieve(self, query: Query, snapshot: Snapshot) -> Evidence:
         """Return the passages of the most reliable paths as evidence, with the facts and entities of the paths."""
         keywords = self._keywords.extract(query.text, snapshot)
@@ -68,10 +77,17 @@ class PathRAGRetriever(PairRetriever[PathRAGSettings]):
         graph = self.prepare(snapshot)
         paths = self._find_paths(snapshot, graph, entities)
         facts = self._list_facts(snapshot, graph, paths, vector)
-        return self._build_evidence(query, snapshot, vector, facts, list(zip(entities, cosines, strict=True)))
+        sources = self._lightrag.find_sources(keywords, snapshot).reasons if self._settings.sources else {}
+        return self._build_evidence(query, snapshot, vector, facts, sources, list(zip(entities, cosines, strict=True)))
 
     def _find_paths(self, snapshot: Snapshot, graph: PairGraph, entities: IntArray) -> list[tuple[Path, float]]:
         """Return the most reliable paths between retrieved entities, best first; ties by the keys of entities."""
+        if self._settings.flow == "paths":
+
+            def sort(rows: IntArray) -> IntArray:
+                return rows[rank_by_id(snapshot, "entity", rows).argsort()]
+
+            return PathFlow(graph.hypergraph, entities, self._settings, sort).list_paths()
         scores: dict[Path, float] = {}
         for start in entities.tolist():
             flow = self._spread(graph, start)
@@ -96,7 +112,7 @@ class PathRAGRetriever(PairRetriever[PathRAGSettings]):
                 degree = int(graph.degrees[node])
                 if not degree or resource / degree < settings.threshold:
                     continue
-                for neighbour in graph.graph.get_neighbours(node).tolist():
+                for neighbour in get_neighbours(graph.hypergraph, node).tolist():
                     if neighbour not in flow.resources:
                         received[neighbour] += settings.decay * resource / degree
                         flow.sources.setdefault(neighbour, []).append(node)
@@ -129,12 +145,16 @@ class PathRAGRetriever(PairRetriever[PathRAGSettings]):
         snapshot: Snapshot,
         vector: FloatArray,
         facts: list[RankedHyperedge],
+        sources: dict[int, str],
         entities: list[tuple[int, float]],
     ) -> Evidence:
         passages: dict[int, tuple[float, str]] = {}
         owners = snapshot.graph.passages(np.array([fact.row for fact in facts], dtype=np.int64))
         for fact, passage in zip(facts, owners.tolist(), strict=True):
             passages.setdefault(passage, (fact.score, f"on the path {fact.matched}"))
+        floor = min([1.0, *(score for score, _ in passages.values())])
+        for place, (passage, reason) in enumerate(sources.items(), 2):
+            passages.setdefault(passage, (floor / place, reason))
         ranked = [(row, score, reason) for row, (score, reason) in passages.items()][: query.k]
         if self._settings.fill:
             ranked = fill_with_similar(snapshot, ranked, vector, query.k)

@@ -2,9 +2,10 @@
 
 Passages, then summaries, are clustered by their vectors: in all, then within each cluster. A Gaussian mixture, with the
 number of components that has the lowest Bayesian information criterion, assigns a node to each component of at least
-``min_probability``. A language model summarises each cluster, until a layer is too small (section 3). Retrieval ranks
-nodes of all layers by cosine (the collapsed tree). A summary leads to the passages below it, by cosine, because
-evidence consists of passages.
+``min_probability``. A cluster of more text than the language model may read is clustered again. The model summarises
+each cluster, until a layer is too small (section 3). Retrieval ranks nodes of all layers by cosine (the collapsed
+tree). A summary leads to the passages below it, by cosine, because evidence consists of passages; or it is evidence
+itself, as in the paper (``evidence``).
 
 Vectors are reduced by principal components, where the paper uses UMAP.
 """
@@ -25,9 +26,9 @@ from polyad.retrieval.evidence import build_evidence
 from polyad.text.prompts import Prompts
 from polyad.text.words import shorten_at_word
 from polyad_baselines import PROMPTS
-from polyad_baselines.graph import SnapshotCache, rank_similar
+from polyad_baselines.graph import SnapshotCache, Weights, rank_similar
 from polyad_baselines.settings import RaptorSettings
-from polyad_baselines.summaries import write_summaries
+from polyad_baselines.summaries import CHARACTERS_PER_TOKEN, list_texts, write_summaries
 
 _SEED = 224
 """Random seed of the mixtures, as in the public code."""
@@ -88,14 +89,20 @@ class RaptorRetriever:
             leaves = passages[np.isin(passages, tree.leaves[place])].tolist()  # in the order of their cosines
             nodes.append((cosine, place, leaves))
         ranked: dict[int, tuple[float, str]] = {}
+        summaries: list[tuple[str, float, str]] = []
+        is_listed = self._settings.evidence == "summaries"
         for cosine, place, leaves in sorted(nodes, key=lambda node: -node[0])[: self._settings.top_k_nodes or None]:
             reason = "similar to the question"
+            if place >= 0 and is_listed:
+                summaries += [(tree.texts[place], cosine, snapshot.ids("passage", leaves[:1])[0])] if leaves else []
+                continue
             if place >= 0:
                 reason = f"below the summary {shorten_at_word(tree.texts[place], _SHOWN_CHARACTERS)!r}"
             for row in leaves:
                 ranked.setdefault(row, (cosine, reason))
         hits = [(row, score, reason) for row, (score, reason) in ranked.items()]
-        return build_evidence(snapshot, query.text, self.name, hits[: query.k])
+        evidence = build_evidence(snapshot, query.text, self.name, hits[: query.k])
+        return list_texts(evidence, summaries) if is_listed else evidence
 
     def _build_tree(self, snapshot: Snapshot) -> SummaryTree:
         vector = np.zeros(self._embedder.dimension, dtype=np.float32)
@@ -107,7 +114,8 @@ class RaptorRetriever:
         for _ in range(self._settings.layers):
             if len(texts) <= self._settings.dimension + 1:
                 break
-            clusters = cluster(vectors, self._settings)
+            sizes = np.array([len(text) for text in texts])
+            clusters = split_clusters(vectors, sizes, cluster(vectors, self._settings), self._settings)
             joined = ["\n\n".join(texts[place] for place in places.tolist()) for places in clusters]
             instructions = self._prompts.get_text("cluster_summary")
             summaries = write_summaries(self._language_model, instructions, joined, self._settings.max_cluster_tokens)
@@ -130,6 +138,38 @@ def cluster(vectors: FloatArray, settings: RaptorSettings) -> list[IntArray]:
     return [distinct[key] for key in sorted(distinct)]
 
 
+def split_clusters(
+    vectors: FloatArray, sizes: IntArray, clusters: list[IntArray], settings: RaptorSettings
+) -> list[IntArray]:
+    """Return clusters whose texts fit into a prompt: a larger one is clustered again, or halved if it stays whole.
+
+    Args:
+        vectors: float32 ``[nodes, dimension]``.
+        sizes: Characters of each node; ``[nodes]``.
+        clusters: Indices of the nodes of each cluster.
+        settings: Parameters of the clusters.
+    """
+    fitting = []
+    for places in clusters:
+        if len(places) == 1 or sizes[places].sum() <= settings.max_cluster_tokens * CHARACTERS_PER_TOKEN:
+            fitting.append(places)
+            continue
+        parts = [places[inner] for inner in cluster(vectors[places], settings)]
+        if max(map(len, parts)) == len(places):
+            order = _project(vectors[places], 1)[:, 0].argsort(kind="stable")
+            parts = [np.sort(half) for half in np.array_split(places[order], 2)]
+        fitting += split_clusters(vectors, sizes, parts, settings)
+    return fitting
+
+
+def _project(vectors: FloatArray, dimension: int) -> Weights:
+    """Return the vectors on their principal axes; ``[vectors, dimension]``."""
+    centred = (vectors - vectors.mean(axis=0)).astype(np.float64)
+    _, _, axes = np.linalg.svd(centred, full_matrices=False)
+    points: Weights = centred @ axes[:dimension].T
+    return points
+
+
 def _cluster_once(vectors: FloatArray, settings: RaptorSettings) -> list[IntArray]:
     """Return the clusters of a Gaussian mixture; all vectors as one cluster if they are few."""
     if len(vectors) <= settings.dimension + 1:
@@ -138,9 +178,7 @@ def _cluster_once(vectors: FloatArray, settings: RaptorSettings) -> list[IntArra
         from sklearn.mixture import GaussianMixture
     except ImportError as error:
         raise MissingExtraError("scikit-learn", "baselines") from error
-    centred = (vectors - vectors.mean(axis=0)).astype(np.float64)
-    _, _, axes = np.linalg.svd(centred, full_matrices=False)
-    points = centred @ axes[: settings.dimension].T
+    points = _project(vectors, settings.dimension)
     counts = range(1, min(settings.max_clusters, len(vectors)))
     mixtures = [GaussianMixture(count, random_state=_SEED, reg_covar=1e-4).fit(points) for count in counts]
     best = min(mixtures, key=lambda mixture: float(mixture.bic(points)))

@@ -6,6 +6,7 @@ Each function imports its retriever when it is used, since polyad reads the rows
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from polyad.config import LONG_PASSAGES
@@ -13,8 +14,10 @@ from polyad.engine.components import Components
 from polyad.engine.registry import Method, RetrieverSpec, SpendingLimits
 from polyad.protocols.components import HyperedgeBuilder, Retriever
 from polyad_baselines.settings import (
+    GraphRAGLocalSettings,
     GraphRAGSettings,
     HippoRAG2Settings,
+    HyperRAGSettings,
     LightRAGSettings,
     LinearRAGSettings,
     PathRAGSettings,
@@ -25,6 +28,10 @@ if TYPE_CHECKING:
     from polyad.retrieval.question import QuestionLinker
     from polyad.text.prompts import Prompts
     from polyad_baselines.questions import KeywordExtractor
+
+
+Construction = dict[str, str | int | float | bool]
+"""The method and the settings, by ``section.key``, that build the index of a paper."""
 
 
 def _make_linker(components: Components) -> QuestionLinker:
@@ -64,6 +71,13 @@ def _make_lightrag(components: Components) -> Retriever:
     return LightRAGRetriever(components.embedder, _make_keyword_extractor(components), settings)
 
 
+def _make_hyper_rag(components: Components) -> Retriever:
+    from polyad_baselines.lightrag import HyperRAGRetriever
+
+    settings = components.get_settings("hyper-rag", HyperRAGSettings)
+    return HyperRAGRetriever(components.embedder, _make_keyword_extractor(components), settings)
+
+
 def _make_pathrag(components: Components) -> Retriever:
     from polyad_baselines.pathrag import PathRAGRetriever
 
@@ -87,34 +101,91 @@ def _make_graphrag(components: Components) -> Retriever:
     return GraphRAGRetriever(components.embedder, language_model, settings, _get_prompts(components))
 
 
-def _make_hyper_rag(components: Components, limits: SpendingLimits) -> HyperedgeBuilder:
+def _make_graphrag_local(components: Components) -> Retriever:
+    from polyad_baselines.graphrag_local import GraphRAGLocalRetriever
+
+    settings = components.get_settings("graphrag-local", GraphRAGLocalSettings)
+    return GraphRAGLocalRetriever(components.embedder, _make_keyword_extractor(components), settings)
+
+
+def _make_builder(method: str, prompt: str, components: Components, limits: SpendingLimits) -> HyperedgeBuilder:
     from polyad.indexing.facts.budget import Budget
     from polyad.indexing.facts.builder import FactBuilder
     from polyad.language_models.no_language_model import NoLanguageModel
     from polyad_baselines.hyper_rag import CorrelationStyle
 
-    language_model = components.language_model or NoLanguageModel("the method 'hyper-rag'")
+    language_model = components.language_model or NoLanguageModel(f"the method {method!r}")
     settings = replace(components.settings.facts, join_subject=False, style="compact", dates=False)
-    style = CorrelationStyle(settings.language, _get_prompts(components), components.prompts)
+    style = CorrelationStyle(settings.language, _get_prompts(components), components.prompts, prompt)
     budget = Budget(language_model, max_cost=limits.max_cost, max_tokens=limits.max_tokens)
     return FactBuilder(components.splitter, language_model, style, settings, budget)
 
 
-HIPPORAG2 = RetrieverSpec(_make_hipporag2, settings=HippoRAG2Settings, reads_entity_vectors=True, reads_names=False)
-LINEARRAG = RetrieverSpec(_make_linearrag, settings=LinearRAGSettings, reads_entity_vectors=True)
-LIGHTRAG = RetrieverSpec(_make_lightrag, settings=LightRAGSettings, reads_entity_vectors=True)
-PATHRAG = RetrieverSpec(_make_pathrag, settings=PathRAGSettings, reads_entity_vectors=True)
-RAPTOR = RetrieverSpec(_make_raptor, settings=RaptorSettings, needs_language_model=True, reads_names=False)
-GRAPHRAG = RetrieverSpec(_make_graphrag, settings=GraphRAGSettings, needs_language_model=True, reads_names=False)
+def _build_method(name: str, prompt: str) -> Method:
+    build = partial(_make_builder, name, prompt)
+    return Method(build, needs_language_model=True, default_passages=LONG_PASSAGES, describes_entities=True)
 
-HYPER_RAG = Method(_make_hyper_rag, needs_language_model=True, default_passages=LONG_PASSAGES, describes_entities=True)
+
+CORRELATIONS, TRIPLES = _build_method("hyper-rag", "correlations"), _build_method("triples", "triples")
+
+_OPEN_IE: Construction = {"method": "triples", "facts.gleaning": 0, "embedding.hyperedge_titles": False}
+"""Construction of HippoRAG 2: triples, one request for each passage."""
+
+_GRAPH: Construction = {**_OPEN_IE, "facts.gleaning": 1}
+"""Construction of GraphRAG, LightRAG and PathRAG: entities and relations, with one further request for each passage."""
+
+_SENTENCES: Construction = {
+    "method": "semantic-units",
+    "segmentation.method": "sentence",
+    "segmentation.join_subject": False,
+    "embedding.hyperedge_titles": False,
+}
+"""Construction of LinearRAG: names and sentences."""
 
 ROWS = {
-    "hipporag2": HIPPORAG2,
-    "linearrag": LINEARRAG,
-    "lightrag": LIGHTRAG,
-    "pathrag": PATHRAG,
-    "raptor": RAPTOR,
-    "graphrag": GRAPHRAG,
+    "hipporag2": RetrieverSpec(
+        _make_hipporag2,
+        settings=HippoRAG2Settings,
+        reads_entity_vectors=True,
+        reads_names=False,
+        construction={**_OPEN_IE, "hipporag2.synonyms_replace_facts": True},
+    ),
+    "linearrag": RetrieverSpec(
+        _make_linearrag, settings=LinearRAGSettings, reads_entity_vectors=True, construction=_SENTENCES
+    ),
+    "lightrag": RetrieverSpec(
+        _make_lightrag, settings=LightRAGSettings, reads_entity_vectors=True, construction=_GRAPH
+    ),
+    "pathrag": RetrieverSpec(_make_pathrag, settings=PathRAGSettings, reads_entity_vectors=True, construction=_GRAPH),
+    "raptor": RetrieverSpec(
+        _make_raptor,
+        settings=RaptorSettings,
+        needs_language_model=True,
+        reads_names=False,
+        reads_hyperedges=False,
+        construction={"method": "semantic-units", "split.passage_tokens": 100, "split.overlap_tokens": 0},
+    ),
+    "graphrag": RetrieverSpec(
+        _make_graphrag,
+        settings=GraphRAGSettings,
+        needs_language_model=True,
+        reads_names=False,
+        construction=_GRAPH,
+    ),
+    "graphrag-local": RetrieverSpec(
+        _make_graphrag_local,
+        settings=GraphRAGLocalSettings,
+        reads_entity_vectors=True,
+        reads_names=False,
+        construction=_GRAPH,
+    ),
+    "hyper-rag": RetrieverSpec(
+        _make_hyper_rag,
+        settings=HyperRAGSettings,
+        reads_entity_vectors=True,
+        construction={"method": "hyper-rag", "facts.gleaning": 1, "embedding.hyperedge_titles": False},
+    ),
 }
-"""The retrievers of this package by name."""
+"""The retrievers of this package by name, each with the construction of its paper."""
+
+HIPPORAG2, LINEARRAG, LIGHTRAG, PATHRAG, RAPTOR, GRAPHRAG, GRAPHRAG_LOCAL, HYPER_RAG = ROWS.values()

@@ -20,6 +20,8 @@ class HippoRAG2Settings:
         passage_weight: Factor of the reset weights of passages.
         edge_weight: Factor of the weights of edges between entities: 1 as the paper states them, 2 as the public code
             stores them.
+        synonyms_replace_facts: Whether the edge between similar names replaces those of facts between them, as in the
+            public code; otherwise the weights are added.
         recognition_memory: Whether a configured language model filters the linked facts.
     """
 
@@ -29,6 +31,7 @@ class HippoRAG2Settings:
     damping: float = 0.5
     passage_weight: float = 0.05
     edge_weight: float = 2.0
+    synonyms_replace_facts: bool = False
     recognition_memory: bool = True
 
     def __post_init__(self) -> None:
@@ -75,16 +78,31 @@ class LightRAGSettings:
         mode: Retrieve by low-level keywords (local), high-level keywords (global) or both (hybrid).
         top_k: Entities, and facts, that are retrieved.
         threshold: Lowest cosine of an entity or fact with the keywords, in [-1, 1].
+        fact_order: Order of the passages of facts: by the degree of the fact, as in the public code, or by cosine.
     """
 
     mode: Literal["local", "global", "hybrid"] = "hybrid"
     top_k: int = 60
     threshold: float = 0.2
+    fact_order: Literal["degree", "cosine"] = "degree"
 
     def __post_init__(self) -> None:
         require(self.mode in ("local", "global", "hybrid"), "mode", self.mode, "local, global or hybrid")
         require(self.top_k > 0, "top_k", self.top_k, "1 or more")
         require(-1 <= self.threshold <= 1, "threshold", self.threshold, "-1 to 1")
+        require(self.fact_order in ("degree", "cosine"), "fact_order", self.fact_order, "degree or cosine")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HyperRAGSettings(LightRAGSettings):
+    """Settings of Hyper-RAG's retrieval, which are those of LightRAG; defaults as in the public code.
+
+    Attributes:
+        mode: Retrieve by low-level keywords (local), high-level keywords (global) or both (hybrid).
+        top_k: Entities, and hyperedges, that are retrieved.
+        threshold: Lowest cosine of an entity or hyperedge with the keywords, in [-1, 1].
+        fact_order: Order of the passages of hyperedges: by the number of entities, as in the public code, or by cosine.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,10 +112,13 @@ class PathRAGSettings:
     Attributes:
         top_k_entities: Entities retrieved by the keywords, between which paths are searched.
         top_k_paths: Paths in the evidence.
-        max_hops: Edges of a path.
+        max_hops: Edges of a path; at most 3 for the flow over paths.
         decay: Share of the resource that a node passes on, in (0, 1].
-        threshold: Lowest resource that a node passes to each neighbour, in (0, 1].
-        fill: Whether the passages most similar to the question follow those of paths.
+        threshold: Lowest resource that flows on, in (0, 1]: over an edge of a path, or to each neighbour in the graph.
+        flow: Where the resource flows: over the paths between two entities, as in the public code, or over the whole
+            graph, as in the paper's formula (for which a threshold of 0.05 leaves some paths).
+        sources: Whether the passages of entities and facts that fit the keywords follow those of paths.
+        fill: Whether the passages most similar to the question come last.
     """
 
     top_k_entities: int = 40
@@ -105,13 +126,18 @@ class PathRAGSettings:
     max_hops: int = 3
     decay: float = 0.8
     threshold: float = 0.3
-    fill: bool = True
+    flow: Literal["paths", "graph"] = "paths"
+    sources: bool = True
+    fill: bool = False
 
     def __post_init__(self) -> None:
         for name in ("top_k_entities", "top_k_paths", "max_hops"):
             require(getattr(self, name) > 0, name, getattr(self, name), "1 or more")
         require(0 < self.decay <= 1, "decay", self.decay, "above 0, at most 1")
         require(0 < self.threshold <= 1, "threshold", self.threshold, "above 0, at most 1")
+        require(self.flow in ("paths", "graph"), "flow", self.flow, "paths or graph")
+        is_short = self.flow == "graph" or self.max_hops <= 3
+        require(is_short, "max_hops", self.max_hops, "at most 3 for the flow over paths")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,6 +151,8 @@ class RaptorSettings:
         min_probability: Lowest probability, in (0, 1], at which a node belongs to a cluster.
         max_cluster_tokens: About the tokens of a cluster that the language model reads.
         top_k_nodes: Nodes that lead to passages; 0 for all (the paper: as many as 2,000 tokens hold, about 20).
+        evidence: Evidence for answers: the passages below a summary, which can be cited and measured, or the summaries
+            themselves beside the passages that are nodes, as in the paper.
     """
 
     layers: int = 5
@@ -133,6 +161,7 @@ class RaptorSettings:
     min_probability: float = 0.1
     max_cluster_tokens: int = 3500
     top_k_nodes: int = 20
+    evidence: Literal["passages", "summaries"] = "passages"
 
     def __post_init__(self) -> None:
         for name in ("layers", "dimension", "max_cluster_tokens"):
@@ -140,6 +169,7 @@ class RaptorSettings:
         require(self.max_clusters > 1, "max_clusters", self.max_clusters, "2 or more")
         require(0 < self.min_probability <= 1, "min_probability", self.min_probability, "above 0, at most 1")
         require(self.top_k_nodes >= 0, "top_k_nodes", self.top_k_nodes, "0 or more")
+        require(self.evidence in ("passages", "summaries"), "evidence", self.evidence, "passages or summaries")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,15 +180,35 @@ class GraphRAGSettings:
         level: Partition into communities, from 0 for the coarsest (the paper's C0).
         max_community_tokens: About the tokens of a community's facts that the language model reads (paper: 8,000).
         max_listed_facts: Facts in the evidence, best first.
+        evidence: Evidence for answers: the facts of communities, or their reports, as in the paper; passages follow.
     """
 
     level: int = 0
     max_community_tokens: int = 8000
     max_listed_facts: int = 200
+    evidence: Literal["facts", "reports"] = "facts"
 
     def __post_init__(self) -> None:
         require(self.level >= 0, "level", self.level, "0 or more")
         for name in ("max_community_tokens", "max_listed_facts"):
+            require(getattr(self, name) > 0, name, getattr(self, name), "1 or more")
+        require(self.evidence in ("facts", "reports"), "evidence", self.evidence, "facts or reports")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphRAGLocalSettings:
+    """Settings of GraphRAG's local search; defaults as in the public code.
+
+    Attributes:
+        top_k_entities: Entities similar to the question.
+        top_k_facts: Facts in the evidence for each entity.
+    """
+
+    top_k_entities: int = 10
+    top_k_facts: int = 10
+
+    def __post_init__(self) -> None:
+        for name in ("top_k_entities", "top_k_facts"):
             require(getattr(self, name) > 0, name, getattr(self, name), "1 or more")
 
 

@@ -92,8 +92,8 @@ class Case:
 
 def build_case(folder: Path, seed: int) -> Case:
     """Return an index of 3 to 7 passages with up to three facts each, of two to four entities."""
-    rng, vectors = random.Random(seed), Vectors()
-    facts = {
+    rng = random.Random(seed)
+    facts: Mapping[str, Sequence[Fact]] = {
         f"p{number}#0000": [
             (f"{rng.choice(['cast', 'flows', 'rings', 'stands'])} {number} {' '.join(members)}", members)
             for _ in range(rng.randint(1, 3))
@@ -101,6 +101,12 @@ def build_case(folder: Path, seed: int) -> Case:
         ]
         for number in range(rng.randint(3, 7))
     }
+    return build_case_of_facts(folder, facts)
+
+
+def build_case_of_facts(folder: Path, facts: Mapping[str, Sequence[Fact]]) -> Case:
+    """Return an index of facts by the id of their passage."""
+    vectors = Vectors()
     store = SqliteStore.open(folder / "kb", Manifest(vectors.name, vectors.dimension, "rules:1"))
     for passage, stated in facts.items():
         store.put(_build_document(passage, stated, vectors))

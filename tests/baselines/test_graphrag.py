@@ -1,18 +1,27 @@
 from __future__ import annotations
 
-from itertools import combinations
+from collections import defaultdict
+from itertools import combinations, permutations
+from pathlib import Path
 
 import networkx
 import pytest
 
+from polyad.engine import Engine
+from polyad.engine.changes import change_settings
+from polyad.engine.settings import Settings
 from polyad.errors import LanguageModelError
 from polyad.language_models.scripted import ScriptedLanguageModel
 from polyad.model import Query
-from polyad.protocols.components import Prompt
-from polyad_baselines.graph import build_hypergraph, build_pair_graph
+from polyad.presets import Value
+from polyad.protocols.components import Embedder, Prompt
+from polyad_baselines.graph import build_hypergraph
 from polyad_baselines.graphrag import GraphRAGRetriever, find_communities
-from polyad_baselines.settings import GraphRAGSettings
+from polyad_baselines.graphrag_local import GraphRAGLocalRetriever
+from polyad_baselines.questions import KeywordExtractor
+from polyad_baselines.settings import GraphRAGLocalSettings, GraphRAGSettings
 from tests.baselines.cases import NAMES, QUESTION, BuildCase, Case
+from tests.baselines.test_lightrag import LINKER
 
 
 def reply(prompt: Prompt) -> str:
@@ -62,7 +71,7 @@ def test_passages_have_the_rating_of_their_best_community(make_case: BuildCase, 
 
 def test_finer_partitions_have_more_communities(make_case: BuildCase) -> None:
     case = make_case(7)
-    graph = build_pair_graph(build_hypergraph(case.snapshot))
+    graph = build_hypergraph(case.snapshot)
     keys = case.snapshot.ids("entity", range(graph.node_count))
     coarse, fine = [find_communities(graph, keys, level) for level in (0, 9)]
     assert len(coarse) <= len(fine)
@@ -80,3 +89,61 @@ def test_a_report_without_a_rating_is_left_out_and_without_any_the_search_fails(
     assert {hit.score for hit in retriever.retrieve(Query(QUESTION, 9), case.snapshot).passages} == {50.0}
     with pytest.raises(LanguageModelError):
         retriever.retrieve(Query(QUESTION, 9), case.snapshot)  # the script has ended
+
+
+def test_a_report_is_written_from_the_facts_of_the_highest_degree(make_case: BuildCase) -> None:
+    case = make_case(11)
+    neighbours: dict[str, set[str]] = defaultdict(set)
+    for _, _, members in case.list_facts():
+        for one, other in permutations(members, 2):
+            neighbours[one].add(other)
+    retriever = GraphRAGRetriever(case.vectors, ScriptedLanguageModel(reply), GraphRAGSettings(max_community_tokens=20))
+    for community in retriever.prepare(case.snapshot):
+        ids = case.snapshot.ids("hyperedge", community.facts)
+        facts = {
+            f"{passage}/{place:03}": fact for passage in case.facts for place, fact in enumerate(case.facts[passage])
+        }
+        order = sorted(ids, key=lambda id: (-sum(len(neighbours[name]) for name in facts[id][1]), id))
+        assert ids == order
+        assert community.report.startswith(facts[ids[0]][0][:20])
+
+
+def test_reports_are_evidence_for_answers(small_index_dir: Path, embedder: Embedder) -> None:
+    model = ScriptedLanguageModel(lambda prompt: '{"score": 70}' if prompt.json_schema else "A report [1].")
+    changes: dict[str, Value] = {
+        "graphrag.evidence": "reports",
+        "answer.hyperedge_share": 1.0,
+        "answer.entity_share": 0.0,
+    }
+    settings = change_settings(Settings(), changes)
+    with Engine.open(
+        small_index_dir, embedder=embedder, language_model=model, create=False, settings=settings
+    ) as engine:
+        evidence = engine.search("Who cast the Bell of Tarn?", retriever="graphrag")
+        assert evidence.passages
+        assert {edge.hyperedge.text for edge in evidence.hyperedges} == {"A report [1]."}
+        answer = engine.ask("Who cast the Bell of Tarn?", retriever="graphrag")
+        assert "A report" in answer.context.text
+        assert "<passage" not in answer.context.text
+        assert answer.citations
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_local_search_equals_an_independent_computation(make_case: BuildCase, seed: int) -> None:
+    case, settings = make_case(seed), GraphRAGLocalSettings(top_k_entities=3, top_k_facts=1)
+    retriever = GraphRAGLocalRetriever(case.vectors, KeywordExtractor(LINKER), settings)
+    evidence = retriever.retrieve(Query(QUESTION, 9), case.snapshot)
+    names = {name for _, _, members in case.list_facts() for name in members}
+    cosines = {name: case.vectors.cosine(name, QUESTION) for name in names}
+    chosen_names = sorted(names, key=lambda name: (-cosines[name], name))[:3]
+    expected: dict[str, None] = {}
+    for name in chosen_names:
+        relations: dict[str, set[str]] = defaultdict(set)
+        for passage, _, members in case.list_facts():
+            if name in members:
+                relations[passage] |= {*members} - {name}
+        expected |= dict.fromkeys(sorted(relations, key=lambda passage: (-len(relations[passage]), passage)))
+    assert [hit.passage.id for hit in evidence.passages] == list(expected)
+    shared = [len({entity.key for entity in edge.members} & {*chosen_names}) > 1 for edge in evidence.hyperedges]
+    assert shared == sorted(shared, reverse=True)
+    assert 0 < len(shared) <= 3

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 from itertools import combinations
 from typing import Any, cast
 
@@ -29,7 +30,8 @@ def compute_ranks(case: Case, settings: HippoRAG2Settings) -> dict[str, float]:
     for pair in combinations([name for name in homes if len(name.replace(" ", "")) > 2], 2):
         cosine = case.vectors.cosine(*pair)
         if cosine >= settings.synonym_threshold:
-            edges[frozenset(pair)] += settings.edge_weight * cosine
+            weight = 0.0 if settings.synonyms_replace_facts else edges[frozenset(pair)]
+            edges[frozenset(pair)] = weight + settings.edge_weight * cosine
     texts = {
         f"{passage}|{position}": fact[1]
         for position, (passage, *_) in enumerate(case.list_facts())
@@ -56,11 +58,12 @@ def first_seen(case: Case) -> list[str]:
     return case.snapshot.ids("entity", range(case.snapshot.row_count("entity")))
 
 
+@pytest.mark.parametrize("replaces", [False, True])
 @pytest.mark.parametrize("seed", range(30))
-def test_ranks_equal_those_of_networkx(make_case: BuildCase, seed: int) -> None:
-    case = make_case(seed)
-    evidence = HippoRAG2Retriever(case.vectors, SETTINGS).retrieve(Query(QUESTION, 9), case.snapshot)
-    assert_same_ranks({hit.passage.id: hit.score for hit in evidence.passages}, compute_ranks(case, SETTINGS))
+def test_ranks_equal_those_of_networkx(make_case: BuildCase, seed: int, replaces: bool) -> None:
+    case, settings = make_case(seed), replace(SETTINGS, synonyms_replace_facts=replaces)
+    evidence = HippoRAG2Retriever(case.vectors, settings).retrieve(Query(QUESTION, 9), case.snapshot)
+    assert_same_ranks({hit.passage.id: hit.score for hit in evidence.passages}, compute_ranks(case, settings))
     assert [hit.score for hit in evidence.passages] == sorted((hit.score for hit in evidence.passages), reverse=True)
     assert len(evidence.hyperedges) == min(3, len(case.list_facts()))
 

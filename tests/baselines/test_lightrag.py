@@ -9,9 +9,9 @@ import pytest
 from polyad.language_models.scripted import ScriptedLanguageModel
 from polyad.model import Query
 from polyad.retrieval.question import QuestionLinker
-from polyad_baselines.lightrag import LightRAGRetriever
+from polyad_baselines.lightrag import HyperRAGRetriever, LightRAGRetriever
 from polyad_baselines.questions import KeywordExtractor
-from polyad_baselines.settings import LightRAGSettings
+from polyad_baselines.settings import HyperRAGSettings, LightRAGSettings
 from tests.baselines.cases import QUESTION, BuildCase, Case, NamesOf
 
 LINKER = QuestionLinker(NamesOf("bell", "tarn"), "found")
@@ -19,8 +19,20 @@ MODES: tuple[Literal["local", "global", "hybrid"], ...] = ("local", "global", "h
 
 
 def rank_passages(case: Case, settings: LightRAGSettings) -> list[str]:
-    """LightRAG by the paper's words, on dictionaries."""
-    neighbours, homes = defaultdict(set), defaultdict(set)
+    """LightRAG, or Hyper-RAG by its settings, by the papers' words on dictionaries."""
+    is_hypergraph = isinstance(settings, HyperRAGSettings)
+    neighbours: dict[str, set[str]] = defaultdict(set)
+    homes: dict[str, set[str]] = defaultdict(set)
+
+    def degree(members: tuple[str, ...]) -> int:
+        return len(members) if is_hypergraph else sum(len(neighbours[name]) for name in members)
+
+    def count(name: str, passage: str) -> int:
+        if is_hypergraph:
+            edges = [members for _, _, members in case.list_facts() if name in members]
+            return sum(int(other in mentions[passage]) for members in edges for other in members)
+        return len(neighbours[name] & mentions[passage])
+
     for passage, _, members in case.list_facts():
         for first, second in combinations(members, 2):
             neighbours[first].add(second)
@@ -32,24 +44,33 @@ def rank_passages(case: Case, settings: LightRAGSettings) -> list[str]:
     entities = sorted((name for name in low if low[name] >= settings.threshold), key=lambda name: (-low[name], name))
     local_passages = []
     for name in entities[: settings.top_k]:
-        counts = {passage: len(neighbours[name] & mentions[passage]) for passage in homes[name]}
+        counts = {passage: count(name, passage) for passage in homes[name]}
         local_passages += sorted(counts, key=lambda passage: (-counts[passage], passage))
-    facts = [(case.vectors.cosine(text, QUESTION), passage) for passage, text, _ in case.list_facts()]
+    facts = [
+        (case.vectors.cosine(text, QUESTION), passage, members, (passage, place))
+        for place, (passage, text, members) in enumerate(case.list_facts())
+    ]
     similar = [fact for fact in sorted(facts, key=lambda fact: -fact[0]) if fact[0] >= settings.threshold]
-    global_passages = [passage for _, passage in similar[: settings.top_k]]
+    chosen_facts = similar[: settings.top_k]
+    if settings.fact_order == "degree":
+        chosen_facts.sort(key=lambda fact: (-degree(fact[2]), fact[3]))
+    global_passages = [fact[1] for fact in chosen_facts]
     if settings.mode != "hybrid":
         return list(dict.fromkeys(local_passages if settings.mode == "local" else global_passages))
     turns = chain.from_iterable(zip_longest(global_passages, local_passages))
     return list(dict.fromkeys(passage for passage in turns if passage))
 
 
+@pytest.mark.parametrize("kind", [LightRAGSettings, HyperRAGSettings])
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("seed", range(10))
 def test_passages_are_those_of_an_independent_computation(
-    make_case: BuildCase, seed: int, mode: Literal["local", "global", "hybrid"]
+    make_case: BuildCase, seed: int, mode: Literal["local", "global", "hybrid"], kind: type[LightRAGSettings]
 ) -> None:
-    case, settings = make_case(seed), LightRAGSettings(mode=mode, top_k=4, threshold=0.1)
-    retriever = LightRAGRetriever(case.vectors, KeywordExtractor(LINKER), settings)
+    order: Literal["degree", "cosine"] = "cosine" if seed == 0 else "degree"
+    case, settings = make_case(seed), kind(mode=mode, top_k=4, threshold=0.1, fact_order=order)
+    build = HyperRAGRetriever if isinstance(settings, HyperRAGSettings) else LightRAGRetriever
+    retriever = build(case.vectors, KeywordExtractor(LINKER), settings)
     evidence = retriever.retrieve(Query(QUESTION, 9), case.snapshot)
     assert [hit.passage.id for hit in evidence.passages] == rank_passages(case, settings)
     assert evidence.hyperedges

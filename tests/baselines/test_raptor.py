@@ -57,3 +57,29 @@ def test_a_summary_that_fails_is_left_out(make_case: BuildCase) -> None:
     evidence = retriever.retrieve(Query(QUESTION, 9), case.snapshot)
     assert len(evidence.passages) == len(case.facts)
     assert {hit.reason for hit in evidence.passages} == {"similar to the question"}
+
+
+def test_a_summary_is_written_from_all_passages_below_it(make_case: BuildCase) -> None:
+    case = make_case(12)
+    half = sum(len(case.get_text(id)) + 4 for id in case.facts) // 8
+    trees = []
+    for tokens in (half, 1000):
+        settings = RaptorSettings(dimension=1, layers=1, max_clusters=2, max_cluster_tokens=tokens)
+        model = ScriptedLanguageModel(partial(summarise, case))
+        tree = RaptorRetriever(case.vectors, model, settings).prepare(case.snapshot)
+        trees.append(tree)
+        for prompt, rows in zip(model.prompts, tree.leaves, strict=True):
+            texts = [case.get_text(id) for id in case.snapshot.ids("passage", rows)]
+            assert all(text in prompt.user for text in texts) or len(texts) == 1
+            assert len(texts) == 1 or sum(map(len, texts)) <= 4 * tokens
+        assert {*chain.from_iterable(rows.tolist() for rows in tree.leaves)} == set(range(len(case.facts)))
+    assert len(trees[0].leaves) > len(trees[1].leaves)
+
+
+def test_summaries_are_evidence_beside_the_passages_that_are_nodes(make_case: BuildCase) -> None:
+    case, model = make_case(4), ScriptedLanguageModel(lambda _: "A summary of bells.")
+    settings = RaptorSettings(dimension=1, layers=1, max_clusters=3, evidence="summaries")
+    evidence = RaptorRetriever(case.vectors, model, settings).retrieve(Query(QUESTION, 9), case.snapshot)
+    assert {edge.hyperedge.text for edge in evidence.hyperedges} == {"A summary of bells."}
+    assert {edge.hyperedge.passage_id for edge in evidence.hyperedges} <= {*case.facts}
+    assert {hit.reason for hit in evidence.passages} == {"similar to the question"}

@@ -34,9 +34,12 @@ def reply(prompt: Prompt) -> str:
 
 
 def test_every_row_has_an_entry_point_and_polyad_no_line_for_it() -> None:
-    expected = {name: f"polyad_baselines.registration:{name.upper()}" for name in ROWS}
+    expected = {name: f"polyad_baselines.registration:{name.upper().replace('-', '_')}" for name in ROWS}
     assert POINTS["polyad.retrievers"] == expected
-    assert POINTS["polyad.methods"] == {"hyper-rag": "polyad_baselines.registration:HYPER_RAG"}
+    assert POINTS["polyad.methods"] == {
+        "hyper-rag": "polyad_baselines.registration:CORRELATIONS",
+        "triples": "polyad_baselines.registration:TRIPLES",
+    }
     for file in (ROOT / "src" / "polyad").rglob("*.py"):
         assert "polyad_baselines" not in file.read_text(encoding="utf-8"), file
 

@@ -17,13 +17,13 @@ import pytest
 from polyad.language_models.scripted import Request
 from polyad.text.files import read_package_file
 from tests.baselines.test_registration import ROOT, environment
-from tests.presets.test_tables import reply, write_beir, write_graphrag_bench, write_topic
+from tests.presets.test_tables import MODELS, reply, write_beir, write_graphrag_bench, write_topic, write_weights
 from tests.scripted_server import ScriptedServer
 
 __all__ = ["environment"]
 
 TABLES: list[dict[str, Any]] = tomllib.loads(read_package_file("polyad_baselines", "tables.toml"))["tables"]
-SELECTED = "HyperGraphRAG, second version, Table 2"
+SELECTED = "HyperGraphRAG, second version, Table 5"
 
 
 def reply_with_ratings(body: Request) -> str:
@@ -65,24 +65,48 @@ def test_the_command_of_a_table_has_a_row_for_each_system(
         "POLYAD_EMBEDDER": "hashing:64",
         "POLYAD_MENTION_EXTRACTOR": "rules",
     }
+    if "hyperretriever" in table["command"]:
+        pytest.importorskip("torch")
+        write_weights(tmp_path)
     outputs = []
     for command in table["command"].split(" && "):
-        small = re.sub(r"( \w+/)( \w+/)+", r"\1", command)  # copies of one data set
-        small = re.sub(r"(segmentation.method=\w+),[\w,-]+", r"\1", re.sub(r" --plots \S+", "", small))
-        words = [sys.executable, "-m", "polyad", *shlex.split(small)[1:], "--json"]
+        small = shorten(command)
+        words = shlex.split(small)
+        while "=" in words[0]:
+            variables |= dict([words.pop(0).split("=", 1)])
+        if "compare" in words and not all((tmp_path / folder).exists() for folder in words[3:5]):
+            continue  # sweeps have two values here
         ran = subprocess.run(
-            words, cwd=tmp_path, env={**environment, **variables}, capture_output=True, text=True, check=False
+            [sys.executable, "-m", "polyad", *words[1:], "--json"],
+            cwd=tmp_path,
+            env={**environment, **variables},
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert ran.returncode == 0, ran.stderr
         outputs.append(json.loads(ran.stdout))
-    (names,) = set(re.findall(r"--retriever (\S+)", table["command"]))
-    for run in outputs[0]["runs"]:
-        assert [row["retriever"] for row in run["results"]] == names.split(",")
-        assert all(row["answers"] for row in run["results"])
+    (systems,) = set(re.findall(r"system=(\S+)", table["command"])) or [""]
+    measured = [row["retriever"] for run in outputs[0]["runs"] for row in run["results"]]
+    assert set(systems.split(",")) <= {*measured} if systems else {*measured} == {"hypersu"}
+    assert all(row["answers"] for run in outputs[0]["runs"] for row in run["results"])
     reports = "".join(file.read_text(encoding="utf-8") for file in tmp_path.rglob("report/tables.md"))
-    (swept,) = re.findall(r"method=(facts,\S+)", table["command"]) or [""]
-    rows = [f"method={method}" for method in swept.split(",")] if swept else [f"{name} |" for name in names.split(",")]
+    rows = [f"system={name}" for name in systems.split(",")] if systems else ["method=facts", "method=hyper-rag"]
     assert all(row in reports for row in rows)
+    spent = {row["retriever"]: run["index"] for run in outputs[0]["runs"] for row in run["results"]}
+    for name, index in spent.items():
+        needs_model = name not in ("none", "dense", "linearrag", "raptor", "hypersu")
+        assert bool(index["llm"]["calls"]) == needs_model, "the construction of its own paper"
+        assert ("preparation" in index) == (name == "graphrag"), "reports; two passages need no summaries of raptor"
+
+
+def shorten(command: str) -> str:
+    """Return the command with one data set, and two values of each parameter but the system; embedders are local."""
+    command = re.sub(r"( \w+/)( \w+/)+", r"\1", re.sub(r" --plots \S+", "", command))
+    command = re.sub(r"( (?!system=)[\w.]+=[^ ,]+,[^ ,]+),[^ ]+", r"\1", command)
+    for name, local in MODELS.items():
+        command = command.replace(name, local)
+    return command
 
 
 def test_the_page_of_baselines_lists_every_command() -> None:

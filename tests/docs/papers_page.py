@@ -31,8 +31,9 @@ tables name the models of the papers.
 
 If a paper contradicts itself or its public code, the preset follows the paper's formula, and the table also gives the
 value of the code. Prompts are polyad's own words with the formats and scales of the papers; the setting `prompts`
-replaces them by files. The nearest of more than 20,000 vectors are found approximately; `nearest.nprobe = 0` is exact.
-`python -m tests.docs.papers_page` writes this page from `src/polyad/presets/`.
+replaces them by files. Thresholds of cosines belong to the encoder of the paper: `polyad bench thresholds --store kb`
+prints those for the embedder of an index. The nearest of more than 20,000 vectors are found approximately;
+`nearest.nprobe = 0` is exact. `python -m tests.docs.papers_page` writes this page from `src/polyad/presets/`.
 """
 
 _MEASURES = """## Measures
@@ -52,6 +53,11 @@ layouts that `polyad eval` reads; `kb` is an index of the preset. Models are tho
 tables and plots into `report/` in the folder of `--out`; `--limit 100` asks fewer questions. Times and tokens are
 measured without the cache of replies. Where presets are compared, the systems of the paper are the rows of a preset
 with its own retriever. [Baselines](baselines.md) has the same tables with GraphRAG, LightRAG and other systems.
+
+A command with `--answers`, `--judge`, `facts` or a model in its sweep needs a language model; the others need none. All
+run in the nightly tests on small data with a scripted model. [Results](results/presets.md) has what was measured, which
+is retrieval and construction; no table of answers was measured with an instructed model, and
+[the page of baselines](baselines.md#tables-of-the-papers-with-baselines) says how to do so with a small one.
 """
 
 

@@ -61,7 +61,7 @@ def test_a_judge_that_prefers_the_first_answer_disagrees_with_itself(
 ) -> None:
     outcome, _ = judged(pair, tmp_path / "out", lambda _: '{"better": "first"}')
     assert (outcome.wins, outcome.ties, outcome.disagreements) == (1, 1, 3)
-    assert outcome.format_row()["depends on the order"] == "60.0"
+    assert outcome.format_row()["by order"] == "60.0"
 
 
 def test_verdicts_that_are_missing_are_told(pair: tuple[System, System], tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_verdicts_that_are_missing_are_told(pair: tuple[System, System], tmp_pat
     outcome, request_count = judged(pair, tmp_path / "out", reply)
     assert (outcome.judged, outcome.total, outcome.is_sufficient) == (4, 5, False)
     assert request_count == 3 + 2 * MAX_ATTEMPTS
-    assert outcome.format_row()["first better"] == "50.0*"
+    assert outcome.format_row()["first"] == "50.0*"
     assert outcome.format_row()["judged"] == "4 / 5"
 
 

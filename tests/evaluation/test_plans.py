@@ -185,3 +185,17 @@ def test_an_ablation_without_answers_leaves_out_variants_of_answers() -> None:
     assert names[0] == "as set"
     assert "one hop" in names
     assert not any(name.startswith("answers") for name in names)
+
+
+def test_a_system_is_a_retriever_on_the_construction_of_its_paper_or_of_another() -> None:
+    name, values = parse_sweep("system=dense,hypersu,dense@hypergraphrag")
+    assert name == "system"
+    dense, hypersu, crossed = build_grid({name: values})
+    assert (dense.retrievers, dense.method, dense.preset) == (("dense",), "semantic-units", "")
+    assert (hypersu.retrievers, hypersu.settings["segmentation.method"]) == (("hypersu",), "mdl")
+    assert (crossed.retrievers, crossed.method, crossed.settings["facts.style"]) == (("dense",), "facts", "paper")
+    assert crossed.name == "system=dense@hypergraphrag"
+    assert not {name for each in (hypersu, crossed) for name in each.settings if name.startswith("answer.")}
+    for wrong in ("system=nobody", "system=dense@nobody", "system=a@b@c"):
+        with pytest.raises(ConfigurationError, match="expected A or A@B"):
+            parse_sweep(wrong)

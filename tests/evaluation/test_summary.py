@@ -10,7 +10,7 @@ from polyad.text.json_types import parse_value
 from polyad_bench.datasets.beir import Question
 from polyad_bench.measures.significance import bootstrap_interval, randomisation_test
 from polyad_bench.reports.summary import GroupSummary, summarise_systems
-from polyad_bench.reports.tables import build_cost_table
+from polyad_bench.reports.tables import build_average_table, build_cost_table
 from polyad_bench.runs.comparison import System
 from polyad_bench.runs.records import HypergraphStatistics, QuestionRecord, RankedPassage
 from polyad_bench.runs.run_folder import Run
@@ -125,7 +125,7 @@ def test_repeated_systems_are_compared_with_their_first_run() -> None:
 
 
 def test_an_index_that_was_found_made_says_nothing_of_what_it_took() -> None:
-    made = system("bm25", 1)
+    made = system("default", 1)
     actual = replace(made, run=replace(made.run, index={**INDEX, "written": 0, "seconds": 0.2}))
     summaries = summarise_systems("tarn", "tarn", {"made": made, "found": actual}, 0).systems
     assert summaries["made"].index == {
@@ -135,6 +135,31 @@ def test_an_index_that_was_found_made_says_nothing_of_what_it_took() -> None:
         "llm_calls": 2,
     }
     assert summaries["found"].index == {name: INDEX[name] for name in ("tokens", "passages", "hyperedges", "entities")}
+
+
+def test_construction_is_paid_by_the_systems_that_read_it() -> None:
+    usage = {"calls": 1, "prompt_tokens": 70, "completion_tokens": 30, "cost": 0.5}
+    index = {**INDEX, "llm_uncached": {**usage, "calls": 4}, "preparation": {"raptor": usage}}
+    systems = {name: system(name, 1) for name in ("none", "dense", "raptor", "hypersu")}
+    systems = {name: replace(each, run=replace(each.run, index=index)) for name, each in systems.items()}
+    group_summary = summarise_systems("tarn", "tarn", systems, 0)
+    costs = {name: each.index for name, each in group_summary.systems.items()}
+    assert [cost["llm_tokens"] for cost in costs.values()] == [0, 0, 100, 100]
+    assert [cost["llm_calls"] for cost in costs.values()] == [0, 0, 1, 4]
+    assert "seconds" not in costs["dense"], "the time without hyperedges was not measured"
+    rows = {row["retriever"]: row for row in build_cost_table(group_summary)}
+    assert [rows[name]["indexing $ / 1k tokens"] for name in ("dense", "raptor")] == ["0.0000", "0.3333"]
+    assert rows["dense"]["indexing ms / 1k tokens"] == "-"
+
+
+def test_the_mean_of_data_sets_counts_each_the_same() -> None:
+    groups = [{"a": system("a", good), "b": system("b", 5)} for good in (1, 4)]
+    summaries = [summarise_systems("tarn", "tarn", group, 0) for group in groups]
+    first, second = build_average_table([*zip(summaries, groups, strict=True)])
+    means = [each.systems["a"].recall.mean for each in summaries]
+    assert (first["retriever"], first["settings"], second["retriever"]) == ("a", "2", "b")
+    assert first["recall@5"] == f"{100 * sum(means) / 2:.1f}"
+    assert not build_average_table([(summaries[0], groups[0])])
 
 
 def test_settings_that_differ_and_hypergraphs_come_along_each_once() -> None:

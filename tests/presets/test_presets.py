@@ -158,15 +158,15 @@ def test_an_experiment_measures_presets_beside_the_defaults(tmp_path: Path) -> N
 def test_the_inputs_of_the_triple_scorer_by_preset_are_equation_9() -> None:
     settings = build_preset_settings("hyperretriever")
     recipe = build_recipe(settings.hyperretriever, HashingEmbedder(64), settings.hyperretriever_training)
-    encodings = 2 * (1 + 2 + 4 + 8)  # of head and tail, three rounds in mixed directions: the public code
+    encodings = 2 * (1 + 3 + 3)  # of head and tail, three rounds in each direction: eqs. 5 to 8
     assert recipe.width == 4 * 64 + encodings, "q, h, f and t, and nothing beside the encodings"
-    assert (recipe.starts, recipe.directions, recipe.closeness) == ("topics", "mixed", False)
-    apart = build_preset_settings(
+    assert (recipe.starts, recipe.directions, recipe.closeness) == ("heads", "separate", False)
+    code = build_preset_settings(
         "hyperretriever",
-        {"hyperretriever_training.directions": "separate", "hyperretriever_training.distance_starts": "heads"},
+        {"hyperretriever_training.directions": "mixed", "hyperretriever_training.distance_starts": "topics"},
     )
-    by_equations = build_recipe(HyperRetrieverSettings(), HashingEmbedder(64), apart.hyperretriever_training)
-    assert (by_equations.starts, by_equations.extra_count) == ("heads", 2 * (1 + 3 + 3)), "eqs. 4 to 8"
+    by_code = build_recipe(HyperRetrieverSettings(), HashingEmbedder(64), code.hyperretriever_training)
+    assert (by_code.starts, by_code.extra_count) == ("topics", 2 * (1 + 2 + 4 + 8)), "the public code"
 
 
 def test_thresholds_of_hypergraphrag_by_preset_are_the_papers_for_every_embedder() -> None:

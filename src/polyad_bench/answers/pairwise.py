@@ -70,13 +70,13 @@ class PairwiseResult:
     def format_row(self) -> Mapping[str, str]:
         """Return a table row, keyed by column title, with each count in per cent of the judged questions.
 
-        A star marks too few judged questions.
+        A star marks too few judged questions. The names of the two sides, which may be long paths, are not part of it.
         """
-        counts = {"first better": self.wins, "second better": self.losses, "neither": self.ties}
-        counts["depends on the order"] = self.disagreements
+        counts = {"first": self.wins, "second": self.losses, "neither": self.ties}
+        counts["by order"] = self.disagreements
         mark = "" if self.is_sufficient else "*"
         shares = {name: f"{100 * n / self.judged:.1f}{mark}" if self.judged else "-*" for name, n in counts.items()}
-        return {"first": self.first, "second": self.second, **shares, "judged": f"{self.judged} / {self.total}"}
+        return {**shares, "judged": f"{self.judged} / {self.total}"}
 
 
 def build_pairwise_judge(prompts: Prompts = DEFAULT_PROMPTS, subject: Subject = "answers") -> Judge:

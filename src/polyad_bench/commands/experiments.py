@@ -17,7 +17,7 @@ from polyad.cli.progress import progress_bar
 from polyad.cli.settings import Configuration, require_one_of
 from polyad.cli.streams import say, say_json
 from polyad.engine.changes import change_settings
-from polyad.engine.registry import get_settings_by_section, retrievers
+from polyad.engine.registry import get_settings_by_section, methods, retrievers
 from polyad.errors import ConfigurationError
 from polyad.protocols.components import Progress
 from polyad.text.files import make_file_name
@@ -97,9 +97,10 @@ def sweep(
     """Measure retrievers with each combination of several values of settings.
 
     Names are section.key as in polyad.toml; or method, preset, embedder, model, judge_model or seed, which is sent to
-    the language model. Variants with the same index share it, and those that differ in the judge have the same answers.
-    The report plots one setting as lines and two settings as a heat map. --answers and --judge work as in `polyad
-    eval`.
+    the language model; or system, whose values are retrievers, each on the construction of its own paper (hipporag2) or
+    of another one (hipporag2@hypersu). Variants with the same index share it, and those that differ in the judge have
+    the same answers. The report plots one setting as lines and two settings as a heat map. --answers and --judge work
+    as in `polyad eval`.
 
     Example: polyad bench sweep musique/ hypersu.decay=0.3,0.5,0.7 --out runs/decay
     """
@@ -108,6 +109,10 @@ def sweep(
     if not folders or not grid:
         raise ConfigurationError("expected benchmarks and settings: polyad bench sweep BEIR_DIR hypersu.decay=0.3,0.5")
     varied = [section for section in dict.fromkeys(name.partition(".")[0] for name in grid) if section in retrievers]
+    if retriever and plans.SYSTEM in grid:
+        raise ConfigurationError(
+            f"--retriever is {retriever!r}, and system names retrievers too; leave out one of both"
+        )
     names = options.split_names(retriever) or tuple(varied) or ("default",)
     _run_variants(folders, plans.build_grid(grid), names, flags)
 
@@ -161,8 +166,9 @@ def _run_plan(plan: Plan, flags: ExperimentFlags) -> None:
         settings = _build_variant_settings(plan, variant, flags)
         judge_model = str(variant.models.get("judge_model", plan.judge_model))
         judging = steps.replace_language_model(settings, judge_model)
-        steps.require_models(plan.retrievers, plan.judges, judging, settings, plan.answers)
-        variants.append((variant, settings, judging))
+        names = variant.retrievers or plan.retrievers
+        steps.require_models(names, plan.judges, judging, settings, plan.answers)
+        variants.append((replace(variant, retrievers=names), settings, judging))
     benchmarks = load_datasets(plan.benchmarks)
     runs: list[Path] = []
     failed = False
@@ -172,10 +178,10 @@ def _run_plan(plan: Plan, flags: ExperimentFlags) -> None:
             answered: dict[str, Path] = {}
             for name, (variant, settings, judging) in zip(plans.get_run_names(plan), variants, strict=True):
                 runs.append(out / dataset.name / name)
-                source = answered.setdefault(repr(settings), runs[-1])
+                source = answered.setdefault(repr((settings, variant.retrievers)), runs[-1])
                 if "judge_model" in variant.models and source != runs[-1] and not runs[-1].exists():
                     shutil.copytree(source, runs[-1], ignore=shutil.ignore_patterns(JUDGEMENTS))
-                failed |= measurer.measure(runs[-1], dataset, settings, judging)
+                failed |= measurer.measure(runs[-1], dataset, settings, judging, variant.retrievers)
     files = write_report(runs, out / "report", plan.seed, options.split_names(flags.plots))
     if flags.json:
         shapes = [{"folder": str(folder), **run_folder.load_run(folder).to_json()} for folder in runs]
@@ -213,16 +219,23 @@ class _VariantMeasurer:
         self._plan, self._stores, self._progress = plan, stores, progress
         self._index_costs: dict[Path, dict[str, object]] = {}
 
-    def measure(self, folder: Path, dataset: Dataset, settings: Configuration, judging: Configuration) -> bool:
+    def measure(
+        self,
+        folder: Path,
+        dataset: Dataset,
+        settings: Configuration,
+        judging: Configuration,
+        retrievers: Sequence[str],
+    ) -> bool:
         """Store the results of one variant in the run folder ``folder``; return whether a document or question failed.
 
         Questions with a stored result are skipped. Variants that share an index report the cost of the first variant.
         """
         plan = self._plan
-        trained = load_training_questions(plan.retrievers, settings.stages)
+        trained = load_training_questions(retrievers, settings.stages)
         dataset = replace(dataset, queries=select_questions(dataset, plan.split, plan.limit, trained))
         measuring = steps.Measuring(
-            settings=settings, dataset=dataset, retrievers=plan.retrievers, answers=plan.answers, judges=plan.judges
+            settings=settings, dataset=dataset, retrievers=retrievers, answers=plan.answers, judges=plan.judges
         )
         with measuring.open_writer(folder, seed=plan.seed, split=plan.split) as writer:
             if not measuring.is_complete(writer):
@@ -239,6 +252,6 @@ def _compute_index_digest(settings: Configuration) -> str:
     sections = [settings_to_json(settings_by_section[name]) for name in _INDEX_SECTIONS]
     command = settings.command
     content = [command.method, command.embedder, command.mention_extractor, sections]
-    if settings.language_model and (command.method == "facts" or command.mention_extractor == "llm"):
+    if settings.language_model and (methods[command.method].needs_language_model or command.mention_extractor == "llm"):
         content.append([settings.language_model.model, settings.language_model.seed])
     return hashlib.sha256(json_.dumps(content).encode()).hexdigest()[:12]

@@ -14,7 +14,7 @@ from polyad.cli import options, output
 from polyad.cli.progress import progress_bar
 from polyad.cli.settings import Configuration
 from polyad.cli.streams import say, say_json
-from polyad.engine import RETRIEVERS
+from polyad.engine.registry import retrievers
 from polyad.errors import ConfigurationError
 from polyad.presets import PRESETS
 from polyad.text.words import format_count
@@ -38,7 +38,7 @@ def evaluate(
     retriever: Annotated[
         str | None,
         typer.Option(
-            metavar="A,B,...", help=f"Any of {', '.join(RETRIEVERS)}. [dense and the preset's, else dense,default]"
+            metavar="A,B,...", help=f"Any of {', '.join(retrievers)}. [dense and the preset's, else dense,default]"
         ),
     ] = None,
     store: options.KeepStore = None,

@@ -95,9 +95,10 @@ def compare(
     else:
         for each in comparisons if names else ():
             _show_comparison(each, questions)
-        if outcomes:
+        for outcome in outcomes:
             say(f"whose {pairwise_of} are better, in per cent of the questions judged:")
-            output.show_table([outcome.format_row() for outcome in outcomes])
+            say(f"  first:  {outcome.first}\n  second: {outcome.second}")
+            output.show_table([outcome.format_row()])
     failures = comparison.find_failures(comparisons, bounds)
     for line in failures:
         warn("failed", line)

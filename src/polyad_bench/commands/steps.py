@@ -27,6 +27,7 @@ from polyad.indexing.run import IndexReport
 from polyad.indexing.split import SentenceSplitter
 from polyad.model import Evidence
 from polyad.protocols.components import Progress
+from polyad.schemas.reports import usage_json
 from polyad.text.prompts import Prompts
 from polyad.text.words import format_count
 from polyad_bench.answers import judging as answer_judging
@@ -178,13 +179,14 @@ class Measuring:
                     f"expected at most {max_characters:,} (max_characters in the section [question])"
                 )
         with open_engine(self.settings, create=True, reranks=True, directory=directory) as engine:
-            start = _measure_cpu_seconds()
+            start, before = _measure_cpu_seconds(), engine.components.usage_uncached
             report = self._index_documents(engine, progress)
             cpu_seconds = _measure_cpu_seconds() - start
             statistics = engine.catalogue.statistics()
             sizes = eval_index_json(report, statistics) | {
                 "cpu_seconds": round(cpu_seconds, 3),
                 "embedder": statistics.settings["embedder"],
+                "llm_uncached": usage_json(engine.components.usage_uncached - before),
             }
             writer.write_index_cost(sizes)
             writer.write_statistics(partial(compute_statistics, engine.catalogue))
@@ -195,6 +197,9 @@ class Measuring:
                 queries = _select_gold(queries, engine.catalogue.sources(self.where))
             measure_coverage = _build_coverage_measure(engine, queries, self.settings.stages)
             for name in self.retrievers:
+                before = engine.components.usage_uncached
+                engine.prepare(name, progress)  # reports and summaries are construction, not part of a question
+                writer.add_preparation_cost(name, usage_json(engine.components.usage_uncached - before))
                 missing = find_missing_questions(writer.by_key, name, queries)
                 for record, evidence in self._search_questions(engine, name, missing, progress, measure_coverage):
                     writer.add_record(record, evidence)

@@ -17,7 +17,14 @@ from polyad_bench.files import make_folder
 from polyad_bench.measures.ranking import recall
 from polyad_bench.reports.plots import plot_group, save_figure
 from polyad_bench.reports.summary import RECALL, GroupSummary, summarise_systems
-from polyad_bench.reports.tables import Table, build_tables, format_html, format_markdown, format_percent
+from polyad_bench.reports.tables import (
+    Table,
+    build_average_table,
+    build_tables,
+    format_html,
+    format_markdown,
+    format_percent,
+)
 from polyad_bench.runs.comparison import System
 from polyad_bench.runs.plans import UNCHANGED
 from polyad_bench.runs.run_folder import MANIFEST, Run, load_run
@@ -97,6 +104,11 @@ def write_report(
                 svg = files[-1].read_text(encoding="utf-8")
                 drawings[name] = svg[svg.index("<svg") :]  # a page must not contain the XML declaration
             html.append(_format_section(group, tables, drawings))
+        if average := build_average_table(
+            [(summary, group.systems) for group, summary in zip(groups, summaries, strict=True)]
+        ):
+            markdown += ["## Mean of all settings\n", format_markdown(average)]
+            html.append(f"<h2>Mean of all settings</h2>\n{format_html(average)}")
         write_atomically(out / TABLES, "\n".join(markdown))
         write_atomically(out / PAGE, "\n".join([_PAGE_START, *html, "</body>\n</html>\n"]))
     except OSError as error:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from polyad.engine.registry import retrievers
 from polyad.text.json_types import is_number
 from polyad_bench.answers.averages import average_answers
 from polyad_bench.answers.records import AnswerRecord, JudgementLog, read_answers
@@ -32,6 +33,8 @@ RECALL = "recall"
 _DIGITS = 6
 
 _INDEXING_COSTS = ("seconds", "encode_seconds", "cpu_seconds", "peak_rss_mb")
+
+_USAGE = ("prompt_tokens", "completion_tokens", "calls", "cost")
 
 _INDEX_VALUES = (*_INDEXING_COSTS, "tokens", "passages", "hyperedges", "entities")
 
@@ -70,9 +73,10 @@ class SystemSummary:
         p50: Median milliseconds per question, encoding included.
         p95: 95th percentile of the milliseconds.
         encode_p50: Median milliseconds in the embedder.
-        llm_tokens: Mean language-model tokens per question.
+        llm_tokens: Mean language-model tokens per question, cached replies included: a row costs what it costs alone.
         words: Mean number of words to read until k documents have been seen.
-        index: Cost and size of the index; ``llm_tokens`` and ``llm_calls`` count indexing only.
+        index: Cost and size of the index; ``llm_tokens`` and ``llm_calls`` count construction: indexing, unless the
+            retriever reads no hyperedges, and reports or summaries.
         answers: Estimates of the measures of answers, over the questions that have a value.
         answer_costs: Means per answer: ``seconds`` and ``tokens`` of search and answer, and ``dollars``.
         settings: Numeric settings that differ within the group, by ``section.key``.
@@ -199,8 +203,8 @@ def _summarise_system(system: System, settings: Sequence[str], seed: int) -> Sys
         p50=round(statistics.median(latencies), 2),
         p95=round(float(np.percentile(latencies, 95)), 2),
         encode_p50=round(statistics.median(record.encode_ms for record in records), 2),
-        llm_tokens=round(statistics.fmean(record.llm_tokens for record in records), 1),
-        index=_summarise_index(system.run),
+        llm_tokens=round(statistics.fmean(max(each.llm_tokens, each.llm_tokens_uncached) for each in records), 1),
+        index=_summarise_index(system.run, system.retriever),
         words=round(statistics.fmean(record.count_words_to_read(k) for record in records), 1),
         answers={name: _estimate(values, seed) for name, values in _measure_answers(system, *answers).items()},
         answer_costs={
@@ -254,16 +258,22 @@ def _select_judged(system: System) -> System:
     return replace(system, records=[record for record in system.records if record.query.gold])
 
 
-def _summarise_index(run: Run) -> dict[str, float]:
-    """Return size and cost of the index of a run, keyed by name; costs are omitted if the index was not new."""
+def _summarise_index(run: Run, retriever: str) -> dict[str, float]:
+    """Return size and cost of the index of a run for one retriever, keyed by name; costs only if the index was new.
+
+    Hyperedges cost nothing for a retriever that does not read them; the time without them was not measured.
+    """
     is_new = run.index.get("written", run.index.get("passages")) == run.index.get("passages")
-    names = [name for name in _INDEX_VALUES if is_new or name not in _INDEXING_COSTS]
+    reads_hyperedges = retriever not in retrievers or retrievers[retriever].reads_hyperedges
+    names = [name for name in _INDEX_VALUES if (is_new and reads_hyperedges) or name not in _INDEXING_COSTS]
     values = {name: run.index[name] for name in names if run.index.get(name) is not None}
     if is_new and "llm" in run.index:
-        usage = run.index["llm"]
-        values["llm_tokens"] = usage.get("prompt_tokens", 0) + usage.get("completion_tokens", 0)
-        values["llm_calls"] = usage.get("calls", 0)
-        values |= {"llm_dollars": usage["cost"]} if usage.get("cost") else {}
+        extraction = [run.index.get("llm_uncached", run.index["llm"])] if reads_hyperedges else []
+        usages = extraction + [usage for name, usage in run.index.get("preparation", {}).items() if name == retriever]
+        totals = {key: sum(usage.get(key) or 0 for usage in usages) for key in _USAGE}
+        values["llm_tokens"] = totals["prompt_tokens"] + totals["completion_tokens"]
+        values["llm_calls"] = totals["calls"]
+        values |= {"llm_dollars": totals["cost"]} if totals["cost"] else {}
     return values
 
 

@@ -185,7 +185,8 @@ def build_cost_table(summary: GroupSummary) -> Table:
     """Return a table of search latency and tokens per question, and of indexing time and index size, by system.
 
     The words to read are the words of the first passages, until k documents have been seen. Seconds and dollars of
-    answers include the search. Columns of dollars need the prices of the language model.
+    answers include the search. Columns of dollars need the prices of the language model. Cached replies count as
+    if they were new, and hyperedges cost nothing for a retriever that does not read them.
     """
     has_answers = any(system.answer_costs for system in summary.systems.values())
     has_prices = any(
@@ -194,7 +195,7 @@ def build_cost_table(summary: GroupSummary) -> Table:
     rows = []
     for name, system in summary.systems.items():
         index = system.index
-        thousands = index.get("tokens", 0) / 1000 if "seconds" in index else 0
+        thousands = index.get("tokens", 0) / 1000 if {"seconds", "llm_tokens"} & index.keys() else 0
         rows.append(
             {
                 "retriever": name,
@@ -208,8 +209,8 @@ def build_cost_table(summary: GroupSummary) -> Table:
                 "hyperedges": format_count(index.get("hyperedges")),
                 "entities": format_count(index.get("entities")),
                 "memory MB": format_count(index.get("peak_rss_mb")),
-                "indexing ms / 1k tokens": f"{1000 * index['seconds'] / thousands:.1f}" if thousands else "-",
-                "LLM tokens / 1k tokens": f"{index.get('llm_tokens', 0) / thousands:.0f}" if thousands else "-",
+                "indexing ms / 1k tokens": _divide(index.get("seconds"), thousands / 1000, 1),
+                "LLM tokens / 1k tokens": _divide(index.get("llm_tokens", 0), thousands, 0),
             }
         )
         costs = system.answer_costs
@@ -217,9 +218,14 @@ def build_cost_table(summary: GroupSummary) -> Table:
             rows[-1]["answer s"] = f"{costs['seconds']:.3f}" if costs else "-"
             rows[-1]["LLM tokens / answer"] = f"{costs['tokens']:.0f}" if costs else "-"
         if has_prices:
-            rows[-1]["indexing $ / 1k tokens"] = f"{index.get('llm_dollars', 0) / thousands:.4f}" if thousands else "-"
+            rows[-1]["indexing $ / 1k tokens"] = _divide(index.get("llm_dollars", 0), thousands, 4)
             rows[-1]["$ / 1k questions"] = f"{1000 * costs['dollars']:.3f}" if costs else "-"
     return rows
+
+
+def _divide(value: float | None, divisor: float, digits: int) -> str:
+    """Return a quotient as text; a dash if the value is unknown or the divisor is 0."""
+    return "-" if value is None or not divisor else f"{value / divisor:.{digits}f}"
 
 
 def build_hypergraph_table(summary: GroupSummary) -> Table:
@@ -302,6 +308,31 @@ def build_answer_tables_by_type(systems: Systems) -> list[Table]:
         [{"questions": question_type, **row} for row in format_answer_rows(averages)]
         for question_type, averages in by_type.items()
     ]
+
+
+def build_average_table(groups: Sequence[tuple[GroupSummary, Systems]]) -> Table:
+    """Return a table of each measure's mean over data sets, and of answers over their question types; one row a system.
+
+    Each data set, or each of its question types, is a setting and counts the same. Systems without results on a data
+    set are left out; the table is empty if there is one setting.
+    """
+    rows = []
+    for name in groups[0][1]:
+        values: dict[str, list[float]] = {}
+        settings = 0
+        for summary, systems in groups if all(name in systems for _, systems in groups) else ():
+            run, retriever = systems[name].run, systems[name].retriever
+            answers = [*run.average_answers_by_type().values()] or [run.average_answers()]
+            settings += len(answers)
+            for averages in answers:
+                for measure, average in averages.get(retriever, {}).items():
+                    values.setdefault(measure, []).extend([] if average.value is None else [average.value])
+            for measure, estimate in summary.systems[name].measures.items():
+                values.setdefault(measure, []).append(estimate.mean)
+        means = {measure: format_percent(statistics.fmean(each)) for measure, each in values.items() if each}
+        rows += [{"retriever": name, "settings": str(settings), **means}] if settings > 1 else []
+    columns = list(dict.fromkeys(column for row in rows for column in row))
+    return [{column: row.get(column, "-") for column in columns} for row in rows]
 
 
 def build_protocol_table(systems: Systems) -> Table:

@@ -74,6 +74,8 @@ class IndexCost(TypedDict, total=False):
     entities: int
     failed: int
     llm: Mapping[str, float]
+    llm_uncached: Mapping[str, float]
+    preparation: Mapping[str, Mapping[str, float]]
     embedder: Name
 
 

@@ -31,6 +31,7 @@ class Variant:
         method: How hyperedges are built; empty for the default of the index.
         preset: Paper whose preset provides all other settings; empty for none.
         models: Values by the names in :data:`MODELS`, in place of the values of the experiment.
+        retrievers: Retrievers of this variant, in place of those of the experiment; empty for these.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Variant:
     method: str = ""
     preset: str = ""
     models: Mapping[str, Value] = field(default_factory=dict)
+    retrievers: tuple[str, ...] = ()
 
     @property
     def changes_only_answers(self) -> bool:
@@ -47,6 +49,9 @@ class Variant:
 
 MODELS: Mapping[str, type] = {"embedder": str, "model": str, "judge_model": str, "seed": int}
 """Names and types of values that a sweep varies beside settings: models, and the seed sent to language models."""
+
+SYSTEM = "system"
+"""Name of the values of a sweep that are retrievers, each on the construction of its own paper."""
 
 _CHOICES: Mapping[str, Collection[str]] = {"method": tuple(registry.methods), "preset": tuple(PRESETS)}
 """Allowed values of the construction method and of the preset, which a sweep may vary too."""
@@ -142,16 +147,32 @@ def build_grid(values_by_setting: Mapping[str, Sequence[Value]]) -> list[Variant
     combinations = [
         dict(zip(values_by_setting, values, strict=True)) for values in itertools.product(*values_by_setting.values())
     ]
-    return [
-        Variant(
-            ", ".join(f"{name}={_format_value(value)}" for name, value in values.items()),
-            {name: value for name, value in values.items() if "." in name},
-            str(values.get("method", "")),
-            str(values.get("preset", "")),
-            {name: value for name, value in values.items() if name in MODELS},
+    variants = []
+    for values in combinations:
+        retriever, _, construction = str(values.get(SYSTEM, "")).partition("@")
+        built = _get_construction(construction or retriever) | values
+        variants.append(
+            Variant(
+                ", ".join(f"{name}={_format_value(value)}" for name, value in values.items()),
+                {name: value for name, value in built.items() if "." in name},
+                str(built.get("method", "")),
+                str(built.get("preset", "")),
+                {name: value for name, value in values.items() if name in MODELS},
+                (retriever,) if retriever else (),
+            )
         )
-        for values in combinations
-    ]
+    return variants
+
+
+def _get_construction(name: str) -> dict[str, Value]:
+    """Return the method and the settings with which the paper of a retriever builds its index and searches.
+
+    The settings of answers are not among them: those of the experiment hold for each system.
+    """
+    if name not in PRESETS:
+        return dict(registry.retrievers[name].construction) if name else {}
+    settings = {each.name: each.value for each in PRESETS[name].settings if each.place[0] not in ("", "answer")}
+    return {**settings, "method": PRESETS[name].method}
 
 
 def _format_value(value: Value) -> str:
@@ -161,7 +182,8 @@ def _format_value(value: Value) -> str:
 def parse_sweep(option: str) -> tuple[str, list[Value]]:
     """Return the name of a setting and a list of values, parsed from an option ``section.key=A,B,...``.
 
-    The name may also be ``method``, ``preset`` or one of :data:`MODELS`.
+    The name may also be ``method``, ``preset``, ``system`` or one of :data:`MODELS`. A system is a retriever on the
+    construction of its paper, or on that of another one: ``hipporag2``, ``hipporag2@hypersu``.
 
     >>> parse_sweep("segmentation.method=mdl,window")
     ('segmentation.method', ['mdl', 'window'])
@@ -180,7 +202,12 @@ def parse_sweep(option: str) -> tuple[str, list[Value]]:
             raise ConfigurationError(f"{name} is {value!r}; expected some of {', '.join(_CHOICES[name])}")
         if name in MODELS and type(value) is not MODELS[name]:
             raise ConfigurationError(f"{name} is {value!r}; expected a value of type {MODELS[name].__name__}")
-        if name not in {*_CHOICES, *MODELS}:
+        for part in str(value).split("@", 1) if name == SYSTEM else ():
+            if part not in registry.retrievers:
+                raise ConfigurationError(
+                    f"{name} is {value!r}; expected A or A@B with retrievers of {', '.join(registry.retrievers)}"
+                )
+        if name not in {*_CHOICES, *MODELS, SYSTEM}:
             change_settings(Settings(), {name: value})
     return name, parsed
 

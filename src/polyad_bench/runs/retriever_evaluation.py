@@ -136,8 +136,8 @@ def ask_questions(
     """
     if not queries:
         raise ConfigurationError(f"no questions to measure {retriever!r} with; expected at least one")
-    spent = count_tokens()
     load_models()
+    spent = count_tokens()  # not before, since loading may write summaries, which is construction
     for number, query in enumerate(queries, earlier_questions + 1):
         start = time.perf_counter()
         evidence = search(query.text, k * PASSAGES_PER_DOCUMENT)

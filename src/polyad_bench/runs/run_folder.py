@@ -98,6 +98,13 @@ class RunWriter(ExitStack):
         if not (self.folder / COST).exists():
             _write_json(self.folder / COST, {"index": dict(index)})
 
+    def add_preparation_cost(self, retriever: str, usage: Mapping[str, object]) -> None:
+        """Add to ``cost.json`` the usage of a language model for a retriever before the first question, if any."""
+        index = read_index_cost(self.folder / COST)
+        if usage.get("calls"):
+            index["preparation"] = {retriever: dict(usage)} | index.get("preparation", {})
+            _write_json(self.folder / COST, {"index": index})
+
     def write_statistics(self, compute_statistics: Callable[[], HypergraphStatistics]) -> None:
         """Write the result of ``compute_statistics`` to ``hypergraph.json``; do not call it if the file exists."""
         if not (self.folder / STATISTICS).exists():
