@@ -25,7 +25,7 @@ from polyad.model import BoolArray, FloatArray, IntArray
 from polyad.snapshot.columns import Column, LiveRows, StringColumn, hash_strings
 from polyad.snapshot.segments import Segment, SegmentList
 from polyad.text.clause_numbers import MARK
-from polyad.text.function_words import find_language_evidence
+from polyad.text.function_words import find_language_evidence, list_languages
 from polyad.text.words import extract_search_terms, extract_terms_and_codes, infer_question_language
 
 _CLAUSE_FACTOR = 3
@@ -33,6 +33,9 @@ _CLAUSE_FACTOR = 3
 
 K1 = 1.2
 B = 0.75
+
+_LANGUAGE = "¶"
+"""Before the code of a passage's language: a search term, which no question has, whose postings have its passages."""
 
 _MIN_IDF = 1e-6
 
@@ -72,6 +75,7 @@ def build_postings(texts: Iterable[str], first_row: int) -> tuple[Segment, IntAr
         words, codes = extract_terms_and_codes(text)
         counter = Counter(words)
         counter.update(codes)
+        counter[_LANGUAGE + find_language_evidence(text)] = 1
         terms.extend([term_numbers.setdefault(term, len(term_numbers)) for term in counter])
         frequencies.extend(counter.values())
         sizes.append(len(counter))
@@ -141,6 +145,11 @@ class PassageTerms:
     @cached_property
     def _language(self) -> str:
         return infer_question_language("", self.document_frequencies)
+
+    def find_languages(self) -> dict[str, IntArray]:
+        """Return the sorted rows of the live passages in each language, by its ISO 639-1 code."""
+        rows = {code: self.find_passages([_LANGUAGE + code]) for code in list_languages()}
+        return {code: of_language for code, of_language in rows.items() if len(of_language)}
 
     def contains(self, terms: Sequence[str], passages: IntArray) -> BoolArray:
         """Return whether each passage contains each term; bool ``[passages, terms]``."""
