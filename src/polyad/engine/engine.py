@@ -34,9 +34,9 @@ from polyad.indexing.remaining_time import NO_SIZES
 from polyad.model import Answer, Document, Evidence, Failure, TextMatches, Usage
 from polyad.presets import PRESETS
 from polyad.protocols.components import Embedder, MentionExtractor, Progress, Reranker, silent
-from polyad.protocols.lookups import get_version
+from polyad.protocols.lookups import are_vectors_replaced, get_version
 from polyad.protocols.snapshot import Snapshot
-from polyad.protocols.store import NotifyingStore, Store, StoreOpener, ValueStore
+from polyad.protocols.store import EMBEDDER_CHOICE, NotifyingStore, Store, StoreOpener, ValueStore
 from polyad.retrieval.options import AUTO, OptionArguments, SearchOptions
 from polyad.snapshot.files import SnapshotFiles
 from polyad.snapshot.provider import SnapshotProvider
@@ -123,10 +123,14 @@ class Engine:
         is_shared = bool(directory and nearest.shared_folder and store.manifest.place)
         shared = SnapshotFiles(Path(nearest.shared_folder, directory.name)) if directory and is_shared else None
         self._files = files = SnapshotFiles(directory, nearest, shared) if directory else None
-        self.catalogue = Catalogue(
-            store, components.language_model, files.get_recall if files else dict, components.prompts
-        )
         self._snapshots = SnapshotProvider(store, store.manifest.dimension, files)
+        self.catalogue = Catalogue(
+            store,
+            components.language_model,
+            files.get_recall if files else dict,
+            components.prompts,
+            lambda: self._snapshots.get_current(min_version=self._searcher.min_version).count_languages(),
+        )
         preset = PRESETS.get(components.settings.preset)
         self._method = preset.method if preset else DEFAULT_METHOD
         self._retriever = preset.retriever if preset else DEFAULT_RETRIEVER
@@ -156,11 +160,11 @@ class Engine:
 
     @property
     def is_outdated(self) -> bool:
-        """Whether another process wrote the first documents, whose language may have changed the embedder.
+        """Whether another process gave the index the embedder for the languages of its documents.
 
         Then open the index again.
         """
-        return self.components.is_embedder_open and get_version(self._store) > 0
+        return self.components.is_embedder_open and are_vectors_replaced(self._store)
 
     @cached_property
     def writer(self) -> Writer:
@@ -194,8 +198,8 @@ class Engine:
             place: Directory of the index, or ``NAME://...`` for another kind of store.
             store: Opens the store, if ``place`` does not name its kind.
             embedder: Name of an embedding model (see :func:`polyad.engine.loaders.load_embedder`) or an embedder. By
-                default the embedder of the index; for a new index ``all-MiniLM-L6-v2`` or, if most of the text of its
-                first documents is not English, ``multilingual-e5-small``.
+                default the embedder of the index; for a new index ``all-MiniLM-L6-v2`` or, if over 2 % of its
+                passages are not English, ``multilingual-e5-small``, now and after later changes.
             mention_extractor: Name of an extractor (see :func:`polyad.engine.loaders.load_extractor`) or an extractor.
                 By default the extractor of the index; for a new index the preset's extractor if it can be loaded, else
                 ``rules``, which needs no model.
@@ -371,6 +375,8 @@ class Engine:
         Curator(self._store).remove(ids, HistoryRecorder("remove", now or datetime.now(UTC)))
         self._see_own_writes()
         self.page_images.forget(digests)
+        if self.components.is_embedder_open:
+            self.writer.follow_languages(silent, now or datetime.now(UTC))
 
     def replace_embedder(
         self, embedder: str | Embedder, progress: Progress = silent, now: datetime | None = None
@@ -378,8 +384,8 @@ class Engine:
         """Replace all vectors by the vectors of another embedder; facts and mentions are not extracted again.
 
         The index is searched and written as before until all texts are embedded; then all vectors are replaced in one
-        transaction. An interrupted run leaves the index as it was, and the same call continues it. Afterwards this
-        engine is closed: open the index again.
+        transaction. An interrupted run leaves the index as it was, and the same call continues it. Afterwards the
+        languages of documents no longer choose the embedder, and this engine is closed: open the index again.
 
         Args:
             embedder: Name of an embedding model (see :func:`polyad.engine.loaders.load_embedder`) or an embedder.
@@ -400,6 +406,7 @@ class Engine:
             )
         recorder, metered = HistoryRecorder("embed", now or datetime.now(UTC)), MeteredEmbedder(embedder)
         report = VectorReplacement(self._store, metered, settings.embedding, recorder).run(progress)
+        self._store.put_values(EMBEDDER_CHOICE, {EMBEDDER_CHOICE: None})  # the user named it
         self.close()
         return report
 
