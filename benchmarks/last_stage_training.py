@@ -64,8 +64,8 @@ UNTRUSTED_SHARE = 4
 SAMPLED_QUESTIONS, SAMPLED_ARTICLES = 200, 1000
 """Questions of a large benchmark, and articles beside those that answer them."""
 
-MULTI_HOP_WEIGHT = 3.0
-"""Weight of multi-hop questions in training, where other questions have 1."""
+MULTI_HOP_WEIGHT, PROSE_WEIGHT = 3.0, 2.0
+"""Weights of multi-hop questions and of questions about books in training, where other questions have 1."""
 
 FUSION_CONSTANT = 60
 DEPTH = 100
@@ -172,7 +172,7 @@ class Asker:
                 return contains_sentence(sentence, texts[passage_id])
 
             pairs = [(question["text"], question["evidence"]) for question in questions]
-            yield from self.ask(engine, "prose", pairs, holds, by_document=False)
+            yield from self.ask(engine, "prose", pairs, holds, by_document=False, weight=PROSE_WEIGHT)
 
     def ask(
         self,

@@ -195,7 +195,9 @@ def _shorten(vectors: npt.NDArray[np.float32], dimensions: int) -> npt.NDArray[n
         detail = f"dimensions is {dimensions}; expected at most {vectors.shape[1]}, the dimension of the embedder"
         raise RequestError(422, "invalid_dimensions", detail)
     shortened = vectors[:, :dimensions]
-    return shortened / np.maximum(np.linalg.norm(shortened, axis=1, keepdims=True), np.finfo(np.float32).tiny)
+    lengths = np.linalg.norm(shortened, axis=1, keepdims=True)
+    unit: npt.NDArray[np.float32] = shortened / np.maximum(lengths, np.finfo(np.float32).tiny)
+    return unit
 
 
 # Vector stores

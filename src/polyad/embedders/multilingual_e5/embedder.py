@@ -15,7 +15,7 @@ from polyad.embedders.numpy_embedder import NumpyEmbedder, Tokenizer
 from polyad.embedders.prefixes import find_prefixes
 from polyad.embedders.sentence_transformers import SentenceTransformerEmbedder
 from polyad.errors import ConfigurationError
-from polyad.protocols.components import Embedder
+from polyad.protocols.components import Embedder, TextKind
 
 _NAME = "multilingual-e5-small"
 _HUB_NAME = f"intfloat/{_NAME}"
@@ -26,7 +26,9 @@ class MultilingualE5Embedder(NumpyEmbedder):
 
     name = _NAME
     max_window_tokens = 512
-    prefixes = MappingProxyType(find_prefixes(_NAME)._asdict())
+    prefixes: Mapping[TextKind, str] = MappingProxyType(
+        {"query": find_prefixes(_NAME).query, "passage": find_prefixes(_NAME).passage}
+    )
 
     @staticmethod
     def load_model() -> tuple[Network, Tokenizer]:

@@ -26,7 +26,6 @@ PASSAGE_MEASURES = (
     "share of the question's words, by rarity",
     "few passages hold as much of the question",
     "share of the question's numbers and codes",
-    "a line begins with a clause of the question",
     "score by words, of the highest possible",
     "share of the question's words in its title, by rarity",
 )
@@ -73,7 +72,6 @@ class WordMatch:
         rarities: Inverse document frequency of each term, 0 for a term that no passage contains, ``[terms]``.
         is_contained: Whether each candidate contains each term, ``[candidates, terms]``.
         is_literal: Whether each term has a digit and is longer than a count or an age, ``[terms]``.
-        is_clause: Whether each term is the number of a clause, ``[terms]``.
     """
 
     inputs: SignalInputs
@@ -82,7 +80,6 @@ class WordMatch:
     rarities: FloatArray
     is_contained: BoolArray
     is_literal: BoolArray
-    is_clause: BoolArray
 
     @classmethod
     def from_inputs(cls, inputs: SignalInputs, snapshot: Snapshot) -> WordMatch:
@@ -99,7 +96,6 @@ class WordMatch:
             rarities.astype(np.float32),
             snapshot.contains_terms(terms, inputs.candidates),
             np.array([any(map(str.isdigit, term)) and term not in clauses for term in terms], dtype=bool),
-            np.array([term in clauses for term in terms], dtype=bool),
         )
 
     def measure_passages(self, candidates: IntArray, titles: Sequence[Collection[str]]) -> FloatArray:
@@ -115,14 +111,14 @@ class WordMatch:
         as_good = len(order) - order.searchsorted(shares[candidates] - np.float32(1e-5))
         reciprocals = 1 / np.maximum(self.counts, 1).astype(np.float32)
         total = max(float(self.rarities.sum()), 1e-6)
+        literals = self.rarities * self.is_literal
         bm25 = self.inputs.bm25_scores[candidates] / total
         columns = [
             shares[candidates] > 1 - 1e-5,
             (contained * reciprocals).max(axis=1, initial=0),
             shares[candidates],
             shares[candidates] / as_good,
-            self._compute_share_of(contained, self.is_literal),
-            self._compute_share_of(contained, self.is_clause),
+            (contained @ literals) / max(float(literals.sum()), 1e-6),
             bm25,
             np.array([[term in title for term in self.terms] for title in titles]) @ self.rarities / total,
         ]
@@ -169,12 +165,6 @@ class WordMatch:
     def _compute_shares(self) -> FloatArray:
         """Return the share of the rarity of all known terms that each candidate contains, ``[candidates]``."""
         shares: FloatArray = (self.is_contained @ self.rarities) / max(float(self.rarities.sum()), 1e-6)
-        return shares
-
-    def _compute_share_of(self, contained: BoolArray, is_kind: BoolArray) -> FloatArray:
-        """Return the share of the known terms of one kind that each row of ``contained`` has; 0 if there is none."""
-        rarities = self.rarities * is_kind
-        shares: FloatArray = (contained @ rarities) / max(float(rarities.sum()), 1e-6)
         return shares
 
 

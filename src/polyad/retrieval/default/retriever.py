@@ -45,6 +45,7 @@ from polyad.retrieval.default.signals import (
 )
 from polyad.retrieval.evidence import HYPEREDGES_PER_PASSAGE, RankedHyperedge, build_evidence, read_entity_names
 from polyad.retrieval.question import QuestionLinker
+from polyad.text.clause_numbers import find_clause_references
 from polyad.text.sentences import HEADING_SEPARATOR
 
 _REASONS_PER_PASSAGE = 3
@@ -52,6 +53,11 @@ _MIN_REASON = 0.005
 """Contributions up to this round to 0."""
 _SECOND_STAGE_REASON = "compared with the best passages"
 _LAST_STAGE_REASON = "weighed by the words, links and similarities of the question"
+_CLAUSE_REASON = "one of its lines begins with a clause of the question"
+
+_CLAUSE_SCORE = 8.0
+"""Score of a passage with all clauses that the question names. Of questions about a clause by its number, all have this
+clause in the first passage; too few questions name a clause for the last stage to learn it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,8 +78,8 @@ class _Ranking:
     Attributes:
         snapshot: The index.
         inputs: The measurements of the candidates.
-        contributions: Amounts that each signal, the second stage and the last stage add to each candidate's score;
-            float32 ``[candidates, signals + 2]``.
+        contributions: Amounts that each signal, the later stages and clauses add to each candidate's score;
+            float32 ``[candidates, signals + 3]``.
         scores: The sums of the contributions; float32 ``[candidates]``.
         relevance_shift: Added to a score before relevance is predicted from it, because the calibration holds for
             scores with the linkability of the index.
@@ -100,9 +106,13 @@ class _Ranking:
     def compute_relevance_features(self, hidden_rows: Collection[int] = ()) -> RelevanceFeatures:
         """Compute the features from which relevance is predicted, without the passages ``hidden_rows``.
 
-        Scores count without the contribution of the last stage.
+        Scores count without the contributions of the last stage and of clauses.
         """
-        inputs, scores, trust = self.inputs, self.scores - self.contributions[:, -1], self.inputs.scale.trust
+        inputs, scores, trust = (
+            self.inputs,
+            self.scores - self.contributions[:, -2:].sum(axis=1),
+            self.inputs.scale.trust,
+        )
         best = self.find_best(K + len(hidden_rows), scores)
         best = best[~np.isin(inputs.candidates[best], list(hidden_rows))][:K]
         rows = np.sort(inputs.candidates[best])
@@ -183,7 +193,7 @@ class DefaultRetriever:
         scorer = scorer or LinearScorer.from_settings(settings.weights)
         self._embedder = embedder
         self._linker = QuestionLinker(extractor)
-        self._reasons = [*SIGNAL_NAMES, _SECOND_STAGE_REASON, _LAST_STAGE_REASON]
+        self._reasons = [*SIGNAL_NAMES, _SECOND_STAGE_REASON, _LAST_STAGE_REASON, _CLAUSE_REASON]
         self._linkable_weights, self._unlinkable_weights = np.split(
             scorer.get_weights(list_weight_names(SIGNAL_NAMES)), 2
         )
@@ -240,7 +250,8 @@ class DefaultRetriever:
         relevance_shift = 0.0
         if inputs.linkability != snapshot.linkability:
             relevance_shift = float((signals @ self._mix_weights(snapshot.linkability)).max() - scores.max())
-        adjustments = np.zeros((2, len(scores)), dtype=np.float32)
+        adjustments = np.zeros((3, len(scores)), dtype=np.float32)
+        adjustments[2] = _score_clause_numbers(question, snapshot, inputs.candidates)
         if self._network:
             ranking = rank_by_links(inputs, signals, scores, self._network, snapshot)
             adjustments[0] = ranking.compute_adjustments(scores, ranking.ranked)
@@ -315,7 +326,7 @@ class DefaultRetriever:
 
         Args:
             scores: Score of each passage.
-            contributions: Amounts that each signal and the later stages add; ``[passages, signals + 2]``.
+            contributions: Amounts that each signal, the later stages and clauses add; ``[passages, signals + 3]``.
         """
         largest = np.argsort(-np.abs(contributions), axis=1, kind="stable")[:, :_REASONS_PER_PASSAGE]
         values = np.take_along_axis(contributions, largest, axis=1).astype(np.float64).round(2)
@@ -325,6 +336,17 @@ class DefaultRetriever:
             [f"{name} {value:+.2f}" for name, value in zip(*row, strict=True) if abs(value) > _MIN_REASON]
             for row in zip(names, np.column_stack([values, rests]).tolist(), strict=True)
         ]
+
+
+def _score_clause_numbers(question: str, snapshot: Snapshot, passages: IntArray) -> FloatArray:
+    """Score each passage by whether one of its lines begins with the number of a clause that the question names."""
+    terms = list(find_clause_references(question))
+    terms = [term for term, count in zip(terms, snapshot.document_frequencies(terms), strict=True) if count]
+    if not terms:
+        return np.zeros(len(passages), dtype=np.float32)
+    is_contained = snapshot.contains_terms(terms, passages)
+    shares: FloatArray = (is_contained.any(axis=1) + is_contained.mean(axis=1, dtype=np.float32)) / np.float32(2)
+    return np.float32(_CLAUSE_SCORE) * shares
 
 
 def _explain_links(
