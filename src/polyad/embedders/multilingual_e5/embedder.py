@@ -7,6 +7,7 @@ from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
+from typing import ClassVar
 
 from polyad.config import EncoderSettings
 from polyad.embedders.minilm.encoder import Network
@@ -27,7 +28,7 @@ class MultilingualE5Embedder(NumpyEmbedder):
 
     name = _NAME
     max_window_tokens = 512
-    prefixes: Mapping[TextKind, str] = MappingProxyType(
+    prefixes: ClassVar[Mapping[TextKind, str]] = MappingProxyType(
         {"query": find_prefixes(_NAME).query, "passage": find_prefixes(_NAME).passage}
     )
 
