@@ -69,8 +69,8 @@ class SearchOptions:
         default=None,
         metadata=_describe(
             "Use only the documents that a filter selects, such as 'year >= 2020 and not path like \"draft*\"'. Its "
-            "fields are metadata, title, source, id, hyperedge.kind and hyperedge.role; its operators = != < <= > >= in "
-            "like exists."
+            "fields are metadata, title, source, id, hyperedge.kind and hyperedge.role; its operators = != < <= > >= "
+            "in like exists."
         ),
     )
     prefer: Where = field(
