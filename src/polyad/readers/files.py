@@ -6,7 +6,6 @@ import hashlib
 import os
 import re
 import stat
-import sys
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import closing, suppress
@@ -26,7 +25,7 @@ from polyad.readers.plain_text import Content, to_single_line
 from polyad.readers.sources import format_path, is_digest, keep_copy
 from polyad.readers.titles import get_readable_file_name, is_generic_name
 from polyad.readers.workers import ReadJob, WorkerPool
-from polyad.text.files import read_file
+from polyad.text.files import open_file
 from polyad.text.removals import PAGES, UNREAD_PICTURES, Removals, count_removals
 
 _SOURCE_CODE = (
@@ -399,8 +398,9 @@ def _drop_stated_digest(path: Path, function: str, content: Content) -> Content:
     digest = content.metadata.get(CONTENT_HASH)
     if digest is None or function in PAGED_READERS:
         return content
-    if digest == hashlib.sha256(read_file(path, sys.maxsize - 1)).hexdigest():
-        return content
+    with open_file(path) as file:
+        if digest == hashlib.file_digest(file, "sha256").hexdigest():
+            return content
     return replace(content, metadata={key: each for key, each in content.metadata.items() if key != CONTENT_HASH})
 
 
