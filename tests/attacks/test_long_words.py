@@ -1,4 +1,4 @@
-"""Documents in which one field is a single word of a megabyte: indexing takes little memory, in proportion."""
+"""Documents in which one field is a single word of a megabyte: indexing takes little memory for each character."""
 
 from __future__ import annotations
 

@@ -148,7 +148,8 @@ def test_advice_on_damage_takes_no_id_for_an_option(capsys: pytest.CaptureFixtur
         (["alias", "--file", "none.csv"], "cannot read the aliases in 'none.csv'"),
         (["retract", "--entity", "USA"], "the reason is blank"),
         (["retract", "--where", "year >", "--reason", "x"], "the filter cannot be parsed at character 7"),
-        (["disable", "nothing.md"], "no document 'nothing.md' in this index"),
+        (["disable", "nothing.md"], "no document 'nothing.md': it is neither an id nor a file, folder or pattern"),
+        (["enable", "town.md"], "'town.md' is not disabled"),
     ],
 )
 def test_impossible_corrections_are_explained(arguments: list[str], message: str) -> None:
@@ -162,6 +163,18 @@ def test_disabled_documents_are_hidden_until_they_are_enabled() -> None:
     assert {hit["document_id"] for hit in run("search", "Aldby")["hits"]} == {"bell.md"}
     run("enable", "town.md")
     assert len(list_texts()) == 2
+
+
+@pytest.mark.usefixtures("store")
+def test_folders_and_patterns_select_the_documents_to_disable_and_enable() -> None:
+    Path("old").mkdir()
+    for name in ("a.md", "b.md"):
+        Path("old", name).write_text(f"The tower {name} stands in Velm.\n", encoding="utf-8")
+    run("index", "old")
+    assert run("disable", "old")["documents"] == ["old/a.md", "old/b.md"]
+    assert run("enable", "*a.md")["documents"] == ["old/a.md"]
+    assert [each["id"] for each in run("list", "disabled")["disabled"]] == ["old/b.md"]
+    assert run("enable", "old")["documents"] == ["old/b.md"]
 
 
 def test_conflicts_are_listed_with_their_facts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,7 +25,7 @@ from polyad.engine.corrections import Corrections
 from polyad.errors import ConfigurationError, NotFoundError
 from polyad.model import Argument, Evidence, IndexedDocument, Timings
 from polyad.protocols.lookups import get_all
-from polyad.protocols.store import ORIGINALS, Store
+from polyad.protocols.store import ORIGINALS, Store, Values
 from polyad.stores.memory import MemoryStore
 from polyad.stores.sqlite import SqliteStore
 from polyad.text.json_types import format_value
@@ -410,8 +410,13 @@ TestCorrectedSharedIndex.settings = settings(max_examples=3, stateful_step_count
 
 
 def test_writes_read_and_parse_corrections_only_after_a_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    parse, parsed = Statements.parse, list[int]()
-    monkeypatch.setattr(Statements, "parse", lambda values: parsed.append(0) or parse(values))
+    parse, parsed = Statements.parse, list[Values]()
+
+    def record(values: Values) -> Statements:
+        parsed.append(values)
+        return parse(values)
+
+    monkeypatch.setattr(Statements, "parse", record)
     with Engine.open(tmp_path / "kb", embedder=EMBEDDER) as engine:
         engine.index_documents(DOCUMENTS)
         engine.corrections.add_aliases([("Ines", "Ines Moreau")], NOW)

@@ -190,6 +190,27 @@ def test_a_copy_shows_the_page_of_a_deleted_file_until_the_document_is_removed(
         assert list(Path("kb/files").iterdir()) == []
 
 
+@pytest.mark.parametrize("name", ["note.md", "note.html"])
+def test_a_digest_that_an_author_states_keeps_no_copy_of_a_removed_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    settings = Settings(read=ReadSettings(keep_files=True))
+    with Engine.open("kb", embedder="hashing:64", settings=settings) as engine:
+        index(engine, build_pdf())
+        [copy] = Path("kb/files").iterdir()
+        digest = hashlib.sha256(Path("bell.pdf").read_bytes()).hexdigest()
+        front = f"---\nsha256: {digest}\nextension: .pdf\n---\nThe otter swims.\n"
+        page = f'<html><head><meta name="sha256" content="{digest}"></head><body><p>The otter swims.</p></body></html>'
+        Path(name).write_text(front if name.endswith(".md") else page, encoding="utf-8")
+        engine.index([name])
+        assert "sha256" not in engine.catalogue.origin(name).metadata
+
+        engine.remove("bell.pdf")
+
+        assert not copy.exists()
+
+
 def test_a_page_is_rendered_once(engine: Engine) -> None:
     id = index(engine, build_pdf())
     first = engine.page_images.render(id)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import fields
 from datetime import UTC, datetime
 from typing import get_type_hints
@@ -21,6 +23,12 @@ def test_the_keyword_arguments_have_the_names_and_types_of_the_options() -> None
 def test_each_option_of_commands_and_requests_has_a_help_text() -> None:
     assert {each.name for each in fields(SearchOptions)} - set(list_options()) == {"merge", "typed_question"}
     assert all(option.help.endswith(".") for option in list_options().values())
+
+
+def test_options_keep_their_help_without_docstrings() -> None:
+    code = "from polyad.retrieval.options import list_options; print(list_options()['where'].help)"
+    result = subprocess.run([sys.executable, "-OO", "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.startswith("Use only the documents that a filter selects")
 
 
 def test_filters_and_times_are_parsed() -> None:

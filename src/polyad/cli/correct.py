@@ -89,7 +89,10 @@ def restore(
 
 
 DocumentIds = Annotated[
-    list[str], typer.Argument(metavar="DOCUMENT_ID", help="Ids as printed by `polyad list documents`.")
+    list[str],
+    typer.Argument(
+        metavar="DOCUMENT", help="Ids as printed by `polyad list documents`, files, folders, or patterns: 'old/*'."
+    ),
 ]
 
 
@@ -107,6 +110,7 @@ def disable(
     Example: polyad disable handbook/draft.md --reason "under review" --store kb
     """
     with open_engine(load_settings(store=store), bare=True) as engine:
+        document_ids = engine.catalogue.match_documents(document_ids)
         report = engine.corrections.disable(document_ids, reason)
     _show_documents(document_ids, report, "disabled", json)
 
@@ -117,6 +121,9 @@ def enable(document_ids: DocumentIds, store: Store = None, json: Json = False) -
     Example: polyad enable handbook/draft.md --store kb
     """
     with open_engine(load_settings(store=store), bare=True) as engine:
+        matches = engine.catalogue.match_documents(document_ids)
+        disabled = engine.catalogue.statements().disabled
+        document_ids = [id for id in matches if id in disabled] or matches
         report = engine.corrections.enable(document_ids)
     _show_documents(document_ids, report, "enabled", json)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import stat
@@ -19,11 +20,12 @@ from polyad.model import Document, Failure
 from polyad.readers.ignoring import IgnoreRules
 from polyad.readers.metadata import CONTENT_HASH, FILE_NAME, TITLE_FROM, count_undecodable, get_file_metadata
 from polyad.readers.ocr import INSTALL, is_ocr_installed
-from polyad.readers.one_file import format_reason, load_function, read_content, require_plausible_length
+from polyad.readers.one_file import PAGED_READERS, format_reason, load_function, read_content, require_plausible_length
 from polyad.readers.plain_text import Content, to_single_line
 from polyad.readers.sources import format_path, is_digest, keep_copy
 from polyad.readers.titles import get_readable_file_name, is_generic_name
 from polyad.readers.workers import ReadJob, WorkerPool
+from polyad.text.files import open_file
 from polyad.text.removals import PAGES, UNREAD_PICTURES, Removals, count_removals
 
 _SOURCE_CODE = (
@@ -328,6 +330,7 @@ class FileReader:
             if content.removals.get(UNREAD_PICTURES):
                 raise ReadError(f"no text in it; to read its pictures, {INSTALL}")
             raise ReadError("no text was found in the picture" if function == _READ_PICTURE else "empty: no text")
+        content = _drop_stated_digest(path, function, content)
         digest = content.metadata.get(CONTENT_HASH)
         if self._settings.keep_files and self._settings.folder and is_digest(digest):
             keep_copy(path, self._settings.folder, str(digest))
@@ -385,6 +388,20 @@ def _prefetch(items: Iterator[_QueuedFile | Failure], count: int) -> Iterator[_Q
     while queue:
         yield queue.popleft()
         queue.extend(islice(items, 1))
+
+
+def _drop_stated_digest(path: Path, function: str, content: Content) -> Content:
+    """Return the content without a ``sha256`` that its author states and that is not the one of the file.
+
+    The copy of a removed file is kept while a document has its ``sha256``.
+    """
+    digest = content.metadata.get(CONTENT_HASH)
+    if digest is None or function in PAGED_READERS:
+        return content
+    with open_file(path) as file:
+        if digest == hashlib.file_digest(file, "sha256").hexdigest():
+            return content
+    return replace(content, metadata={key: each for key, each in content.metadata.items() if key != CONTENT_HASH})
 
 
 def _build_document(path: Path, name: str, content: Content) -> Document:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -15,7 +13,6 @@ from typing_extensions import TypedDict
 from polyad.errors import SettingError
 from polyad.text.filters import Filter, Where, to_filter
 from polyad.text.validity import Time, parse_period
-from polyad.text.words import collapse_whitespace
 
 MinRelevance = float | Literal["auto"]
 """Minimum relevance of passages; "auto" for a limit of the index's own that refuses questions without an answer."""
@@ -29,44 +26,80 @@ _WORDS_PER_PASSAGE = 100
 """Estimate for the first request within a budget of words; passages of the default length have 150."""
 
 
+def _describe(help: str, default_text: str = "", **metadata: object) -> dict[str, Any]:
+    """Return the metadata of a field of :class:`SearchOptions`; ``python -OO`` drops docstrings, but not metadata."""
+    return {"help": help, "default_text": default_text, **metadata}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchOptions:
     """The options of a search, such as the number of hits, the word limit, the filter and the dates.
 
     A filter is text such as ``year >= 2020 and author = "Ada"``, JSON, or an object of :mod:`polyad.text.filters`. A
-    time is a ``datetime``, or a date in ISO 8601. The texts below are also the help of commands and requests.
-
-    Attributes:
-        k: Number of passages to return. [5, POLYAD_K]
-        max_words: Return as many passages as fit into N words. [POLYAD_MAX_WORDS]
-        merge: Merge adjacent passages into one hit, and list copies once. Otherwise hits are passages as ranked.
-        min_relevance: Leave out passages with a lower relevance, 0 to 1; auto refuses questions that the documents do
-            not answer. [search: 0, ask: auto]
-        where: Use only the documents that a filter selects, such as 'year >= 2020 and not path like "draft*"'. Its
-            fields are metadata, title, source, id, hyperedge.kind and hyperedge.role; its operators = != < <= > >= in
-            like exists.
-        prefer: Rank the documents that a filter selects higher, and hide nothing; see --where.
-        as_of: Use only what holds at this time: 2024-05-17T12:00:00Z, or the first moment of 2024-05-17, 2024-05 or
-            2024. [now]
-        known_at: Use only documents that the index knew at this time, or by the end of this day, month or year. A
-            document that was updated since is left out: only its last version is stored.
-        typed_question: The question as the user wrote it, if names of a conversation were added to the question. The
-            best sentences of hits are those that answer this one: the added names would outweigh it.
+    time is a ``datetime``, or a date in ISO 8601. The texts of the fields are also the help of commands and requests.
 
     Raises:
         SettingError: A value is out of range, or a time is no date.
         FilterError: A filter is no filter.
     """
 
-    k: int | None = None
-    max_words: int | None = field(default=None, metadata={"request_maximum": 1_000_000})
-    merge: bool = field(default=True, metadata={"python_only": True})
-    min_relevance: MinRelevance = 0.0
-    where: Where = None
-    prefer: Where = None
-    as_of: Time = None
-    known_at: Time = None
-    typed_question: str = field(default="", metadata={"python_only": True})
+    k: int | None = field(default=None, metadata=_describe("Number of passages to return.", "5, POLYAD_K"))
+    max_words: int | None = field(
+        default=None,
+        metadata=_describe(
+            "Return as many passages as fit into N words.", "POLYAD_MAX_WORDS", request_maximum=1_000_000
+        ),
+    )
+    merge: bool = field(
+        default=True,
+        metadata=_describe(
+            "Merge adjacent passages into one hit, and list copies once. Otherwise hits are passages as ranked.",
+            python_only=True,
+        ),
+    )
+    min_relevance: MinRelevance = field(
+        default=0.0,
+        metadata=_describe(
+            "Leave out passages with a lower relevance, 0 to 1; auto refuses questions that the documents do not "
+            "answer.",
+            "search: 0, ask: auto",
+        ),
+    )
+    where: Where = field(
+        default=None,
+        metadata=_describe(
+            "Use only the documents that a filter selects, such as 'year >= 2020 and not path like \"draft*\"'. Its "
+            "fields are metadata, title, source, id, hyperedge.kind and hyperedge.role; its operators = != < <= > >= "
+            "in like exists."
+        ),
+    )
+    prefer: Where = field(
+        default=None,
+        metadata=_describe("Rank the documents that a filter selects higher, and hide nothing; see --where."),
+    )
+    as_of: Time = field(
+        default=None,
+        metadata=_describe(
+            "Use only what holds at this time: 2024-05-17T12:00:00Z, or the first moment of 2024-05-17, 2024-05 or "
+            "2024.",
+            "now",
+        ),
+    )
+    known_at: Time = field(
+        default=None,
+        metadata=_describe(
+            "Use only documents that the index knew at this time, or by the end of this day, month or year. A document "
+            "that was updated since is left out: only its last version is stored."
+        ),
+    )
+    typed_question: str = field(
+        default="",
+        metadata=_describe(
+            "The question as the user wrote it, if names of a conversation were added to the question. The best "
+            "sentences of hits are those that answer this one: the added names would outweigh it.",
+            python_only=True,
+        ),
+    )
 
     def __post_init__(self) -> None:
         for name, limit in (("k", self.k), ("max_words", self.max_words)):
@@ -132,11 +165,20 @@ class Option(NamedTuple):
 @cache
 def list_options() -> Mapping[str, Option]:
     """Return the options of a search that commands and requests offer, keyed by name."""
-    types, docstring = get_type_hints(SearchOptions), inspect.getdoc(SearchOptions) or ""
-    texts = dict(re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)", docstring, re.MULTILINE))
-    options = {}
-    for each in fields(SearchOptions):
-        if not each.metadata.get("python_only"):
-            help, _, default = collapse_whitespace(texts.get(each.name, "")).rstrip("]").partition(" [")
-            options[each.name] = Option(types[each.name], help, default, each.metadata.get("request_maximum"))
-    return options
+    types = get_type_hints(SearchOptions)
+    return {
+        each.name: Option(
+            types[each.name],
+            each.metadata["help"],
+            each.metadata["default_text"],
+            each.metadata.get("request_maximum"),
+        )
+        for each in fields(SearchOptions)
+        if not each.metadata.get("python_only")
+    }
+
+
+if SearchOptions.__doc__:  # documentation pages list the fields
+    SearchOptions.__doc__ += "\n    Attributes:\n" + "".join(
+        f"        {each.name}: {each.metadata['help']}\n" for each in fields(SearchOptions)
+    )
