@@ -56,12 +56,13 @@ def build_evidence() -> Evidence:
     passage = Passage("drill#0", "drill", "Drill", MANUAL, 0, len(MANUAL))
     span = Span(MANUAL.index(BEST), MANUAL.index(BEST) + len(BEST))
     excerpt = Excerpt(MANUAL[: span.end], 0, span.end, span)
-    hit = ScoredPassage(passage, 1.0, excerpt=excerpt, best_sentences=(span,))
+    summary = Span(MANUAL.index("The band rests."), MANUAL.index("Nobody listens"))
+    hit = ScoredPassage(passage, 1.0, excerpt=excerpt, best_sentences=(span,), summary=(summary,))
     return Evidence("How long is the full step?", "bm25", (hit,))
 
 
-@pytest.mark.parametrize(("display", "low", "high"), [("SUMMARY", 50, 60), ("EXCERPT", 150, 200), ("WHOLE", 260, 300)])
-def test_a_hit_is_printed_in_some_60_words_around_its_best_sentence_unless_more_are_requested(
+@pytest.mark.parametrize(("display", "low", "high"), [("SUMMARY", 20, 30), ("EXCERPT", 150, 200), ("WHOLE", 260, 300)])
+def test_the_summary_of_a_hit_is_printed_unless_more_is_requested(
     display: str, low: int, high: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     show_evidence(build_evidence(), explain=False, display=Display[display])

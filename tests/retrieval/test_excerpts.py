@@ -211,7 +211,7 @@ def test_headings_captions_and_lines_of_contents_are_no_answers(engine: Engine, 
 
 def test_halves_of_a_line_are_one_sentence(engine: Engine) -> None:
     text = "The squad marches on.\n\nThe full step in quick\ntime is thirty inches.\n\nThe band plays.\n"
-    spans = [Span(0, 21), Span(23, 45), Span(46, 69), Span(71, 86)]
+    spans = [Span(0, 21), Span(23, 45), Span(46, 68), Span(70, 85)]
     halves = ExcerptSelector(engine.snapshot("bm25"), QUESTION, lambda _: spans)
     (selected,) = halves.select([ExcerptSource(text, "", (), 0.5)])
     assert selected.answers[0].of(text) == "The full step in quick\ntime is thirty inches."

@@ -25,7 +25,7 @@ WORDS_PER_HIT = 105
 _SUMMARY_WORDS, _SUMMARY_GROUP = 90, 3
 """Words of a summary per hit, and consecutive hits that share these words: some 270 words are read at a glance."""
 
-_FIRST_SUMMARY_WORDS = 40
+_FIRST_SUMMARY_WORDS = 45
 """Words of the summary of each hit before the hits compete for the rest."""
 
 _FIRST_WORDS = 25
