@@ -58,8 +58,9 @@ class _Call(NamedTuple):
 
     def send(self, client: httpx2.Client) -> int:
         """Send the request and return the status of the reply."""
-        form = "json" if self.method == "POST" else "params"
-        return client.request(self.method, self.path, **{form: self.values}).status_code
+        if self.method == "POST":
+            return client.post(self.path, json=self.values).status_code
+        return client.get(self.path, params=self.values).status_code
 
 
 def main() -> int:
