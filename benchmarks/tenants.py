@@ -76,6 +76,7 @@ def main() -> int:
         noisy = _build_tenant(Path(folder), "noisy", arguments.documents, arguments.curves)
         quiet = _build_tenant(Path(folder), "quiet", 50, 10)
         with _serve(Path(folder) / "root") as url:
+            _measure(url, quiet, 1)  # opens the index and loads models
             alone = _measure(url, quiet, arguments.repeats)
             with _send_expensive(url, noisy, arguments.clients) as statuses:
                 beside = _measure(url, quiet, arguments.repeats)
