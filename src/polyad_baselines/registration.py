@@ -126,7 +126,7 @@ def _build_method(name: str, prompt: str) -> Method:
     return Method(build, needs_language_model=True, default_passages=LONG_PASSAGES, describes_entities=True)
 
 
-CORRELATIONS, TRIPLES = _build_method("hyper-rag", "correlations"), _build_method("triples", "triples")
+HYPER_RAG, TRIPLES = _build_method("hyper-rag", "correlations"), _build_method("triples", "triples")
 
 _OPEN_IE: Construction = {"method": "triples", "facts.gleaning": 0, "embedding.hyperedge_titles": False}
 """Construction of HippoRAG 2: triples, one request for each passage."""
@@ -188,4 +188,4 @@ ROWS = {
 }
 """The retrievers of this package by name, each with the construction of its paper."""
 
-HIPPORAG2, LINEARRAG, LIGHTRAG, PATHRAG, RAPTOR, GRAPHRAG, GRAPHRAG_LOCAL, HYPER_RAG = ROWS.values()
+HIPPORAG2, LINEARRAG, LIGHTRAG, PATHRAG, RAPTOR, GRAPHRAG, GRAPHRAG_LOCAL, HYPER_RAG_RETRIEVER = ROWS.values()

@@ -14,7 +14,7 @@ from polyad.indexing.facts.settings import FactSettings
 from polyad.language_models.scripted import ScriptedLanguageModel
 from polyad.model import Passage
 from polyad.protocols.components import Embedder
-from polyad_baselines.registration import CORRELATIONS
+from polyad_baselines.registration import HYPER_RAG
 
 NAMES = ("Aldby", "Bell of Tarn", "Corven Tower", "Ines Moreau", "Isk", "Otterly")
 TEXT = ", ".join(NAMES) + " are names."
@@ -31,7 +31,7 @@ def write_reply(correlations: dict[str, list[str]]) -> str:
 
 def build(engine: Engine, *passages: Passage) -> dict[str, set[str]]:
     """The members of each hyperedge, by its text."""
-    results = CORRELATIONS.build(engine.components, NO_LIMITS).build(passages)
+    results = HYPER_RAG.build(engine.components, NO_LIMITS).build(passages)
     return {
         indexed.hyperedge.text: {incidence.name for incidence in indexed.incidences}
         for result in results
@@ -59,7 +59,7 @@ def test_the_model_is_asked_for_pairs_and_groups_and_counts_say_how_many(tmp_pat
     stated = {"The Isk flows by Aldby.": ["Isk", "Aldby"], "Three of Tarn.": [*NAMES[1:4]], "Alone.": ["Isk"]}
     model = ScriptedLanguageModel(["no idea", write_reply(stated)])
     with Engine.open(tmp_path / "kb", embedder=embedder, language_model=model) as engine:
-        (result,) = CORRELATIONS.build(engine.components, NO_LIMITS).build([PASSAGE])
+        (result,) = HYPER_RAG.build(engine.components, NO_LIMITS).build([PASSAGE])
     assert {"low-order correlations", "high-order correlations"} <= result.notes.keys()
     assert result.notes["correlations of fewer than two entities left out"] == 1
     assert result.notes["subjects of passages joined to facts that do not name them"] == 0
@@ -88,7 +88,7 @@ def test_a_prompt_of_the_user_replaces_that_of_the_method(tmp_path: Path, embedd
         model = ScriptedLanguageModel([write_reply({"one": ["Isk", "Aldby"]})])
         with Engine.open(tmp_path / "kb", embedder=embedder, language_model=model, prompts=prompts) as engine:
             build(engine, PASSAGE)
-            names.append(CORRELATIONS.build(engine.components, NO_LIMITS).name)
+            names.append(HYPER_RAG.build(engine.components, NO_LIMITS).name)
     assert model.prompts[0].system == "Correlate in the language of the passage."
     assert names[0] != names[1], "documents are extracted anew after a change of the prompt"
 

@@ -34,10 +34,11 @@ def reply(prompt: Prompt) -> str:
 
 
 def test_every_row_has_an_entry_point_and_polyad_no_line_for_it() -> None:
-    expected = {name: f"polyad_baselines.registration:{name.upper().replace('-', '_')}" for name in ROWS}
+    variables = {name: name.upper().replace("-", "_") for name in ROWS} | {"hyper-rag": "HYPER_RAG_RETRIEVER"}
+    expected = {name: f"polyad_baselines.registration:{variable}" for name, variable in variables.items()}
     assert POINTS["polyad.retrievers"] == expected
     assert POINTS["polyad.methods"] == {
-        "hyper-rag": "polyad_baselines.registration:CORRELATIONS",
+        "hyper-rag": "polyad_baselines.registration:HYPER_RAG",
         "triples": "polyad_baselines.registration:TRIPLES",
     }
     for file in (ROOT / "src" / "polyad").rglob("*.py"):
