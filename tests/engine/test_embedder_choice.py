@@ -1,9 +1,10 @@
-"""The languages of the first documents choose the embedder of a new index, unless the user names one."""
+"""The languages of the documents choose the embedder of an index, unless the user names one."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from itertools import permutations
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from polyad.protocols.components import Embedder
 
 DEFAULT, MULTILINGUAL = "all-MiniLM-L6-v2", "multilingual-e5-small"
 GERMAN = "Die Glocke von Tarn wurde im Jahr 1702 von Ines Moreau gegossen."
+CHINESE = "塔恩的钟由伊内斯·莫罗于1702年铸造。"
 ENGLISH = "The bell of Tarn was cast by Ines Moreau in the year 1702."
 
 
@@ -56,13 +58,13 @@ def build_documents(*texts: str) -> list[Document]:
         ([ENGLISH], DEFAULT),
         ([GERMAN], MULTILINGUAL),
         ([ENGLISH, GERMAN, GERMAN], MULTILINGUAL),
-        ([GERMAN, ENGLISH, ENGLISH], DEFAULT),
+        ([GERMAN, ENGLISH, ENGLISH], MULTILINGUAL),
         ([GERMAN, "17 3.5 2.2", "4711-A", "4712-B"], MULTILINGUAL),
         (["17 3.5 2.2"], DEFAULT),
         (["塔恩之钟是谁铸造的？"], MULTILINGUAL),  # noqa: RUF001
     ],
 )
-def test_the_language_of_most_of_the_text_chooses(tmp_path: Path, texts: list[str], name: str) -> None:
+def test_the_languages_of_the_text_choose(tmp_path: Path, texts: list[str], name: str) -> None:
     with Engine.open(tmp_path) as engine:
         engine.search("Who cast it?")  # makes a retriever with the first embedder
         engine.index_documents(build_documents(*texts))
@@ -97,11 +99,43 @@ def test_a_named_embedder_stays(tmp_path: Path, open_index: Callable[[Path], Eng
 
 
 @pytest.mark.usefixtures("embedders")
-def test_later_documents_do_not_choose(tmp_path: Path) -> None:
-    for text in (ENGLISH, GERMAN, GERMAN + " Sie läutet noch heute."):
+@pytest.mark.parametrize("order", [*permutations((ENGLISH, ENGLISH + " It rings.", GERMAN, CHINESE))])
+def test_any_order_of_indexing_gives_the_same_index(tmp_path: Path, order: tuple[str, ...]) -> None:
+    for text in order:
         with Engine.open(tmp_path) as engine:
             engine.index_documents([Document(text, "", text)])
-            assert engine.components.embedder.name == DEFAULT
+            assert [hit.passage.text for hit in engine.search(text).passages[:1]] == [text]
+    with Engine.open(tmp_path) as engine, Engine.open(tmp_path / "new") as new:
+        new.index_documents([Document(text, "", text) for text in sorted(order)])
+        for one in (engine, new):
+            assert one.components.embedder.name == one.catalogue.statistics().settings["embedder"] == MULTILINGUAL
+            one.export(tmp_path / f"{one is new}.jsonl", overwrite=True)
+        assert engine.search(GERMAN).passages == new.search(GERMAN).passages
+    with Engine.open(tmp_path) as engine:
+        engine.remove([GERMAN, CHINESE])
+        assert engine.components.embedder.name == DEFAULT
+        assert engine.search(ENGLISH).passages[0].passage.text == ENGLISH
+
+
+@pytest.mark.usefixtures("embedders")
+def test_few_passages_in_another_language_do_not_move_an_index(tmp_path: Path) -> None:
+    with Engine.open(tmp_path) as engine:
+        engine.index_documents(build_documents(*(f"{ENGLISH} It has the number {number}." for number in range(60))))
+        engine.index_documents([Document("de", "", GERMAN)])
+        assert engine.components.embedder.name == DEFAULT
+        engine.index_documents([Document("zh", "", CHINESE)])
+        assert engine.components.embedder.name == MULTILINGUAL
+
+
+@pytest.mark.usefixtures("embedders")
+def test_a_named_embedder_that_does_not_know_the_languages_is_reported(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with Engine.open(tmp_path, embedder=DEFAULT) as engine, caplog.at_level(logging.WARNING, "polyad"):
+        engine.index_documents(build_documents(ENGLISH, GERMAN))
+        assert engine.components.embedder.name == DEFAULT
+    assert "de (50 %), en (50 %)" in caplog.text
+    assert "polyad embed --embedder multilingual-e5-small" in caplog.text
 
 
 def test_the_choice_is_logged_in_one_line(
@@ -110,7 +144,7 @@ def test_the_choice_is_logged_in_one_line(
     with Engine.open(tmp_path) as engine, caplog.at_level(logging.WARNING, "polyad"):
         engine.index_documents(build_documents(GERMAN))
     [record] = caplog.records
-    assert "(de): the new index gets the embedder multilingual-e5-small" in record.getMessage()
+    assert "in de (100 %): the index gets the embedder multilingual-e5-small" in record.getMessage()
     assert embedders == [DEFAULT, MULTILINGUAL]
 
 

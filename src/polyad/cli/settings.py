@@ -106,8 +106,8 @@ class CommandSettings:
         replies: File that stores the language model's replies; empty for the file beside the index.
         reply_cache: Whether stored replies of the language model are reused.
         embedder: Embedder of a new index: a model of sentence-transformers, ``openai:MODEL`` or
-            ``hashing:DIMENSION``; empty for all-MiniLM-L6-v2, or multilingual-e5-small if the first documents
-            are mostly not English. An existing index keeps its own.
+            ``hashing:DIMENSION``; empty for all-MiniLM-L6-v2, or multilingual-e5-small if over 2 % of
+            the passages are not English. An existing index whose embedder was named keeps it.
         mention_extractor: ``rules``, ``gliner``, ``llm`` or ``given:FILE``; empty for the extractor of the index, and
             for that of the preset, or ``rules``, if the index is new.
         method: Construction method: ``semantic-units``, ``facts`` or ``tuples``; empty for the method of the index.

@@ -35,13 +35,14 @@ from polyad.protocols.lookups import (
     get_sources,
     get_statistics,
 )
-from polyad.protocols.store import RELEVANCE, Store
+from polyad.protocols.store import EMBEDDER_CHOICE, RELEVANCE, Store
 from polyad.retrieval.default.relevance import Calibration
 from polyad.retrieval.roles import RoleBinding, answer_roles, count_units, list_roles
 from polyad.snapshot.vectors import RECALL_K
 from polyad.text.conflicts import Conflict, find_conflicts
 from polyad.text.filters import Where
 from polyad.text.keys import build_argument_key, build_name_key
+from polyad.text.languages import describe_languages
 from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
 from polyad.text.validity import Interval, Time, parse_bounds, parse_interval
 from polyad.text.words import normalize_value
@@ -76,6 +77,7 @@ class Catalogue:
         language_model: Summarizes descriptions of entities; None if no model is set.
         recall: Returns the recall of approximate vector search by kind of vector; empty if the search is exact.
         prompts: Prompts of the language model.
+        count_languages: Returns the number of passages in each language.
     """
 
     def __init__(
@@ -84,11 +86,13 @@ class Catalogue:
         language_model: LanguageModel | None,
         recall: Callable[[], Mapping[str, float]],
         prompts: Prompts = DEFAULT_PROMPTS,
+        count_languages: Callable[[], Mapping[str, int]] = dict,
     ) -> None:
         self._prompts = prompts
         self._store = store
         self._language_model = language_model
         self._recall = recall
+        self._count_languages = count_languages
         self.documents = DocumentTable(store)
 
     def statistics(self) -> Statistics:
@@ -97,6 +101,8 @@ class Catalogue:
         recalls = [f"{share:.3f} of the nearest {RECALL_K} of {kind}s" for kind, share in self._recall().items()]
         description = f"approximate, finds {', '.join(recalls)}" if recalls else "exact"
         settings = {**statistics.settings, "nearest": description, "relevance": self._describe_calibration()}
+        settings["languages"] = describe_languages(self._count_languages())
+        settings["embedder_choice"] = "languages" if self._store.get_values(EMBEDDER_CHOICE) else "named"
         directory = self._store.manifest.directory
         if directory is None:
             return replace(statistics, settings=settings)

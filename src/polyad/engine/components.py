@@ -54,7 +54,7 @@ class Components:
 
     Attributes:
         load_embedder: Loads an embedder by its name. A program with several indexes replaces it, to load a model once.
-        is_embedder_open: Whether the index was empty and the first documents choose its embedder.
+        is_embedder_open: Whether the languages of the documents choose the embedder, because the user named none.
     """
 
     def __init__(

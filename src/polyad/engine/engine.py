@@ -34,7 +34,7 @@ from polyad.indexing.remaining_time import NO_SIZES
 from polyad.model import Answer, Document, Evidence, Failure, TextMatches, Usage
 from polyad.presets import PRESETS
 from polyad.protocols.components import Embedder, MentionExtractor, Progress, Reranker, silent
-from polyad.protocols.lookups import get_version
+from polyad.protocols.lookups import are_vectors_replaced, get_version
 from polyad.protocols.snapshot import Snapshot
 from polyad.protocols.store import NotifyingStore, Store, StoreOpener, ValueStore
 from polyad.retrieval.options import AUTO, OptionArguments, SearchOptions
@@ -122,10 +122,14 @@ class Engine:
         is_shared = bool(directory and nearest.shared_folder and store.manifest.place)
         shared = SnapshotFiles(Path(nearest.shared_folder, directory.name)) if directory and is_shared else None
         self._files = files = SnapshotFiles(directory, nearest, shared) if directory else None
-        self.catalogue = Catalogue(
-            store, components.language_model, files.get_recall if files else dict, components.prompts
-        )
         self._snapshots = SnapshotProvider(store, store.manifest.dimension, files)
+        self.catalogue = Catalogue(
+            store,
+            components.language_model,
+            files.get_recall if files else dict,
+            components.prompts,
+            lambda: self._snapshots.get_current(min_version=self._searcher.min_version).count_languages(),
+        )
         preset = PRESETS.get(components.settings.preset)
         self._method = preset.method if preset else DEFAULT_METHOD
         self._retriever = preset.retriever if preset else DEFAULT_RETRIEVER
@@ -155,11 +159,11 @@ class Engine:
 
     @property
     def is_outdated(self) -> bool:
-        """Whether another process wrote the first documents, whose language may have changed the embedder.
+        """Whether another process gave the index the embedder for the languages of its documents.
 
         Then open the index again.
         """
-        return self.components.is_embedder_open and get_version(self._store) > 0
+        return self.components.is_embedder_open and are_vectors_replaced(self._store)
 
     @cached_property
     def writer(self) -> Writer:
@@ -193,8 +197,8 @@ class Engine:
             place: Directory of the index, or ``NAME://...`` for another kind of store.
             store: Opens the store, if ``place`` does not name its kind.
             embedder: Name of an embedding model (see :func:`polyad.engine.loaders.load_embedder`) or an embedder. By
-                default the embedder of the index; for a new index ``all-MiniLM-L6-v2`` or, if most of the text of its
-                first documents is not English, ``multilingual-e5-small``.
+                default the embedder of the index; for a new index ``all-MiniLM-L6-v2`` or, if over 2 % of its
+                passages are not English, ``multilingual-e5-small``, now and after later changes.
             mention_extractor: Name of an extractor (see :func:`polyad.engine.loaders.load_extractor`) or an extractor.
                 By default the extractor of the index; for a new index the preset's extractor if it can be loaded, else
                 ``rules``, which needs no model.
@@ -370,6 +374,8 @@ class Engine:
         Curator(self._store).remove(ids, HistoryRecorder("remove", now or datetime.now(UTC)))
         self._see_own_writes()
         self.page_images.forget(digests)
+        if self.components.is_embedder_open:
+            self.writer.follow_languages(silent, now or datetime.now(UTC))
 
     def replace_embedder(
         self, embedder: str | Embedder, progress: Progress = silent, now: datetime | None = None

@@ -16,7 +16,7 @@ from polyad.errors import StoreNotFoundError
 from polyad.language_models.reply_cache import CachedLanguageModel
 from polyad.protocols.components import Embedder, LanguageModel, MentionExtractor, Reranker
 from polyad.protocols.lookups import check_manifest, get_version
-from polyad.protocols.store import REPLIES, Manifest, Store, StoreOpener
+from polyad.protocols.store import EMBEDDER_CHOICE, REPLIES, Manifest, Store, StoreOpener
 from polyad.snapshot.files import FOLDER
 from polyad.stores.sqlite import FILE_NAME, REPLIES_FILE_NAME
 from polyad.text.prompts import Prompts
@@ -102,13 +102,18 @@ def open_index(
             (store.manifest.embedder, store.manifest.dimension),
             loader,
             language_models=cached_models,
-            is_embedder_open=is_default
-            and store.manifest.embedder == loaders.DEFAULT_EMBEDDER
-            and not get_version(store),
+            is_embedder_open=is_default and _is_embedder_open(store),
         )
     except BaseException:
         store.close()
         raise
+
+
+def _is_embedder_open(store: Store) -> bool:
+    """Return whether the languages of the documents choose the embedder of an index, because no user named it."""
+    if EMBEDDER_CHOICE in store.get_values(EMBEDDER_CHOICE):
+        return True
+    return store.manifest.embedder == loaders.DEFAULT_EMBEDDER and not get_version(store)
 
 
 def list_own_files(store: Store) -> list[Path]:

@@ -150,6 +150,10 @@ class Searcher:
                 self._resolved.setdefault(retriever, ResolvedRetriever(spec.make(self._components), spec))
         return self._resolved[retriever]
 
+    def forget_retrievers(self) -> None:
+        """Build retrievers again at their next use: they cache measurements of the embedder, which was replaced."""
+        self._resolved = {}
+
     def get_spec(self, retriever: RetrieverLike | None) -> RetrieverSpec:
         """Return the registry row of a retriever (its requirements) without building the retriever."""
         retriever = retriever or self._default_retriever

@@ -13,9 +13,15 @@ from pathlib import Path
 
 from polyad.curation.corrections import load_effects
 from polyad.curation.curator import Curator, HistoryRecorder
+from polyad.embedders.metered import MeteredEmbedder
 from polyad.engine.components import Components
 from polyad.engine.concurrent_runs import notice_other_runs
-from polyad.engine.embedder_choice import choose_embedder, choose_embedder_for_questions
+from polyad.engine.embedder_choice import (
+    LANGUAGE_EMBEDDERS,
+    choose_embedder,
+    choose_embedder_for_questions,
+    follow_languages,
+)
 from polyad.engine.file_runs import FileRuns, FileSelection, MethodRun
 from polyad.engine.registry import (
     DEFAULT_METHOD,
@@ -30,10 +36,11 @@ from polyad.engine.transfer import Importer, ImportReport
 from polyad.errors import ConfigurationError, NoMoreRepliesError, NotFoundError
 from polyad.indexing.indexer import Indexer
 from polyad.indexing.remaining_time import NO_SIZES
+from polyad.indexing.replacement import VectorReplacement
 from polyad.indexing.run import IndexCounts, IndexReport, RebuildCheckpoint
 from polyad.indexing.split import SentenceSplitter
 from polyad.model import Document, Failure, HyperedgeKind, Usage
-from polyad.protocols.components import HyperedgeBuilder, Progress, Prompt, silent
+from polyad.protocols.components import Embedder, HyperedgeBuilder, Progress, Prompt, silent
 from polyad.protocols.lookups import find_duplicates, get_document_kinds, get_kinds, get_sources, get_version
 from polyad.protocols.store import Store, StoredDocument
 from polyad.readers.files import FileReader
@@ -102,7 +109,10 @@ class Writer:
             report = self._index_files(files, _Command(limits, progress, recorder, checkpoint))
         if checkpoint is not None and not report.counts.stop_reason:
             checkpoint.finish()
-        return report if files.selection.ids else self._add_missing_documents(files, report, now, prune=prune)
+        if not files.selection.ids:
+            report = self._add_missing_documents(files, report, now, prune=prune)
+        self.follow_languages(progress, now)
+        return report
 
     @contextmanager
     def _record(self, now: datetime) -> Iterator[HistoryRecorder]:
@@ -235,7 +245,27 @@ class Writer:
         """
         with self._record(now) as recorder:
             command = _Command(limits, progress, recorder)
-            return self._index_groups(_check_documents(documents), method, command, file_sizes)
+            report = self._index_groups(_check_documents(documents), method, command, file_sizes)
+        self.follow_languages(progress, now)
+        return report
+
+    def follow_languages(self, progress: Progress, now: datetime) -> None:
+        """Embed all texts with another embedder if the user named none and the languages of the documents ask for it.
+
+        The index is searched as before until all vectors are there. The next call continues an interrupted one.
+        """
+        if self._store.manifest.embedder not in LANGUAGE_EMBEDDERS:
+            return
+        snapshot = self._snapshots.get_current(min_version=get_version(self._store))
+        recorder, embedding = HistoryRecorder("embed", now), self._components.settings.embedding
+
+        def replace_vectors(embedder: Embedder) -> None:
+            VectorReplacement(self._store, MeteredEmbedder(embedder), embedding, recorder).run(progress)
+
+        if follow_languages(snapshot.count_languages(), self._store, self._components, replace_vectors):
+            self._searcher.min_version = get_version(self._store)
+            self._searcher.forget_retrievers()
+            self._snapshots.save()
 
     def expect_questions(self, questions: Iterable[str]) -> None:
         """Choose the embedder of an empty index by the language of the questions that it will be asked."""
@@ -294,6 +324,7 @@ class Writer:
         report = Importer(self._store, self._components, path, HistoryRecorder("import", now)).run(progress)
         self._searcher.min_version = get_version(self._store)
         self._snapshots.save()
+        self.follow_languages(progress, now)
         return report
 
     def estimate(self, paths: str | Path | Iterable[str | Path], method: str, *, force: bool) -> Usage:
@@ -388,6 +419,7 @@ class Writer:
         report = replace(self._add_missing_documents(files, report, now, prune=prune), skipped=report.skipped)
         self._searcher.min_version = get_version(self._store)
         self._snapshots.save()
+        self.follow_languages(silent, now)
         return report
 
     def _build_indexer(

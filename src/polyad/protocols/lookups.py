@@ -176,6 +176,16 @@ def find_entity_ids(store: Store, name: str) -> list[str]:
         return sorted({id for id, names in transaction.entity_names(0, _MAX_PRIMARY_KEY) if name in names})
 
 
+def are_vectors_replaced(store: Store) -> bool:
+    """Return whether all vectors have been replaced by those of another embedder since the index was opened."""
+    try:
+        with store.read_transaction() as transaction:
+            transaction.changes(transaction.version)
+    except IndexMismatchError:
+        return True
+    return False
+
+
 def get_statistics(store: Store) -> Statistics:
     """Return the sizes of an index, its language-model usage, and the settings of its creation."""
     with store.read_transaction() as transaction:

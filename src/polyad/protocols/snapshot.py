@@ -84,6 +84,24 @@ class SnapshotGraph(Graph, Protocol):
         """Return for each entity the number of passages that mention the entity or are about it."""
 
 
+class LanguagePassages(Protocol):
+    """A protocol of the passages in one language."""
+
+    @property
+    def mean(self) -> FloatArray:
+        """The mean of their vectors, float32 ``[dimension]``."""
+
+    @property
+    def count(self) -> int:
+        """The number of passages."""
+
+    def contains(self, rows: IntArray) -> BoolArray:
+        """Return whether each of the passages ``rows`` is in the language."""
+
+    def nearest(self, vectors: FloatArray, k: int) -> list[tuple[IntArray, FloatArray]]:
+        """Return for each query vector the rows with the ``k`` highest cosines and the cosines, best first."""
+
+
 class Snapshot(Protocol):
     """A protocol of an immutable, read-only copy of the index, addressed by row numbers.
 
@@ -104,6 +122,10 @@ class Snapshot(Protocol):
     @property
     def linkability(self) -> float:
         """How reliably names in this index lead to the passage about the named entity, in [0, 1]."""
+
+    @property
+    def languages(self) -> Mapping[str, LanguagePassages]:
+        """The passages by language, as ISO 639-1 code; empty if all passages are in one language."""
 
     def mean_cosines(self, vectors: FloatArray) -> FloatArray:
         """Return for each query vector the mean cosine with the vectors of all passages; shape ``[vectors]``."""

@@ -43,6 +43,9 @@ RELEVANCE = "relevance"
 ENCODER_TRUST = "encoder-trust"
 """Namespace, and only key, of the trust in the encoder by language."""
 
+EMBEDDER_CHOICE = "embedder-choice"
+"""Namespace, and only key, of an index whose documents choose the embedder; missing if the user named it."""
+
 REPLIES = "replies"
 """Namespace of cached replies of language models. Several indexes may share the values of this namespace."""
 

@@ -22,6 +22,7 @@ from polyad.protocols.store import Store
 from polyad.snapshot.columns import Column, EntityKeys, RowIntervals, StringColumn, StringIndex, hash_strings
 from polyad.snapshot.field_columns import FieldColumns
 from polyad.snapshot.incidences import Incidences, compute_linkability
+from polyad.snapshot.languages import LanguageCache, LanguagePassages
 from polyad.snapshot.name_variants import EntityNames
 from polyad.snapshot.records import RecordCache
 from polyad.snapshot.segments import SegmentList
@@ -57,11 +58,13 @@ class MappedSnapshot(SnapshotTables):
         records: The records returned recently.
         names: Labels and aliases of the entities' names.
         fields: The fields of documents and hyperedges that filters compare; rows are added when a filter needs them.
+        language_cache: The passages by language.
     """
 
     records: RecordCache = field(default_factory=RecordCache)
     names: EntityNames = field(default_factory=EntityNames)
     fields: FieldColumns = field(default_factory=FieldColumns)
+    language_cache: LanguageCache = field(default_factory=LanguageCache)
 
     @classmethod
     def empty(cls, store: Store, dimension: int) -> MappedSnapshot:
@@ -128,6 +131,15 @@ class MappedSnapshot(SnapshotTables):
     def linkability(self) -> float:
         """The linkability, in [0, 1]: how reliably a name in the index leads to the passage about the named entity."""
         return compute_linkability(self.link_count, self.passage_count)
+
+    @property
+    def languages(self) -> Mapping[str, LanguagePassages]:
+        """The passages by language, as ISO 639-1 code; empty if all are in one language."""
+        return self.language_cache.get(self.passages)
+
+    def count_languages(self) -> dict[str, int]:
+        """Return the number of passages in each language, as ISO 639-1 code; none for those of an unknown language."""
+        return {code: len(rows) for code, rows in self.passages.terms.find_languages().items()}
 
     def mean_cosines(self, vectors: FloatArray) -> FloatArray:
         """Return the mean cosine of each query vector with all passages; shape ``[vectors]``."""

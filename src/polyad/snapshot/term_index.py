@@ -30,7 +30,7 @@ from polyad.snapshot.vocabulary import Vocabulary
 from polyad.text.clause_numbers import MARK
 from polyad.text.date_terms import DATE_MARK, find_date_terms
 from polyad.text.file_names import FILE_MARK, parse_file_label
-from polyad.text.function_words import find_language_evidence, infer_language
+from polyad.text.function_words import find_language_evidence, infer_language, list_languages
 from polyad.text.words import (
     extract_search_terms,
     extract_terms,
@@ -48,6 +48,9 @@ _LABEL_FREQUENCY = 2
 
 K1 = 1.2
 B = 0.75
+
+_LANGUAGE = "¶"
+"""Before the code of a passage's language: a search term, which no question has, whose postings have its passages."""
 
 _MIN_IDF = 1e-6
 
@@ -112,6 +115,7 @@ def build_postings(
         counter.update(codes)
         label = label.advance() if document_id == label.document_id else _LabelTerms(document_id, date, text)
         label.add_to(counter)
+        counter[_LANGUAGE + find_language_evidence(text)] = 1
         terms.extend([term_numbers.setdefault(term, len(term_numbers)) for term in counter])
         frequencies.extend(counter.values())
         sizes.append(len(counter))
@@ -213,6 +217,11 @@ class PassageTerms:
     @cached_property
     def _language(self) -> str:
         return infer_question_language("", self.document_frequencies)
+
+    def find_languages(self) -> dict[str, IntArray]:
+        """Return the sorted rows of the live passages in each language, by its ISO 639-1 code."""
+        rows = {code: self.find_passages([_LANGUAGE + code]) for code in list_languages()}
+        return {code: of_language for code, of_language in rows.items() if len(of_language)}
 
     def contains(self, terms: Sequence[str], passages: IntArray) -> BoolArray:
         """Return whether each passage contains each term; bool ``[passages, terms]``."""

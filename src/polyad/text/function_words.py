@@ -55,6 +55,12 @@ def get_function_words(language: str) -> frozenset[str]:
     return frozenset(read_function_words().get(language, ()))
 
 
+@cache
+def list_languages() -> tuple[str, ...]:
+    """Return the codes that :func:`infer_language` can return, sorted."""
+    return tuple(sorted({"en", *read_function_words(), *_SCRIPTS}))
+
+
 def infer_language(text: str) -> str:
     """Return the ISO 639-1 code of the language most of whose function words are in a text; ``en`` without evidence.
 

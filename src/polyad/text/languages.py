@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,8 @@ _MIN_LETTERS = 12
 
 _MIN_PROBABILITY = 0.5
 """Of 2,550 questions in 15 languages, 97.9 % are above it with the right language, 0.1 % with a wrong one."""
+
+_MAX_SHOWN = 4
 
 _NO_LANGUAGE = "zxx"  # py3langid's class of numbers, identifiers and markup
 _LATIN = re.compile("[A-Za-z\u00c0-\u024f\u1e00-\u1eff]+")
@@ -87,6 +90,17 @@ def parse_language_code(value: object) -> str:
     match = _TAG.fullmatch(value.strip()) if isinstance(value, str) else None
     code = match[1].lower() if match else ""
     return code if len(code) == 2 else dict(pair.split(":") for pair in _LONG_CODES.split()).get(code, "")
+
+
+def describe_languages(sizes: Mapping[str, int]) -> str:
+    """Return the largest shares of languages, by their ISO 639-1 codes; the empty code, for unknown ones, is left out.
+
+    >>> describe_languages({"en": 90, "de": 10, "": 5})
+    'en (90 %), de (10 %)'
+    """
+    known = {language: size for language, size in sizes.items() if language}
+    largest = sorted(known, key=lambda language: (-known[language], language))[:_MAX_SHOWN]
+    return ", ".join(f"{language} ({round(100 * known[language] / sum(known.values()))} %)" for language in largest)
 
 
 def _take_sample(text: str) -> str:

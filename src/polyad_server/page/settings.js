@@ -35,7 +35,7 @@ export async function openSettings(onChange) {
     announce("Saved in this browser.");
     onChange();
   };
-  const facts = [["Embedder", settings.embedder], !model && ["Language model", own || none]].filter(Boolean);
+  const facts = [["Embedder", settings.embedder], settings.languages && ["Languages", settings.languages], !model && ["Language model", own || none]].filter(Boolean);
   const list = el("dl.metadata", {}, facts.map(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]));
   openForm({ title: "Settings", fields: [model && el("label", {}, "Language model of answers", model), el("label", {}, "Search method", choice), el("label", {}, "Number of sources", number), list, el("p.faint", {}, "Whoever runs the server lists the models.")], verb: "Save", onSubmit });
 }

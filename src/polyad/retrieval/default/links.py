@@ -16,6 +16,7 @@ import numpy as np
 from polyad.hypergraph.sparse import Scores, mark_first_of_equals, rank_by_id, sort_unique
 from polyad.model import BoolArray, FloatArray, IntArray
 from polyad.protocols.snapshot import Snapshot
+from polyad.retrieval.default.other_languages import OtherLanguages
 
 DENSE_DEPTH = 200
 """Passages ranked by similarity; the rank signals of all other passages are 0."""
@@ -37,22 +38,32 @@ class CosineScaler:
         vectors: Unit vectors of the question and of the rest of the question, ``[2, dimension]``.
         snapshot: An index of at least one passage.
         trust: Trust in the encoder in [0, 1], a factor of all similarities.
+        other_languages: The passages in other languages than the question, whose cosines differ; none by default.
 
     Attributes:
         vectors: The vectors of the question and of the rest of the question.
         nearest: The :data:`DENSE_DEPTH` passages nearest to each vector, best first.
         similar: The nearest passages whose cosine exceeds the mean of the corpus.
-        means: Mean cosine of the corpus to each vector, ``[2]``.
+        means: Mean cosine of the corpus to each vector, of the question's language if there are others; ``[2]``.
         spreads: Highest cosine of the corpus to each vector minus the mean, ``[2]``.
         trust: Trust in the encoder.
+        other_languages: The passages in other languages than the question.
     """
 
-    def __init__(self, vectors: FloatArray, snapshot: Snapshot, trust: float = 1.0) -> None:
-        nearest = snapshot.nearest("passage", vectors, DENSE_DEPTH)
+    def __init__(
+        self,
+        vectors: FloatArray,
+        snapshot: Snapshot,
+        trust: float = 1.0,
+        other_languages: OtherLanguages | None = None,
+    ) -> None:
+        self.other_languages = other_languages or OtherLanguages()
+        nearest = self.other_languages.nearest(vectors, DENSE_DEPTH, snapshot)
         highest = np.array([cosines[0] for _, cosines in nearest], dtype=np.float32)
         self.vectors = vectors
         self.trust = trust
-        self.means = snapshot.mean_cosines(vectors)
+        has_others = bool(self.other_languages.languages)
+        self.means = self.other_languages.means if has_others else snapshot.mean_cosines(vectors)
         self.spreads = np.maximum(highest - self.means, 1e-6)
         self.nearest = tuple(rows for rows, _ in nearest)
         self.similar = tuple(rows[cosines > mean] for (rows, cosines), mean in zip(nearest, self.means, strict=True))
@@ -72,6 +83,9 @@ class CosineScaler:
         if len(missing):
             missing = sort_unique(missing)
             cosines = self._snapshot.cosines(kind, missing, self.vectors)
+            if self.other_languages.languages:  # reading the passages of hyperedges takes time
+                passages = missing if kind == "passage" else self._snapshot.graph.passages(missing)
+                cosines = cosines - self.other_languages.get_offsets(passages)
             relative = np.maximum(0, (cosines - self.means) / self.spreads * self.trust).astype(np.float32, copy=False)
             cached_rows = np.concatenate([cached_rows, missing])
             order = cached_rows.argsort(kind="stable")  # merges two sorted runs

@@ -105,7 +105,9 @@ class _Ranking:
         inputs, scores, trust = self.inputs, self.scores - self.contributions[:, -1], self.inputs.scale.trust
         best = self.find_best(K + len(hidden_rows), scores)
         best = best[~np.isin(inputs.candidates[best], list(hidden_rows))][:K]
-        cosines = self.snapshot.cosines("passage", np.sort(inputs.candidates[best]), inputs.scale.vectors[0])
+        rows = np.sort(inputs.candidates[best])
+        cosines = self.snapshot.cosines("passage", rows, inputs.scale.vectors[0])
+        cosines = cosines - inputs.scale.other_languages.get_offsets(rows)[:, 0]
         return RelevanceFeatures(
             score=float(scores[best[:1]].sum()) + self.relevance_shift,
             cosine=trust * self.thresholds.rescale_cosine(float(cosines.max(initial=0))),

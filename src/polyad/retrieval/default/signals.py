@@ -31,6 +31,7 @@ from polyad.retrieval.default.links import (
     follow_mentions,
     score_entity_hyperedges,
 )
+from polyad.retrieval.default.other_languages import OtherLanguages
 from polyad.retrieval.default.relevance import UnknownNames
 from polyad.retrieval.default.term_coverage import HUB_DEGREE, TermCoverage
 from polyad.retrieval.question import LinkedQuestion, QuestionLinker, replace_aliases
@@ -193,7 +194,8 @@ def list_weight_names(signal_names: Sequence[str]) -> list[str]:
 
 def compute_signals(inputs: SignalInputs) -> FloatArray:
     """Compute the matrix ``[candidates, signals]``: a row per candidate passage, a column per signal, such as BM25."""
-    return np.stack([signal(inputs) for signal in SIGNALS.values()], axis=1).astype(np.float32)
+    signals = np.stack([signal(inputs) for signal in SIGNALS.values()], axis=1).astype(np.float32)
+    return inputs.scale.other_languages.fill_signals(signals, inputs.candidates, inputs.dense)
 
 
 def expand_by_linkability(signals: FloatArray, linkability: float) -> FloatArray:
@@ -293,7 +295,8 @@ class SignalExtractor:
         names = UnknownNames.from_question(linked_question, snapshot)
         texts = [question, linked_question.remainder, *([names.rest] if names.share else [])]
         vectors = self.embedder.encode(replace_aliases(texts, linked_question, snapshot), "query")
-        scale = CosineScaler(vectors[:2], snapshot, self.trust.get_trust(question))
+        other_languages = OtherLanguages.from_question(question, vectors[:2], snapshot, self.trust.by_language)
+        scale = CosineScaler(vectors[:2], snapshot, self.trust.get_trust(question), other_languages)
         unknown_names = names.compute_weighted_share(
             vectors[0], vectors[-1], get_embedder_calibration(self.embedder.name).name_cosines
         )
