@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from itertools import permutations
 from pathlib import Path
 
@@ -13,8 +14,9 @@ from polyad import Document
 from polyad.config import EncoderSettings
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import Engine
-from polyad.errors import IndexMismatchError, ModelNotFoundError
-from polyad.protocols.components import Embedder
+from polyad.errors import EmbedderError, IndexMismatchError, ModelNotFoundError
+from polyad.model import FloatArray
+from polyad.protocols.components import Embedder, TextKind
 
 DEFAULT, MULTILINGUAL = "all-MiniLM-L6-v2", "multilingual-e5-small"
 GERMAN = "Die Glocke von Tarn wurde im Jahr 1702 von Ines Moreau gegossen."
@@ -115,6 +117,45 @@ def test_any_order_of_indexing_gives_the_same_index(tmp_path: Path, order: tuple
         engine.remove([GERMAN, CHINESE])
         assert engine.components.embedder.name == DEFAULT
         assert engine.search(ENGLISH).passages[0].passage.text == ENGLISH
+
+
+@pytest.mark.usefixtures("embedders")
+def test_an_engine_that_was_opened_before_a_move_is_outdated(tmp_path: Path) -> None:
+    with Engine.open(tmp_path) as engine:
+        engine.index_documents(build_documents(ENGLISH))
+        with Engine.open(tmp_path) as early:
+            assert early.search("bell").passages
+            engine.index_documents([Document("de", "", GERMAN)])
+            assert (early.is_outdated, engine.is_outdated) == (True, False)
+
+
+@pytest.mark.usefixtures("embedders")
+def test_after_a_replacement_by_the_user_the_embedder_stays(tmp_path: Path) -> None:
+    with Engine.open(tmp_path) as engine:
+        engine.index_documents(build_documents(GERMAN))
+        engine.replace_embedder(DEFAULT)
+    with Engine.open(tmp_path) as engine:
+        engine.index_documents([Document("zh", "", CHINESE)])
+        assert engine.components.embedder.name == DEFAULT
+
+
+def test_an_interrupted_move_is_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class FailingEmbedder(NamedHashingEmbedder):
+        def encode(self, texts: Sequence[str], kind: TextKind) -> FloatArray:
+            raise EmbedderError("out of memory")
+
+    for is_failing, name in ((True, DEFAULT), (False, MULTILINGUAL)):
+
+        def load(name: str, settings: EncoderSettings | None = None, fails: bool = is_failing) -> Embedder:
+            return (FailingEmbedder if fails and name == MULTILINGUAL else NamedHashingEmbedder)(name)
+
+        monkeypatch.setattr("polyad.engine.loaders.load_embedder", load)
+        with Engine.open(tmp_path) as engine:
+            engine.index_documents(build_documents(ENGLISH))
+            with pytest.raises(EmbedderError) if is_failing else nullcontext():
+                engine.index_documents([Document("de", "", GERMAN)])
+            assert engine.components.embedder.name == name
+            assert engine.search(ENGLISH).passages[0].passage.document_id == "0"
 
 
 @pytest.mark.usefixtures("embedders")

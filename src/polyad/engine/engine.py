@@ -36,7 +36,7 @@ from polyad.presets import PRESETS
 from polyad.protocols.components import Embedder, MentionExtractor, Progress, Reranker, silent
 from polyad.protocols.lookups import are_vectors_replaced, get_version
 from polyad.protocols.snapshot import Snapshot
-from polyad.protocols.store import NotifyingStore, Store, StoreOpener, ValueStore
+from polyad.protocols.store import EMBEDDER_CHOICE, NotifyingStore, Store, StoreOpener, ValueStore
 from polyad.retrieval.options import AUTO, OptionArguments, SearchOptions
 from polyad.snapshot.files import SnapshotFiles
 from polyad.snapshot.provider import SnapshotProvider
@@ -383,8 +383,8 @@ class Engine:
         """Replace all vectors by the vectors of another embedder; facts and mentions are not extracted again.
 
         The index is searched and written as before until all texts are embedded; then all vectors are replaced in one
-        transaction. An interrupted run leaves the index as it was, and the same call continues it. Afterwards this
-        engine is closed: open the index again.
+        transaction. An interrupted run leaves the index as it was, and the same call continues it. Afterwards the
+        languages of documents no longer choose the embedder, and this engine is closed: open the index again.
 
         Args:
             embedder: Name of an embedding model (see :func:`polyad.engine.loaders.load_embedder`) or an embedder.
@@ -405,6 +405,7 @@ class Engine:
             )
         recorder, metered = HistoryRecorder("embed", now or datetime.now(UTC)), MeteredEmbedder(embedder)
         report = VectorReplacement(self._store, metered, settings.embedding, recorder).run(progress)
+        self._store.put_values(EMBEDDER_CHOICE, {EMBEDDER_CHOICE: None})  # the user named it
         self.close()
         return report
 

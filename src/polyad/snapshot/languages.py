@@ -61,11 +61,13 @@ class LanguageCache:
 
     def get(self, passages: PassageColumns) -> Mapping[str, LanguagePassages]:
         """Return the passages by ISO 639-1 code, without those of an unknown language; empty for one language."""
-        cached = self._cached.get(passages.terms)
+        terms, ids = passages.terms, passages.ids.strings
+        cached = self._cached.get(terms)
         if cached is None:
-            rows = passages.terms.find_languages()
-            selected = rows if len(rows) > 1 else {}
-            ids, vectors = passages.ids.strings, passages.vectors
-            cached = {code: LanguagePassages.from_rows(each, vectors, ids) for code, each in selected.items()}
-            self._cached[passages.terms] = cached
+            codes = list(terms.count_languages())
+            cached = {
+                code: LanguagePassages.from_rows(terms.find_in_language(code), passages.vectors, ids)
+                for code in (codes if len(codes) > 1 else ())
+            }
+            self._cached[terms] = cached
         return cached

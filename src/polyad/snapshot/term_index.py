@@ -218,10 +218,15 @@ class PassageTerms:
     def _language(self) -> str:
         return infer_question_language("", self.document_frequencies)
 
-    def find_languages(self) -> dict[str, IntArray]:
-        """Return the sorted rows of the live passages in each language, by its ISO 639-1 code."""
-        rows = {code: self.find_passages([_LANGUAGE + code]) for code in list_languages()}
-        return {code: of_language for code, of_language in rows.items() if len(of_language)}
+    def count_languages(self) -> dict[str, int]:
+        """Return the number of live passages in each language, by its ISO 639-1 code; zeros are left out."""
+        codes = list_languages()
+        counts = self.document_frequencies([_LANGUAGE + code for code in codes]).tolist()
+        return {code: count for code, count in zip(codes, counts, strict=True) if count}
+
+    def find_in_language(self, code: str) -> IntArray:
+        """Return the sorted rows of the live passages in the language with this ISO 639-1 code."""
+        return self.find_passages([_LANGUAGE + code])
 
     def contains(self, terms: Sequence[str], passages: IntArray) -> BoolArray:
         """Return whether each passage contains each term; bool ``[passages, terms]``."""

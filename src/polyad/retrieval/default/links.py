@@ -44,7 +44,7 @@ class CosineScaler:
         vectors: The vectors of the question and of the rest of the question.
         nearest: The :data:`DENSE_DEPTH` passages nearest to each vector, best first.
         similar: The nearest passages whose cosine exceeds the mean of the corpus.
-        means: Mean cosine of the corpus to each vector, of the question's language if there are others; ``[2]``.
+        means: Mean cosine of the corpus to each vector, ``[2]``.
         spreads: Highest cosine of the corpus to each vector minus the mean, ``[2]``.
         trust: Trust in the encoder.
         other_languages: The passages in other languages than the question.

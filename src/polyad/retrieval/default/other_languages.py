@@ -18,8 +18,9 @@ from polyad.model import BoolArray, FloatArray, IntArray
 from polyad.protocols.snapshot import LanguagePassages, Snapshot
 from polyad.text.function_words import find_language_evidence
 
-_PRIOR_COUNT = 5
-"""Passages with the mean of the question's language that are added to those of a language: few show no mean."""
+_PRIOR_COUNT = 2
+"""Passages without a difference of languages that are added to half the harmonic mean of the numbers of passages in two
+languages: the mean of a few passages shows what they say, and not their language."""
 
 _MIN_TRUST = 0.5
 """Trust in the encoder from which its similarities compare a language with others."""
@@ -37,7 +38,7 @@ class OtherLanguages:
 
     Attributes:
         languages: The passages in the other languages.
-        means: Mean cosine of each vector of the question with the passages in its language; ``[vectors]``.
+        means: Mean cosine of each vector of the question with all passages, less the offsets; ``[vectors]``.
         offsets: What the cosine of each vector of the question with a passage in each of these languages is above one
             with an equal passage in the question's language; ``[languages, vectors]``.
     """
@@ -63,11 +64,15 @@ class OtherLanguages:
         if not language or trust.get(language, 1.0) < _MIN_TRUST or not by_language.keys() - {language}:
             return cls()
         own = by_language.get(language)
-        means = np.round(vectors @ own.mean, 6) if own else snapshot.mean_cosines(vectors)
+        mean = snapshot.mean_cosines(vectors)
+        own_mean, own_count = (vectors @ own.mean, own.count) if own else (mean, snapshot.passage_count)
         others = [each for code, each in by_language.items() if code != language]
-        shares = np.array([[each.count / (each.count + _PRIOR_COUNT)] for each in others])
-        offsets = shares * (np.stack([vectors @ each.mean for each in others]) - means)
-        return cls(tuple(others), means, np.round(offsets, 6).astype(np.float32))
+        counts = np.array([each.count for each in others])
+        certainty = counts * own_count / (counts + own_count)
+        shares = certainty / (certainty + _PRIOR_COUNT)
+        offsets = shares[:, np.newaxis] * (np.stack([vectors @ each.mean for each in others]) - own_mean)
+        means = mean - counts @ offsets / snapshot.passage_count
+        return cls(tuple(others), *(np.round(part, 6).astype(np.float32) for part in (means, offsets)))
 
     def contain(self, passages: IntArray) -> BoolArray:
         """Return whether each of the passages is in another language than the question."""
