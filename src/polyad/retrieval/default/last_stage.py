@@ -191,4 +191,5 @@ def rank_by_words(inputs: SignalInputs, ranking: LinkRanking, network: Network, 
     """
     scores = network.score(WordMatch.from_inputs(inputs, snapshot).compute_features(ranking))
     weight = np.float32(min(1.0, len(scores) / MAX_CANDIDATES))
-    return (1 - weight) * ranking.ranked + weight * scores
+    mixed = (1 - weight) * ranking.ranked + weight * scores
+    return inputs.scale.other_languages.keep_places(ranking.ranked, mixed, inputs.candidates[ranking.best])

@@ -124,6 +124,21 @@ class OtherLanguages:
         filled[is_other] = np.maximum(signals[is_other], np.round(predicted, 6).clip(0, own.max(axis=0)))
         return filled
 
+    def keep_places(self, before: FloatArray, after: FloatArray, passages: IntArray) -> FloatArray:
+        """Return the scores ``after`` a stage of ranking that reads words; float32 ``[candidates]``.
+
+        A passage in another language keeps the place that it had among those in the question's language ``before``.
+        """
+        is_other = self.contain(passages)
+        if is_other.all() or not is_other.any():
+            return after
+        own_before, own_after = np.sort(before[~is_other]), np.sort(after[~is_other])
+        scores = after.copy()
+        scores[is_other] = np.interp(before[is_other], own_before, own_after)
+        scores[is_other] += np.maximum(before[is_other] - own_before[-1], 0)
+        scores[is_other] -= np.maximum(own_before[0] - before[is_other], 0)
+        return scores
+
 
 def find_question_language(question: str, snapshot: Snapshot) -> str:
     """Return the language of a question, or of the passages that contain its words; empty without such passages."""

@@ -123,6 +123,8 @@ def rank_by_links(
         features = comparison.compute_features(ranked)
         linked = network.score(features)
         ranked = (1 - weight) * comparison.first + weight * linked
+    passages = inputs.candidates[comparison.best]
+    ranked = inputs.scale.other_languages.keep_places(comparison.first, ranked, passages)
     return LinkRanking(comparison.best, features, linked, ranked, comparison.titles)
 
 
