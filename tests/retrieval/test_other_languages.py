@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from polyad.engine import Engine
-from polyad.model import Document, FloatArray
+from polyad.model import BoolArray, Document, FloatArray, IntArray
 from polyad.protocols.components import TextKind
+from polyad.retrieval.default.other_languages import OtherLanguages
 from polyad.text.function_words import find_language_evidence
 
 THINGS = [("bell", "Glocke"), ("tower", "Turm"), ("otter", "Fischotter"), ("bridge", "Brücke"), ("mill", "Mühle")]
@@ -72,3 +73,31 @@ def test_passages_of_an_unknown_language_belong_to_no_other(tmp_path: Path) -> N
         other.remove("de")
         question = "Who built the tower of Tarn?"
         assert engine.search(question).passages == other.search(question).passages
+
+
+class GermanRow:
+    """The third of three passages is the only one in another language."""
+
+    mean, count = np.zeros(2, dtype=np.float32), 1
+
+    def contains(self, rows: IntArray) -> BoolArray:
+        return rows == 2
+
+    def nearest(self, vectors: FloatArray, k: int) -> list[tuple[IntArray, FloatArray]]:
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize(("before", "after"), [(2.5, 7.0), (4.0, 11.0), (1.0, 3.0)])
+def test_a_passage_in_another_language_keeps_its_place_when_words_rank(before: float, after: float) -> None:
+    languages = OtherLanguages((GermanRow(),), offsets=np.zeros((1, 2), dtype=np.float32))
+    first, later = np.array([3, 2, before], dtype=np.float32), np.array([10, 4, -1], dtype=np.float32)
+    assert languages.keep_places(first, later, np.arange(3)).tolist() == [10, 4, after]
+    assert OtherLanguages().keep_places(first, later, np.arange(3)).tolist() == later.tolist()
+
+
+def test_signals_of_passages_in_another_language_are_those_of_equally_similar_passages() -> None:
+    languages = OtherLanguages((GermanRow(),), offsets=np.zeros((1, 2), dtype=np.float32))
+    signals = np.array([[1.0, 0.8], [0.5, 0.4], [0.75, 0.0]], dtype=np.float32)
+    filled = languages.fill_signals(signals, np.arange(3), signals[:, 0])
+    assert filled[2].tolist() == pytest.approx([0.75, 0.6], abs=1e-3)
+    assert filled[:2].tolist() == signals[:2].tolist()

@@ -107,12 +107,14 @@ class _Ranking:
         best = best[~np.isin(inputs.candidates[best], list(hidden_rows))][:K]
         rows = np.sort(inputs.candidates[best])
         cosines = self.snapshot.cosines("passage", rows, inputs.scale.vectors[0])
-        cosines = cosines - inputs.scale.other_languages.get_offsets(rows)[:, 0]
+        other_languages = inputs.scale.other_languages
+        cosines = cosines - other_languages.get_offsets(rows)[:, 0]
+        reads_words = not other_languages.contain(inputs.candidates[best[:1]]).any()
         return RelevanceFeatures(
             score=float(scores[best[:1]].sum()) + self.relevance_shift,
             cosine=trust * self.thresholds.rescale_cosine(float(cosines.max(initial=0))),
-            unknown=float(inputs.terms.weights[inputs.terms.is_unknown].sum()) ** 3,
-            unknown_names=inputs.unknown_names,
+            unknown=reads_words * float(inputs.terms.weights[inputs.terms.is_unknown].sum()) ** 3,
+            unknown_names=reads_words * inputs.unknown_names,
             linkability=self.snapshot.linkability,
             min_score_share=max(self.thresholds.score_share, UNTRUSTED_SCORE_SHARE * (1 - trust)),
         )
