@@ -104,7 +104,7 @@ def follow_languages(
 
 
 def select_embedder(sizes: Mapping[str, int]) -> str:
-    """Return the name of the embedder for text in these languages; the arguments are those of `follow_languages`.
+    """Return the name of the embedder for text in these languages; see :func:`follow_languages`.
 
     >>> select_embedder({"en": 99, "de": 1}), select_embedder({"en": 90, "de": 10, "": 5})
     ('all-MiniLM-L6-v2', 'multilingual-e5-small')
