@@ -31,7 +31,8 @@ class BilingualEmbedder:
             vector[int(find_language_evidence(text) == "de")] = 1
             for place, names in enumerate(TOPICS, start=2):
                 vector[place] = any(name.lower() in text.lower() for name in names)
-        return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+        unit: FloatArray = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+        return unit
 
 
 ENGLISH = [Document(f"en-{en}", "", f"The {en} of Tarn was built by a master in that year.") for en, _ in THINGS]
@@ -81,7 +82,8 @@ class GermanRow:
     mean, count = np.zeros(2, dtype=np.float32), 1
 
     def contains(self, rows: IntArray) -> BoolArray:
-        return rows == 2
+        is_third: BoolArray = rows == 2
+        return is_third
 
     def nearest(self, vectors: FloatArray, k: int) -> list[tuple[IntArray, FloatArray]]:
         raise NotImplementedError
