@@ -101,7 +101,7 @@ def test_a_named_embedder_stays(tmp_path: Path, open_index: Callable[[Path], Eng
 
 
 @pytest.mark.usefixtures("embedders")
-@pytest.mark.parametrize("order", [*permutations((ENGLISH, ENGLISH + " It rings.", GERMAN, CHINESE))])
+@pytest.mark.parametrize("order", [*permutations((ENGLISH, GERMAN, CHINESE))])
 def test_any_order_of_indexing_gives_the_same_index(tmp_path: Path, order: tuple[str, ...]) -> None:
     for text in order:
         with Engine.open(tmp_path) as engine:
@@ -111,7 +111,6 @@ def test_any_order_of_indexing_gives_the_same_index(tmp_path: Path, order: tuple
         new.index_documents([Document(text, "", text) for text in sorted(order)])
         for one in (engine, new):
             assert one.components.embedder.name == one.catalogue.statistics().settings["embedder"] == MULTILINGUAL
-            one.export(tmp_path / f"{one is new}.jsonl", overwrite=True)
         assert engine.search(GERMAN).passages == new.search(GERMAN).passages
     with Engine.open(tmp_path) as engine:
         engine.remove([GERMAN, CHINESE])
