@@ -115,7 +115,8 @@ def build_postings(
         counter.update(codes)
         label = label.advance() if document_id == label.document_id else _LabelTerms(document_id, date, text)
         label.add_to(counter)
-        counter[_LANGUAGE + find_language_evidence(text)] = 1
+        if language := find_language_evidence(text):
+            counter[_LANGUAGE + language] = 1
         terms.extend([term_numbers.setdefault(term, len(term_numbers)) for term in counter])
         frequencies.extend(counter.values())
         sizes.append(len(counter))

@@ -25,8 +25,8 @@ languages: the mean of a few passages shows what they say, and not their languag
 _MIN_TRUST = 0.5
 """Trust in the encoder from which its similarities compare a language with others."""
 
-_MIN_VARIANCE = 1e-6
-"""Added to the variance of similarities, which is 0 for one passage."""
+_PRIOR_SQUARES = 0.05
+"""Squares of similarities added to those of the candidates, on a line through the origin: few show no line."""
 
 _TERM_DEPTH = 10
 """Best passages by BM25 whose languages tell that of a question without function words."""
@@ -118,7 +118,8 @@ class OtherLanguages:
             return signals
         own, place = signals[~is_other].astype(np.float64), similarities[~is_other].astype(np.float64)
         mean, centred = own.mean(axis=0), place - place.mean()
-        slopes = centred @ (own - mean) / (centred @ centred + _MIN_VARIANCE * len(own))
+        proportional = mean / max(float(place.mean()), 1e-6)
+        slopes = (centred @ (own - mean) + _PRIOR_SQUARES * proportional) / (centred @ centred + _PRIOR_SQUARES)
         predicted = mean + (similarities[is_other] - place.mean())[:, np.newaxis] * slopes
         filled = signals.copy()
         filled[is_other] = np.maximum(signals[is_other], np.round(predicted, 6).clip(0, own.max(axis=0)))
