@@ -118,8 +118,6 @@ def find_misspelt_words(question: str, snapshot: Snapshot, word_model: WordModel
 
 def _find_correction(word: str, snapshot: Snapshot) -> str:
     """Return the word of the index that a misspelt word stands for: fewest edits, then most passages; empty if none."""
-    if snapshot.document_frequencies(list_possible_terms(word)).any():
-        return ""  # another form of a word that the index has, in some language
     folded = fold_letters(word.lower())
     neighbours = snapshot.find_similar_words(word.lower(), 2 if len(folded) >= _MIN_LENGTH_FOR_TWO else 1)
     candidates = []
@@ -136,12 +134,12 @@ def _find_correction(word: str, snapshot: Snapshot) -> str:
 def _is_plausible(word: str, other: str) -> bool:
     """Return whether a word may be ``other`` with a misspelling.
 
-    They begin with the same letter, or the same two in another order. A difference in the last letter is an inflexion
-    ("handles" is no misspelling of "handler"), unless the letter is missing.
+    They begin with the same letter, or the same two in another order. Another last letter, or more letters, are an
+    inflexion: "handles" is no misspelling of "handler".
     """
     is_replaced = len(word) == len(other) and sorted(word) != sorted(other)
     begins_alike = word[0] == other[0] or word[:2] == other[1::-1]
-    is_inflexion = other.startswith(word[:-1]) and not other.startswith(word)
+    is_inflexion = word.startswith(other) or (other.startswith(word[:-1]) and not other.startswith(word))
     return begins_alike and not is_inflexion and not (is_replaced and len(word) < _MIN_LENGTH_FOR_REPLACEMENT)
 
 
