@@ -645,6 +645,11 @@ class Evidence(Displayable):
     best_relevance: float | None = None
     spelling: Mapping[str, str] = field(default_factory=dict)
 
+    def describe_spelling(self) -> str:
+        """Return which words were searched for misspelt words; empty if there are none."""
+        changes = ", ".join(f"{word} for {typed}" for typed, word in self.spelling.items())
+        return f"searched {changes}" if changes else ""
+
 
 @dataclass(frozen=True, slots=True)
 class TextMatch:

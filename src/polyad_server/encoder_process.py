@@ -16,7 +16,7 @@ import numpy as np
 
 from polyad.config import EncoderSettings
 from polyad.model import FloatArray
-from polyad.protocols.components import Embedder, TextKind
+from polyad.protocols.components import Embedder, TextKind, knows_words
 from polyad_server.encoding import LoadEmbedder, SharedEmbedders
 
 _BACKLOG = 128
@@ -26,14 +26,17 @@ _MAX_SECONDS = 10.0
 _RETRY_SECONDS = 1.0
 """Seconds after a failure in which the encoder process receives no request."""
 
+_WORDS = "words"
+"""Kind of a request that asks which words the embedder knows."""
+
 _LOG = logging.getLogger("polyad.server.encoder_process")
 
 
 def run_encoder(address: Path, settings: EncoderSettings) -> None:
     """Run the encoder process, which embeds questions that arrive over a Unix socket until it is terminated.
 
-    A request is JSON, ``[name of the embedder, texts]``. The reply has the vectors as float32 bytes, or is empty after
-    an error.
+    A request is JSON, ``[name of the embedder, texts, kind]``. The reply has the vectors as float32 bytes, or one byte
+    for each word if the kind is "words", or is empty after an error.
 
     Args:
         address: Path of the socket, which only this user may reach.
@@ -51,12 +54,14 @@ def run_encoder(address: Path, settings: EncoderSettings) -> None:
 def _serve_connection(connection: Connection, load: LoadEmbedder, settings: EncoderSettings) -> None:
     while True:
         try:
-            name, texts = json.loads(connection.recv_bytes())
+            name, texts, kind = json.loads(connection.recv_bytes())
         except (EOFError, OSError):
             return
         reply = b""
         try:
-            reply = load(name, settings).encode(texts, "query").tobytes()
+            embedder = load(name, settings)
+            is_word = kind == _WORDS
+            reply = bytes(knows_words(embedder, texts)) if is_word else embedder.encode(texts, kind).tobytes()
         except Exception as error:  # the search process embeds the question itself, and reports what fails
             _LOG.warning("the encoder process cannot embed a question: %s", error)
         connection.send_bytes(reply)
@@ -96,18 +101,30 @@ class RemoteEmbedder:
 
     def encode(self, texts: Sequence[str], kind: TextKind) -> FloatArray:
         """Return unit vectors of texts, float32 ``[texts, dimension]``."""
-        if kind == "query" and texts and time.monotonic() >= self._next_attempt:
-            request = json.dumps([self._name, list(texts)]).encode()
-            while self._idle:
-                if reply := self._ask(self._idle.pop(), request):
-                    return _parse_vectors(reply, len(texts))
-            try:
-                if reply := self._ask(Client(self._address, "AF_UNIX"), request):
-                    return _parse_vectors(reply, len(texts))
-            except OSError:
-                pass
-            self._next_attempt = time.monotonic() + _RETRY_SECONDS
+        if kind == "query" and (reply := self._request(texts, kind)):
+            return np.frombuffer(reply, np.float32).reshape(len(texts), -1)
         return self._local.encode(texts, kind)
+
+    def knows_words(self, words: Sequence[str]) -> Sequence[bool]:
+        """Return for each word whether the embedder knows it."""
+        reply = self._request(words, _WORDS)
+        return [*map(bool, reply)] if reply else knows_words(self._local, words)
+
+    def _request(self, texts: Sequence[str], kind: str) -> bytes:
+        """Return the reply of the encoder process; empty bytes if there is none."""
+        if not texts or time.monotonic() < self._next_attempt:
+            return b""
+        request = json.dumps([self._name, list(texts), kind]).encode()
+        while self._idle:
+            if reply := self._ask(self._idle.pop(), request):
+                return reply
+        try:
+            if reply := self._ask(Client(self._address, "AF_UNIX"), request):
+                return reply
+        except OSError:
+            pass
+        self._next_attempt = time.monotonic() + _RETRY_SECONDS
+        return b""
 
     def _ask(self, connection: Connection, request: bytes) -> bytes:
         """Send a request to the encoder process and return its reply; empty bytes if the connection failed."""
@@ -121,10 +138,6 @@ class RemoteEmbedder:
         else:
             connection.close()
         return reply
-
-
-def _parse_vectors(reply: bytes, count: int) -> FloatArray:
-    return np.frombuffer(reply, np.float32).reshape(count, -1)
 
 
 def share_remote_embedders(address: Path) -> SharedEmbedders:

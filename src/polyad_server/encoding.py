@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from polyad.config import EncoderSettings
 from polyad.engine.loaders import load_embedder
 from polyad.model import FloatArray
-from polyad.protocols.components import Embedder, TextKind
+from polyad.protocols.components import Embedder, TextKind, knows_words
 
 LoadEmbedder = Callable[[str, EncoderSettings], Embedder]
 """Loads an embedder by its name."""
@@ -61,6 +61,10 @@ class BatchingEmbedder:
     def dimension(self) -> int:
         """The number of components of the embedding vectors."""
         return self._embedder.dimension
+
+    def knows_words(self, words: Sequence[str]) -> Sequence[bool]:
+        """Return for each word whether the embedder knows it."""
+        return knows_words(self._embedder, words)
 
     def encode(self, texts: Sequence[str], kind: TextKind) -> FloatArray:
         """Return unit vectors of texts, float32 ``[texts, dimension]``; concurrent queries form one batch."""

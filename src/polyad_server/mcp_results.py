@@ -48,11 +48,13 @@ class EvidencePassage(TypedDict):
 class EvidenceResults(TypedDict):
     """The result of the MCP tool ``find_evidence``; ``next_cursor`` is empty at the end.
 
-    ``trace`` has one line for each name that leads from one passage to another.
+    ``trace`` has one line for each name that leads from one passage to another, and ``note`` the words that were
+    searched for misspelt words.
     """
 
     evidence: list[EvidencePassage]
     trace: list[str]
+    note: str
     next_cursor: str
 
 

@@ -260,6 +260,7 @@ def find_evidence(
     return {
         "evidence": part,
         "trace": [truncate(line, 250) for line in trace[:_MAX_TRACE]],
+        "note": truncate(evidence.describe_spelling()),
         "next_cursor": next_cursor,
     }
 
@@ -323,7 +324,7 @@ def ask(target: ToolTarget, question: str) -> mcp_results.AnswerResult:
     return {
         "answer": truncate(answer.text, MAX_CHARACTERS // 2),
         "citations": take_page(citations, "", MAX_CHARACTERS // 2 - 1000)[0],
-        "note": truncate(answer.note),
+        "note": truncate("; ".join(filter(None, [answer.note, answer.evidence.describe_spelling()]))),
     }
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from polyad.embedders.minilm.weights import MINILM
 from polyad.engine import Engine
 from polyad.model import Document
 from polyad.protocols.components import Embedder
+from polyad.retrieval.rewriting import RewrittenQuestion, find_misspelt_words
 
 DOCUMENTS = {
     "manuals/warranty.md": "The warranty of all pumps is twenty-four months. Model HP-2211 has thirty.",
@@ -55,6 +59,33 @@ def test_a_misspelt_word_finds_its_neighbour(
 @pytest.mark.parametrize("question", ["HP-2212", "Where is my hope?", "view-4.5.md", "warranties", "Muller", "中文"])
 def test_codes_names_of_files_and_short_or_common_words_are_not_changed(engine: Engine, question: str) -> None:
     assert not engine.search(question, retriever="bm25").spelling
+
+
+def test_no_word_of_the_embedding_model_is_changed(engine: Engine) -> None:
+    vocabulary = (MINILM.get_folder() / "vocab.txt").read_text(encoding="utf-8").splitlines()
+    words = [word for word in vocabulary if word.isalpha() and len(word) >= 4]
+    assert len(words) > 15_000
+    model = engine.components.embedder.word_model
+    snapshot = engine.snapshot()
+    changes: dict[str, str] = {}
+    for start in range(0, len(words), 64):
+        changes |= find_misspelt_words(" ".join(words[start : start + 64]), snapshot, model)
+    assert changes == {"mueller": "m\u00fcller"}
+
+
+@pytest.mark.parametrize("question", ["heart", "handles", "addressed", "belly", "kostet", "viel"])
+def test_a_word_that_the_index_lacks_is_not_taken_for_a_similar_one(
+    tmp_path: Path, embedder: Embedder, question: str
+) -> None:
+    text = "The heat of the handler. The addressee rings the bell. Die Kosten der vier Pumpen sind hoch."
+    with Engine.open(tmp_path, embedder=embedder) as engine:
+        engine.index_documents([Document("a", "", text)])
+        assert not engine.search(question).spelling
+
+
+def test_without_a_vocabulary_the_typed_word_is_searched_too(engine: Engine) -> None:
+    rewritten = RewrittenQuestion.from_question("Waranty of pumps", engine.snapshot(), 0)
+    assert rewritten.text == "Waranty Warranty of pumps"
 
 
 def test_a_word_of_a_deleted_document_is_no_neighbour(engine: Engine) -> None:

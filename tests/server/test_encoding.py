@@ -69,6 +69,12 @@ def test_a_lone_question_is_a_batch_of_its_own() -> None:
     assert slow.batches == [2, 2, 2, len(QUESTIONS)]
 
 
+def test_the_words_of_a_model_are_known_through_a_batching_embedder(embedder: Embedder) -> None:
+    words = ["warranties", "Heart", "extinguihser"]
+    assert BatchingEmbedder(embedder).knows_words(words) == [False, True, False]
+    assert BatchingEmbedder(SlowEmbedder()).knows_words(words) == [False, False, False]
+
+
 def test_a_question_that_the_model_rejects_fails_alone() -> None:
     embedder = BatchingEmbedder(SlowEmbedder())
     texts = ["Bell", "", "Tower", "Tarn"]

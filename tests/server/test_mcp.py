@@ -131,6 +131,9 @@ def test_evidence_entities_and_documents(tmp_path: Path) -> None:
             [hit] = actual["evidence"]
             assert (hit["document_id"], hit["place"]) == ("bell.md", "Bell of Tarn")
             assert "Ines Moreau" in hit["excerpt"]
+            assert actual["note"] == ""
+            actual = await call(client, "find_evidence", question="founder of Corvne Tower")
+            assert actual["note"] == "searched Corven for Corvne"
             where = 'id = "tower.md"'
             actual = await call(client, "find_evidence", question="Who cast the bell?", where=where)
             assert [hit["document_id"] for hit in actual["evidence"]] == ["tower.md"]

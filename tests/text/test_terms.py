@@ -12,7 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polyad.text.file_names import FILE_MARK
-from polyad.text.words import extract_codes, extract_query_terms, extract_search_terms, extract_terms, split_ideographs
+from polyad.text.words import (
+    extract_codes,
+    extract_query_terms,
+    extract_references,
+    extract_search_terms,
+    extract_terms,
+    split_ideographs,
+)
 from tests.cost import measure_cost
 
 
@@ -116,7 +123,8 @@ def test_characters_of_scripts_with_spaces_are_unchanged(text: str) -> None:
 
 @given(st.text(max_size=40))
 def test_a_question_looks_for_nothing_that_a_passage_of_its_words_does_not_hold(text: str) -> None:
-    assert set(extract_search_terms(text)) <= {*extract_terms(text), *extract_codes(text)}
+    references = extract_references(text)
+    assert set(extract_search_terms(text)) <= {*extract_terms(text), *extract_codes(text), *references}
 
 
 def test_threads_share_no_stemmer() -> None:

@@ -100,7 +100,7 @@ def show_evidence(evidence: Evidence, explain: bool, display: Display = Display.
     if not evidence.passages:
         say(_describe_no_hits(evidence))
     if evidence.spelling:
-        say("searched " + ", ".join(f"{word} for {typed}" for typed, word in evidence.spelling.items()))
+        say(evidence.describe_spelling())
     for number, hit in enumerate(evidence.passages, 1):
         passage = hit.passage
         relevance = "" if hit.relevance is None else f"  relevance {hit.relevance:.2f}"

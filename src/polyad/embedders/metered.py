@@ -11,7 +11,7 @@ import numpy as np
 
 from polyad.errors import EmbedderError, IndexMismatchError
 from polyad.model import FloatArray
-from polyad.protocols.components import Embedder, TextKind, report_failure
+from polyad.protocols.components import Embedder, TextKind, WordModel, report_failure
 
 
 class MeteredEmbedder:
@@ -47,6 +47,11 @@ class MeteredEmbedder:
         See :func:`polyad.indexing.embedding.get_parallelism`.
         """
         return getattr(self._embedder, "parallelism", 1)
+
+    @property
+    def word_model(self) -> WordModel | None:
+        """The wrapped embedder, if it states which words it knows."""
+        return self._embedder if isinstance(self._embedder, WordModel) else None
 
     @property
     def seconds(self) -> float:

@@ -22,6 +22,9 @@ from polyad.text.words import replace_surrogates, split_by_size
 _BATCH_TOKENS = 256
 """Maximum number of tokens of several queries in one pass: larger matrix products take as long for each token."""
 
+_TOKENS_OF_WORD = 3
+"""Tokens of a text that is one word of the vocabulary: the special tokens, and its own."""
+
 
 class Tokenizer(Protocol):
     """Converts texts to windows of token ids."""
@@ -83,6 +86,13 @@ class NumpyEmbedder(ABC):
                 'run: pip install "polyad[local]"'
             )
         return cls()
+
+    def knows_words(self, words: Sequence[str]) -> list[bool]:
+        """Return for each word whether it is one token, in lower case or as it is written."""
+        return [any(map(self._is_token, {word, word.lower(), word.capitalize()})) for word in words]
+
+    def _is_token(self, word: str) -> bool:
+        return len(self._tokenizer.split_windows(word, self.max_window_tokens)[0]) == _TOKENS_OF_WORD
 
     def encode(self, texts: Sequence[str], kind: TextKind) -> FloatArray:
         """Return unit vectors of texts, float32 ``[texts, dimension]``.

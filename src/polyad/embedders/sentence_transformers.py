@@ -61,6 +61,9 @@ _KERNEL_CACHE_SIZE = "32"
 and batches of texts have hundreds of shapes; a forward pass needs a few. Measured on 260 kB of text: memory besides the
 model 88 MB instead of 228 MB and growing, with equal processor time and equal vectors."""
 
+_WORD_MARKS = ("", "\u2581", "\u0120")
+"""Characters with which tokenizers mark the beginning of a word: none, that of SentencePiece, and that of GPT-2."""
+
 
 class SentenceTransformerEmbedder:
     """An embedder with any model that sentence-transformers can load.
@@ -143,6 +146,18 @@ class SentenceTransformerEmbedder:
         for rows in split_by_size(range(len(texts)), lambda row: len(texts[row]), _SLICE_CHARACTERS):
             vectors[rows] = self._encode_slice([texts[row] for row in rows], kind)
         return vectors
+
+    def knows_words(self, words: Sequence[str]) -> list[bool]:
+        """Return for each word whether it is one token, in lower case or as it is written."""
+        tokenizer = self._model.tokenizer
+
+        def is_token(token: str) -> bool:
+            return tokenizer.convert_tokens_to_ids(token) not in (None, tokenizer.unk_token_id)
+
+        return [
+            any(is_token(mark + form) for form in (word, word.lower(), word.capitalize()) for mark in _WORD_MARKS)
+            for word in words
+        ]
 
     def _encode_slice(self, texts: Sequence[str], kind: TextKind) -> FloatArray:
         prefix = self._prefixes[kind]

@@ -312,7 +312,8 @@ class Searcher:
         snapshot, retriever, reranker = part.selected, resolved.retriever, self._components.reranker
         embedder = self._components.embedder if resolved.spec.embeds_question else None
         find_preferred = build_passage_filter(snapshot, prefer) if prefer is not None else None
-        rewritten = RewrittenQuestion.from_question(question, snapshot, options.get_time())
+        word_model = embedder.word_model if embedder else None
+        rewritten = RewrittenQuestion.from_question(question, snapshot, options.get_time(), word_model)
         typed_question, question = question, rewritten.text
         with embedder.cache_queries() if embedder else nullcontext():
             rank = _prepare_retrieval(retriever, question, snapshot)

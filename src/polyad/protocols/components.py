@@ -35,6 +35,19 @@ class Embedder(Protocol):
         """Return the unit vectors of ``texts``, in order; float32 ``[len(texts), dimension]``."""
 
 
+@runtime_checkable
+class WordModel(Protocol):
+    """A protocol of embedders that state which words they know, so that a question's rare words are not corrected."""
+
+    def knows_words(self, words: Sequence[str], /) -> Sequence[bool]:
+        """Return for each word whether the vocabulary of the model has it as a whole."""
+
+
+def knows_words(embedder: Embedder, words: Sequence[str]) -> Sequence[bool]:
+    """Return for each word whether an embedder knows it; False if the embedder does not state its vocabulary."""
+    return embedder.knows_words(words) if isinstance(embedder, WordModel) else [False] * len(words)
+
+
 class Reader(Protocol):
     """A protocol of readers of files and folders, which yield documents and a :class:`Failure` for each bad file."""
 

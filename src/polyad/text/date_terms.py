@@ -26,6 +26,7 @@ _ENGLISH = (
 _DAY = r"(3[01]|[12]\d|0?[1-9])"
 _MONTH = r"(1[0-2]|0?[1-9])"
 _YEAR = r"([12]\d{3})"
+_LETTERS = r"[^\s\d.,;:()/_@-]{3,}"
 _WORD = r"([^\s\d.,;:()/_@-](?<![^\s\d.,;:()/_@-].)[^\s\d.,;:()/_@-]{2,13}+)"
 _OF = r"(?:of\s|del?\s|d'|d\u2019)?"
 _GAP = r"[\s.,_-]{1,3}"
@@ -172,6 +173,12 @@ def _find_dates(folded: str) -> Iterator[_Date]:
         yield from dict.fromkeys(_list_valid(*readings))
     if not folded.isascii():
         yield from (each for match in _compile(_CHARACTERS).findall(folded) for each in _list_valid(match))
+    if not _list_months().keys().isdisjoint(_compile(_LETTERS).findall(folded)):  # the patterns take longer
+        yield from _find_named_months(folded)
+
+
+def _find_named_months(folded: str) -> Iterator[_Date]:
+    """Yield the dates in a folded text whose month is a word."""
     months, spans = _list_months(), set[int]()
     for match in _compile(_DAY_WORD).finditer(folded):
         if match[2] in months:

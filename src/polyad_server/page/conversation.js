@@ -150,6 +150,7 @@ class Turn {
   notices(hits) {
     const query = this.evidence?.query;
     const wasRewritten = query && query.trim() !== this.question.trim();
+    const spelling = Object.entries(this.evidence?.spelling ?? {}).map(([typed, word]) => `${word} for ${typed}`);
     const isEmpty = this.state === "done" && !hits.length && !this.text;
     const note = isEmpty ? describeNothing(this.options) : this.data?.note && shortenNote(this.data.note);
     const everything = address("ask", { ...Object.fromEntries(getParameters()), q: getParameters().getAll("q"), all: 1 });
@@ -157,6 +158,7 @@ class Turn {
       this.problem && el("p.error", { role: "alert" }, this.evidence ? `No answer: ${this.problem}. ${hits.length ? "Here is the evidence that was found." : ""}` : this.problem),
       this.state === "stopped" && el("p.note", {}, "Stopped."),
       note && el("p.note", { dir: "auto" }, note),
+      spelling.length > 0 && el("p.note", { dir: "auto" }, `Searched ${spelling.join(", ")}.`),
       wasRewritten && el("p.note", { dir: "auto" }, "Searched for: ", el("bdi", {}, query)),
       this.evidence && !hits.length && !this.text && !this.options.all && el("p", {}, el("a", { href: everything, onclick: forgetTurns }, "Show the closest passages")),
     ];

@@ -82,6 +82,12 @@ class TorchForPassages:
             embedder = self._numpy if kind == "query" else self._choose_for_passages(texts)
         return embedder.encode(texts, kind)
 
+    def knows_words(self, words: Sequence[str]) -> list[bool]:
+        """Return for each word whether it is one token of the model."""
+        with self._lock:
+            embedder = self._numpy
+        return embedder.knows_words(words)
+
     def _choose_for_passages(self, texts: Sequence[str]) -> Embedder:
         """Return numpy's embedder while few passages were embedded, and then that of PyTorch."""
         self._numpy_characters -= sum(map(len, texts))
