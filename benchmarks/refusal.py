@@ -38,6 +38,7 @@ from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.default.relevance import FEATURES, RelevanceFeatures, RelevanceModel
 from polyad.retrieval.default.retriever import DefaultRetriever
 from polyad.retrieval.default.scorer import WEIGHTS_FILE
+from polyad.retrieval.rewriting import RewrittenQuestion
 from polyad.retrieval.similarity_thresholds import read_everyday_questions
 from polyad.text.files import read_package_file
 from polyad.text.function_words import get_function_words, infer_language
@@ -203,7 +204,8 @@ def measure_corpus(
 
     for question, text in list_forms(questions):
         hidden = [row for row, document in by_row.items() if question.gold and question.gold(document)]
-        (features, best), *absent = retriever.measure_relevance(text, snapshot, *([hidden] if hidden else ()))
+        rewritten = RewrittenQuestion.from_question(text, snapshot, 0.0).text
+        (features, best), *absent = retriever.measure_relevance(rewritten, snapshot, *([hidden] if hidden else ()))
         ranks = np.flatnonzero(np.isin(best, hidden))
         if question.gold is None:
             add(WRITTEN, features)
@@ -213,7 +215,8 @@ def measure_corpus(
             add(REMOVED, without)
     for name, texts in write_unanswered(questions, others, generator).items():
         for text in texts:
-            features = retriever.measure_relevance(text, snapshot)[0][0]
+            rewritten = RewrittenQuestion.from_question(text, snapshot, 0.0).text
+            features = retriever.measure_relevance(rewritten, snapshot)[0][0]
             if name != ABSENT_CODE or features.has_absent_code:
                 add(name, features)
     return {name: np.array(each, dtype=np.float64) for name, each in classes.items()}

@@ -115,12 +115,14 @@ class QuestionWords:
         A passage that only names what the question is about is no answer.
         """
         groups = [np.where(mask, self.rarity, 0) for mask in (self.is_name, ~self.is_name)]
-        return np.minimum(*(self.compute_share(self.is_contained, group) for group in groups))
+        balance: FloatArray = np.minimum(*(self.compute_share(self.is_contained, group) for group in groups))
+        return balance
 
     def find_complete(self) -> BoolArray:
         """Return whether each passage contains all of the question's words that are rare, if there are any."""
         lacks_any = (~self.is_contained & self.is_rare).any(axis=1)
-        return ~lacks_any & self.is_rare.any()
+        is_complete: BoolArray = ~lacks_any & self.is_rare.any()
+        return is_complete
 
 
 @dataclass(frozen=True, slots=True)
