@@ -632,6 +632,7 @@ class Evidence(Displayable):
         notes: Counts of events, such as calls of a language model and repaired replies.
         best_relevance: The highest relevance if all passages were below the minimum; else None.
         spelling: Words of the question that the index lacks, with the similarly spelt words that were searched.
+        absent_names: Names and codes of the question that no passage contains.
     """
 
     question: str
@@ -644,6 +645,28 @@ class Evidence(Displayable):
     notes: Mapping[str, int] = field(default_factory=dict)
     best_relevance: float | None = None
     spelling: Mapping[str, str] = field(default_factory=dict)
+    absent_names: tuple[AbsentName, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AbsentName:
+    """A name or code of a question that no passage contains.
+
+    Attributes:
+        text: The name or code as in the question.
+        nearest: The most similar code that a passage contains; empty if there is none.
+    """
+
+    text: str
+    nearest: str = ""
+
+    def describe(self) -> str:
+        """Return a sentence that says what is absent.
+
+        >>> AbsentName("HP-2212", "HP-2210").describe()
+        'No passage contains HP-2212; the nearest is HP-2210.'
+        """
+        return f"No passage contains {self.text}{self.nearest and f'; the nearest is {self.nearest}'}."
 
     def describe_spelling(self) -> str:
         """Return which words were searched for misspelt words; empty if there are none."""

@@ -142,15 +142,17 @@ class AnswerFormat(ABC):
         ]
 
     def _format_footer(self, answer: Answer) -> str:
+        names = answer.evidence.absent_names if answer.text else ()  # otherwise the note says it
+        absent = "".join(f"\n\n{_escape(name.describe())}" for name in names)
         if not self._has_footer or not answer.citations:
-            return ""
+            return absent
         sources = {citation.number: citation for citation in answer.citations}
         places = {number: _escape(describe_citation(each, answer.evidence)) for number, each in sources.items()}
         lines = [
             f"[{number}] [{places[number]}]({self._get_url(answer, each.passage_id)})"
             for number, each in sorted(sources.items())
         ]
-        return "\n\nSources:\n\n" + "\n\n".join(lines)
+        return absent + "\n\nSources:\n\n" + "\n\n".join(lines)
 
     def _get_url(self, answer: Answer, passage_id: str) -> str:
         excerpt = map_excerpts(answer.evidence).get(passage_id)

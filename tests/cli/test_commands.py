@@ -471,16 +471,16 @@ def test_ask_without_a_model_gives_the_evidence_and_says_so(run: Run, small_inde
     assert "No language model is set" in text.splitlines()[-1]
 
 
-def test_the_first_calibration_is_noted_because_relevance_moves(run: Run, tmp_path: Path) -> None:
-    colours, places = ("red", "green", "grey", "white", "black", "blue"), ("Aldby", "Bree", "Corven", "Tarn", "Saltby")
-    for colour, place in ((colour, place) for colour in colours for place in places):
-        text = f"The {colour} bell of {place} was cast by a maker from the harbour and hangs above the {colour} market."
-        (tmp_path / f"{colour}{place}.txt").write_text(text, encoding="utf-8")
+def test_a_code_that_no_passage_contains_is_named(run: Run, tmp_path: Path) -> None:
+    for number in (2209, 2210):
+        (tmp_path / f"{number}.txt").write_text(f"The seal kit HP-{number} costs 84 EUR.", encoding="utf-8")
     run("index", ".", "--store", "kb", "--embedder", "hashing:32")
-    arguments = ("search", "Who cast the red bell?", "--store", "kb", "-k", "1")
-    assert "calibrated" not in run(*arguments).stderr
-    assert "calibrated" in run(*arguments, "--min-relevance", "auto").stderr
-    assert "calibrated" not in run(*arguments, "--min-relevance", "auto").stderr
+    arguments = ("ask", "What does HP-2212 cost?", "--store", "kb")
+    statement = "No passage contains HP-2212; the nearest is HP-2210."
+    assert statement in run(*arguments).stdout
+    shape = result_of(run(*arguments, "--json"))
+    assert statement in shape["note"]
+    assert shape["evidence"]["absent_names"] == [{"text": "HP-2212", "nearest": "HP-2210"}]
 
 
 @pytest.mark.parametrize("as_json", [False, True])

@@ -1,37 +1,25 @@
-"""Relevance: a probability beside the score."""
-
-# ruff: noqa: RUF001  Chinese commas
+"""Relevance: a probability beside the score, and the refusal of questions that the documents do not answer."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from polyad import sample
-from polyad.calibration import get_embedder_calibration
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import Engine
 from polyad.engine.settings import Settings
-from polyad.model import Document, FloatArray
+from polyad.model import AbsentName, Document, FloatArray
 from polyad.protocols.components import Embedder, TextKind
-from polyad.retrieval.default.relevance import (
-    MIN_QUESTIONS,
-    Calibration,
-    RelevanceFeatures,
-    find_main_languages,
-    generate_questions,
-    read_everyday_questions,
-)
+from polyad.retrieval.default.absent_names import find_absent_names
+from polyad.retrieval.default.relevance import FEATURES, load_relevance_model
 from polyad.retrieval.default.retriever import DefaultRetriever, DefaultSettings
 from polyad.retrieval.default.scorer import LinearScorer
 from polyad.retrieval.default.signals import SIGNAL_NAMES, list_weight_names
-from polyad.text.function_words import find_language_evidence
+from polyad.retrieval.question import QuestionLinker
 
 
 def test_hits_of_the_default_retriever_say_how_relevant_they_are(tmp_path: Path) -> None:
@@ -48,47 +36,15 @@ def test_hits_of_the_default_retriever_say_how_relevant_they_are(tmp_path: Path)
         engine.index_documents(documents)
         hits = engine.search("What was cast in bronze?").passages
     assert [hit.passage.document_id for hit in hits] == ["bell", "bowl"]
-    assert 1 > (hits[0].relevance or 0) > (hits[1].relevance or 0) > 0
+    assert 1 > (hits[0].relevance or 0) >= (hits[1].relevance or 0) > 0
 
 
-def test_relevance_grows_with_score_and_cosine_and_falls_with_unknown_terms_and_names() -> None:
-    calibration, base = Calibration(), RelevanceFeatures(8.0, 0.4, 0.1, 0.2, 0.5)
-    better = (replace(base, score=9.0), replace(base, cosine=0.5))
-    worse = (replace(base, unknown=0.2), replace(base, unknown_names=0.3))
-    log_odds = calibration.compute_log_odds(base)
-    assert all(calibration.compute_log_odds(each) > log_odds for each in better)
-    assert all(calibration.compute_log_odds(each) < log_odds for each in worse)
-
-
-@given(st.lists(st.floats(0, 50), min_size=0, max_size=50), st.floats(0, 5), st.floats(-100, 100))
-def test_a_limit_is_a_probability_whatever_the_scores_are(values: list[float], gap: float, score: float) -> None:
-    hidden = [RelevanceFeatures(value, 0.3, 0.0, 0.0, 0.5) for value in values]
-    present = [replace(each, score=each.score + gap) for each in hidden]
-    calibration = Calibration.from_measurements(present, hidden, hidden[:5], 10)
-    assert 0 < calibration.limit <= 0.63 or (calibration.limit == 0.02 and len(values) < MIN_QUESTIONS)
-    assert calibration.scale > 0
-    assert Calibration.from_bytes(calibration.to_bytes()) == calibration
-    low, high = calibration.predict_relevance(
-        hidden[0] if hidden else RelevanceFeatures(1, 0, 0, 0, 0), np.array([score, 101])
-    )
-    assert 0 < low <= high < 1
-
-
-@pytest.mark.parametrize(("linkability", "is_relative"), [(0.0, True), (1.0, False)])
-def test_the_limit_follows_the_everyday_questions_where_names_do_not_lead(
-    linkability: float, is_relative: bool
-) -> None:
-    generated = [RelevanceFeatures(8.0, cosine, 0.0, 0.0, linkability) for cosine in np.linspace(0.1, 0.9, 80)]
-    limits = []
-    for cosine in (0.0, 0.2, 0.3, 0.8, 0.9):
-        everyday = [RelevanceFeatures(8.0, cosine, 0.0, 0.0, linkability)] * 3
-        limits.append(Calibration.from_measurements(generated, generated, everyday, 10).limit)
-    if is_relative:
-        assert limits[0] < limits[1] < limits[2] < limits[3] == limits[4], (
-            "at most a quantile of the generated questions"
-        )
-    else:
-        assert len(set(limits)) == 1
+def measure_feature(engine: Engine, question: str, feature: str, hidden: Sequence[int] = ()) -> float:
+    """Return a feature of a question, without the passages ``hidden``."""
+    components = engine.components
+    retriever = DefaultRetriever(components.embedder, components.extractor, components.settings.default)
+    *_, (features, _) = retriever.measure_relevance(question, engine.snapshot(), *([hidden] if hidden else ()))
+    return float(features.table[0, FEATURES.index(feature)])
 
 
 @pytest.fixture(scope="module")
@@ -100,12 +56,6 @@ def army_index(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> 
             [Document("drill", "Drill", "Infantrymen stand in ranks with elbows four inches apart.")]
         )
     return folder
-
-
-def compute_features(engine: Engine, question: str) -> RelevanceFeatures:
-    components = engine.components
-    retriever = DefaultRetriever(components.embedder, components.extractor, components.settings.default)
-    return retriever.compute_relevance_features(question, engine.snapshot())[0]
 
 
 @pytest.mark.parametrize(
@@ -121,28 +71,39 @@ def test_an_unknown_name_counts_if_it_matters_for_the_meaning_of_the_question(
     army_index: Path, question: str, share: float
 ) -> None:
     with Engine.open(army_index) as engine:
-        assert compute_features(engine, question).unknown_names == pytest.approx(share, abs=0.01)
+        assert measure_feature(engine, question, "unknown names") == pytest.approx(share, abs=0.01)
 
 
-def test_unknown_terms_count_where_they_are_nearly_all_terms(army_index: Path) -> None:
+def test_words_that_no_passage_contains_count_by_their_rarity(army_index: Path) -> None:
     with Engine.open(army_index) as engine:
-        half, all_terms = (compute_features(engine, text).unknown for text in ("infantrymen soup", "qxv zzkr plomt"))
-    assert half < 0.2
-    assert all_terms == pytest.approx(1)
+        texts = ("infantrymen in ranks", "infantrymen soup", "qxv zzkr plomt")
+        none, half, every = (measure_feature(engine, text, "unknown") for text in texts)
+    assert (none, half, every) == (0, 0.5, 1)
 
 
-def test_a_calibration_belongs_to_the_weights_of_relevance(army_index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with Engine.open(army_index) as engine:
-        components = engine.components
-        arguments = components.embedder, components.extractor, components.settings.default
-        digests = [DefaultRetriever(*arguments).scorer_digest for _ in range(2)]
-        monkeypatch.setattr("polyad.retrieval.default.retriever.INTERCEPT", 0.0)
-        assert digests[0] == digests[1] != DefaultRetriever(*arguments).scorer_digest
+def test_a_hidden_passage_counts_as_absent(tmp_path: Path) -> None:
+    with Engine.open(tmp_path, embedder=HashingEmbedder(64)) as engine:
+        engine.index_documents(
+            [Document("otter", "", "Otters eat fish."), Document("bell", "", "Bells hang above the fish market.")]
+        )
+        otter = int(engine.snapshot().search_terms("otters", 1)[0][0])
+        question = "What fish do otters eat?"
+        assert (measure_feature(engine, question, "unknown"), measure_feature(engine, question, "coverage")) == (0, 1)
+        assert measure_feature(engine, question, "unknown", [otter]) == pytest.approx(2 / 3)
+        assert measure_feature(engine, question, "coverage", [otter]) == pytest.approx(1 / 3)
 
 
-def test_an_index_is_calibrated_again_when_a_fifth_of_it_is_new() -> None:
-    calibration = Calibration(passages=100)
-    assert [calibration.is_current(count) for count in (79, 80, 120, 121)] == [False, True, True, False]
+def test_a_passage_that_only_names_the_subject_has_half_of_the_question(tmp_path: Path) -> None:
+    with Engine.open(tmp_path, embedder=HashingEmbedder(64)) as engine:
+        engine.index_documents(
+            [
+                Document("title", "", "Marlock Instruments. Annual report."),
+                Document("chief", "", "The chief executive leads the company."),
+            ]
+        )
+        question = "Who is the chief executive of Marlock Instruments?"
+        assert measure_feature(engine, question, "joint coverage") == 1
+        assert measure_feature(engine, question, "balanced coverage") == 0
 
 
 @pytest.fixture(scope="module")
@@ -154,38 +115,64 @@ def sample_index(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -
     return folder
 
 
+ANSWERED = ("Who designed the Ottermere Gauge?", "Whose gift founded the owner of Saltby Weir?")
+
+
 def test_auto_answers_questions_that_a_small_index_answers_and_refuses_others(sample_index: Path) -> None:
-    answered = ["Who designed the Ottermere Gauge?", "Whose gift founded the owner of Saltby Weir?"]
     unanswered = ["qxv zzkr plomt?", "How do I bake a cake without eggs?", "Who designed the Brolvak Cathedral?"]
     with Engine.open(sample_index) as engine:
-        for question in answered:
+        for question in ANSWERED:
             assert engine.search(question, min_relevance="auto").passages, question
             assert engine.search(question, min_relevance=0.2).passages, question
         for question in unanswered:
             evidence = engine.search(question, min_relevance="auto")
             assert not evidence.passages, question
             assert evidence.best_relevance is not None
-        assert len(engine.search(answered[0], min_relevance="auto").passages) == 5, "auto leaves no single passage out"
+        assert len(engine.search(ANSWERED[0], min_relevance="auto").passages) == 5, "auto leaves no single passage out"
         assert engine.search(unanswered[0], retriever="dense", min_relevance="auto").passages, "it has no relevance"
 
 
-def test_a_calibration_is_stored_and_loaded_by_every_search(sample_index: Path) -> None:
-    question = "Who designed the Ottermere Gauge?"
-    with Engine.open(sample_index) as engine:
-        first = engine.search(question, min_relevance="auto")
-        assert "generated questions and 12 passages" in engine.catalogue.statistics().settings["relevance"]
-    with Engine.open(sample_index) as engine:
-        again = engine.search(question)
-    assert [hit.relevance for hit in again.passages] == [hit.relevance for hit in first.passages]
+def read_relevances(engine: Engine, k: int = 3) -> list[float | None]:
+    """Return the relevance of the hits of two questions."""
+    return [hit.relevance for question in ANSWERED for hit in engine.search(question, k, merge=False).passages]
 
 
-def test_an_index_too_small_to_calibrate_has_relevance(tmp_path: Path) -> None:
+def test_relevance_is_the_same_before_and_after_any_other_search(sample_index: Path) -> None:
+    with Engine.open(sample_index) as engine:
+        before = read_relevances(engine)
+        for question in (*ANSWERED, "How do I bake a cake without eggs?"):
+            engine.search(question, min_relevance="auto")
+        assert read_relevances(engine) == before
+        assert read_relevances(engine, 5)[:3] == before[:3], "it does not depend on the number of hits"
+    with Engine.open(sample_index) as engine:
+        assert read_relevances(engine) == before
+
+
+def test_relevance_hardly_changes_when_the_index_grows_by_a_tenth(tmp_path: Path, embedder: Embedder) -> None:
+    documents = [document for document in sample.documents() if isinstance(document, Document)]
+    with Engine.open(tmp_path, embedder=embedder) as engine:
+        engine.index_documents(documents)
+        before = read_relevances(engine)
+        engine.index_documents([Document("new", "Beekeeping", "Bees are kept in hives of wood beside a meadow.")])
+        after = read_relevances(engine)
+    assert np.array(after, dtype=float) == pytest.approx(np.array(before, dtype=float), abs=0.02)
+
+
+@pytest.mark.parametrize("question", ["otters", "fish", "Otters fish", "What do otters eat?", "river night"])
+def test_a_few_words_are_not_refused_while_a_passage_contains_them(tmp_path: Path, question: str) -> None:
     with Engine.open(tmp_path, embedder=HashingEmbedder(32)) as engine:
         assert not engine.search("otters", min_relevance="auto").passages, "an empty index has no hits"
-        engine.index_documents([Document("otter", "Otter", "It eats fish.")])
-        evidence = engine.search("What do otters eat?", min_relevance="auto")
-        assert evidence.best_relevance or evidence.passages
-        assert "0 generated questions and 1 passages" in engine.catalogue.statistics().settings["relevance"]
+        engine.index_documents(
+            [
+                Document("otter", "", "Otters eat fish in the river by night, and hardly anything else."),
+                *(
+                    Document(f"{number}", "", f"The bell {number} was cast from bronze by a maker.")
+                    for number in range(40)
+                ),
+            ]
+        )
+        evidence = engine.search(question, min_relevance="auto")
+        assert evidence.passages[0].passage.document_id == "otter"
 
 
 def test_an_index_of_one_passage_answers_and_refuses_what_it_lacks(tmp_path: Path) -> None:
@@ -193,6 +180,53 @@ def test_an_index_of_one_passage_answers_and_refuses_what_it_lacks(tmp_path: Pat
         engine.index_documents([Document("a", "Anna", "Anna met Bob in Oslo.")])
         assert engine.search("Whom did Anna meet?", min_relevance="auto").passages
         assert not engine.search("How do submarines dive?", min_relevance="auto").passages
+
+
+PARTS = (
+    "The seal kit HP-2210 costs 84 EUR.",
+    "The pump P31 has the valve C-2024-008 and case 48213.",
+    "Version 4.4.1 was released for Dr Holt.",
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "absent"),
+    [
+        ("What does HP-2212 cost?", [AbsentName("HP-2212", "HP-2210")]),
+        ("What does HP-2210 cost?", []),
+        ("what does HP2210 or P-31 cost", []),
+        ("When does C-2024-009 end?", [AbsentName("C-2024-009", "C-2024-008")]),
+        ("Which is 48214, not 48213?", [AbsentName("48214", "48213")]),
+        ("Who closed case ZQ-7?", [AbsentName("ZQ-7", "")]),
+        ("Since when is v4.4.1 out, the 3rd of 2031, at 12:30 or 2024-05-06 for 10mg?", []),
+        ("What did Lena Brolvak say to Holt?", [AbsentName("Lena Brolvak", "")]),
+        ("Was hat die Pumpe mit dem Ventil gemacht?", []),
+    ],
+)
+def test_codes_and_names_that_no_passage_contains_are_stated(
+    tmp_path: Path, question: str, absent: list[AbsentName]
+) -> None:
+    with Engine.open(tmp_path, embedder=HashingEmbedder(32)) as engine:
+        engine.index_documents(Document(f"{number}", "", text) for number, text in enumerate(PARTS))
+        linked = QuestionLinker(engine.components.extractor).link(question, engine.snapshot())
+        assert find_absent_names(linked, engine.snapshot()) == absent
+        assert list(engine.search(question).absent_names) == absent
+
+
+def test_a_question_about_a_code_that_no_passage_contains_is_refused(tmp_path: Path) -> None:
+    with Engine.open(tmp_path, embedder=HashingEmbedder(32)) as engine:
+        engine.index_documents(Document(f"{number}", "", text) for number, text in enumerate(PARTS))
+        evidence = engine.search("What does the seal kit HP-2212 cost?", min_relevance="auto")
+        assert (evidence.passages, evidence.absent_names) == ((), (AbsentName("HP-2212", "HP-2210"),))
+        assert "No passage contains HP-2212; the nearest is HP-2210." in engine.answer(evidence).note
+        assert engine.search("What does the seal kit HP-2210 cost?", min_relevance="auto").passages
+
+
+def test_the_network_of_relevance_has_its_features() -> None:
+    model = load_relevance_model()
+    assert model.mean.shape == model.linear.shape == (len(FEATURES),)
+    assert model.hidden.shape == (len(FEATURES), len(model.output))
+    assert 0 < model.limit < 0.5
 
 
 class CountingEmbedder(HashingEmbedder):
@@ -212,68 +246,5 @@ def test_an_unknown_name_costs_no_further_request_to_the_embedder(tmp_path: Path
     with Engine.open(tmp_path, embedder=embedder) as engine:
         engine.index_documents([Document("drill", "Drill", "Infantrymen stand in ranks.")])
         embedder.requests.clear()
-        compute_features(engine, "How do infantrymen of Brolvak stand?")
+        measure_feature(engine, "How do infantrymen of Brolvak stand?", "unknown names")
     assert embedder.requests == [3]
-
-
-CHINESE = [
-    "塔恩之钟由铸钟匠安娜·霍尔特在一五一二年用青铜铸造，后来一直悬挂在老教堂的钟楼里面。",
-    "河流观测站每天早晨记录水位和水温，工作人员把这些数据寄给首都的一个研究所保存。",
-    "索特比堰的主人继承了一笔遗产，他用这笔钱修建了一座石桥和一所面向渔民子女的学校。",
-    "水獭主要以鱼为食，它们在夜间活动，白天通常躲在岸边树根下面的洞穴里休息和睡觉。",
-]
-GERMAN = [
-    "Die Glocke von Tarn wurde im Jahr 1512 von der Meisterin Anna Holt aus Bronze gegossen und hängt im Turm.",
-    "Der Besitzer des Wehrs von Saltby erbte ein Vermögen und baute damit eine Brücke aus Stein und eine Schule.",
-]
-
-
-@pytest.mark.parametrize(
-    ("texts", "language"), [(CHINESE, "zh"), (GERMAN, "de"), (["Otters eat fish in the river by night."], "en")]
-)
-def test_questions_are_generated_from_sentences_of_the_language_of_the_index(
-    tmp_path: Path, texts: list[str], language: str
-) -> None:
-    with Engine.open(tmp_path, embedder=HashingEmbedder(32)) as engine:
-        engine.index_documents(Document(f"{number}", "", text) for number, text in enumerate(texts))
-        snapshot = engine.snapshot()
-        assert find_main_languages(snapshot) == [language]
-        generated = dict(generate_questions(snapshot))
-    assert len(generated) == len(texts)
-    assert len(set(generated.values())) == len(texts), "one sentence of each passage"
-
-
-def test_everyday_questions_are_those_of_the_languages_of_the_index() -> None:
-    english = read_everyday_questions()
-    languages = ["zh", "ja", "ko", "ar", "fa", "he", "hi", "th", "de", "fr", "es", "it", "pt", "nl", "ro", "pl"]
-    for language in [*languages, "ru", "uk", "tr", "vi", "el", "sv", "da", "no", "fi", "cs", "hu", "bg", "id"]:
-        questions = read_everyday_questions([language])
-        assert len(questions) >= 16
-        assert not set(questions) & set(english)
-        assert find_language_evidence(" ".join(questions)) == language
-    assert read_everyday_questions(["xx"]) == english
-    assert read_everyday_questions(["en", "de"]) == [*english, *read_everyday_questions(["de"])]
-
-
-@pytest.mark.parametrize("height", [0.0, 0.1, 0.5])
-def test_the_limit_in_another_language_does_not_depend_on_how_high_its_cosines_are(height: float) -> None:
-    def make(low: float, high: float) -> list[RelevanceFeatures]:
-        return [RelevanceFeatures(8.0, height + cosine, 0.0, 0.0, 0.0) for cosine in np.linspace(low, high, 80)]
-
-    calibration = Calibration.from_measurements(make(0.4, 0.8), make(0.3, 0.5), make(0.15, 0.25), 10, languages=["zh"])
-    limit = np.log(calibration.limit / (1 - calibration.limit))
-    assert all(calibration.compute_log_odds(each) > limit for each in make(0.4, 0.8))
-    assert all(calibration.compute_log_odds(each) < limit for each in make(0.15, 0.25))
-
-
-def test_the_cosines_of_a_multilingual_encoder_are_on_the_scale_of_an_english_one() -> None:
-    multilingual, english = map(get_embedder_calibration, ("multilingual-e5-small", "all-MiniLM-L6-v2"))
-    assert english.rescale_cosine(0.31) == 0.31
-    assert 0 < multilingual.rescale_cosine(0.81) < 0.3 < 0.5 < multilingual.rescale_cosine(0.87) < 1
-
-
-def test_a_question_in_another_language_than_the_index_is_hardly_refused() -> None:
-    calibration = Calibration(limit=0.4, languages="zh de")
-    assert calibration.get_limit("Wer goss die Glocke?") == calibration.get_limit("谁铸造了这口钟") == 0.4
-    assert calibration.get_limit("Who cast the bell of the tower?") == 0.02
-    assert Calibration(limit=0.4).get_limit("Wer goss die Glocke?") == 0.4

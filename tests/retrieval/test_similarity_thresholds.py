@@ -1,5 +1,7 @@
 """Thresholds of cosines that are measured on an index, for embedders that are not calibrated."""
 
+# ruff: noqa: RUF001  Chinese commas
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -14,7 +16,8 @@ from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine.engine import Engine
 from polyad.model import Document, FloatArray
 from polyad.protocols.components import TextKind
-from polyad.retrieval.similarity_thresholds import SimilarityThresholds
+from polyad.retrieval.similarity_thresholds import SimilarityThresholds, find_main_languages, read_everyday_questions
+from polyad.text.function_words import find_language_evidence
 from tests.retrieval.test_encoder_trust import GERMAN
 
 QUESTION = "Wer war der Meister der Glocke von Saltby im Jahr 1507?"
@@ -93,3 +96,37 @@ def test_a_calibrated_embedder_is_not_measured(tmp_path: Path) -> None:
     embedder = ShiftedEmbedder(0.7, name="all-MiniLM-L6-v2")
     with build(tmp_path, embedder) as engine:
         assert measure(engine, embedder).values == get_embedder_calibration("all-MiniLM-L6-v2")
+
+
+CHINESE = [
+    "塔恩之钟由铸钟匠安娜·霍尔特在一五一二年用青铜铸造，后来一直悬挂在老教堂的钟楼里面。",
+    "河流观测站每天早晨记录水位和水温，工作人员把这些数据寄给首都的一个研究所保存。",
+    "索特比堰的主人继承了一笔遗产，他用这笔钱修建了一座石桥和一所面向渔民子女的学校。",
+    "水獭主要以鱼为食，它们在夜间活动，白天通常躲在岸边树根下面的洞穴里休息和睡觉。",
+]
+
+
+@pytest.mark.parametrize(
+    ("texts", "language"),
+    [
+        (CHINESE, "zh"),
+        ([document.text for document in GERMAN], "de"),
+        (["Otters eat fish in the river by night."], "en"),
+    ],
+)
+def test_the_main_language_of_an_index_is_that_of_its_passages(tmp_path: Path, texts: list[str], language: str) -> None:
+    with Engine.open(tmp_path, embedder=HashingEmbedder(32)) as engine:
+        engine.index_documents(Document(f"{number}", "", text) for number, text in enumerate(texts))
+        assert find_main_languages(engine.snapshot()) == [language]
+
+
+def test_everyday_questions_are_those_of_the_languages_of_the_index() -> None:
+    english = read_everyday_questions()
+    languages = ["zh", "ja", "ko", "ar", "fa", "he", "hi", "th", "de", "fr", "es", "it", "pt", "nl", "ro", "pl"]
+    for language in [*languages, "ru", "uk", "tr", "vi", "el", "sv", "da", "no", "fi", "cs", "hu", "bg", "id"]:
+        questions = read_everyday_questions([language])
+        assert len(questions) >= 16
+        assert not set(questions) & set(english)
+        assert find_language_evidence(" ".join(questions)) == language
+    assert read_everyday_questions(["xx"]) == english
+    assert read_everyday_questions(["en", "de"]) == [*english, *read_everyday_questions(["de"])]

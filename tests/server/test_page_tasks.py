@@ -93,7 +93,6 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with Engine.open(directory, create=not place) as engine:
         if not place:
             engine.index_documents([*sample.documents(), ARABIC])
-        engine.search(TASKS.question, min_relevance="auto")  # calibrates relevance
     return directory
 
 

@@ -28,6 +28,10 @@ NO_MODEL = (
 )
 NO_EVIDENCE = "No passage was found to answer from, so the language model was not asked."
 NOT_RELEVANT = "Nothing in the documents fits this question, so no language model was asked: best relevance {best:.2f}."
+UNSURE = "It is not certain that the documents answer this question: best relevance {best:.2f}."
+_SURE = 0.5
+"""Relevance of the best passage below which an answer says that it is not certain."""
+
 CUT = "The answer was cut at {limit} tokens; allow more with max_answer_tokens."
 NO_NAMES = "The model found no name that answers the question."
 UNREADABLE_NAMES = "The reply could not be read as a JSON array of names; it is shown as it came."
@@ -74,8 +78,9 @@ class CitingAnswerer:
                 closing tag, after they were passed on, and are not in the text.
 
         Returns:
-            The answer, with a note if facts of the evidence that the user supplied as data give one subject different
-            values. The ``answer_span`` of a citation is the sentence with the citation, or the name.
+            The answer, with a note if no passage contains a name of the question, if it is uncertain whether the
+            documents answer it, or if facts that the user supplied as data give one subject different values. The
+            ``answer_span`` of a citation is the sentence with the citation, or the name.
 
         Raises:
             LanguageModelError: The model failed.
@@ -84,7 +89,10 @@ class CitingAnswerer:
         edges = (scored.hyperedge for scored in evidence.hyperedges)
         supplied = (edge for edge in edges if edge.kind is HyperedgeKind.TUPLE)  # relations of texts have many values
         conflicts = find_conflicts(supplied, min_single_share=0.0)
-        notes = [f"The facts disagree: {conflict.describe()}." for conflict in conflicts]
+        notes = [
+            *_describe_doubts(evidence),
+            *(f"The facts disagree: {conflict.describe()}." for conflict in conflicts),
+        ]
         return replace(answer, note=" ".join(filter(None, (answer.note, *notes))))
 
     def _answer_from(self, evidence: Evidence, on_text: Callable[[str], None] | None) -> Answer:
@@ -188,6 +196,15 @@ class CitingAnswerer:
 
     def _note(self, reply: Reply) -> str:
         return CUT.format(limit=f"{self._settings.max_answer_tokens:,}") if reply.truncated else ""
+
+
+def _describe_doubts(evidence: Evidence) -> list[str]:
+    """Return what speaks against an answer: names that no passage contains, and a low relevance of the best passage."""
+    notes = [name.describe() for name in evidence.absent_names]
+    best = max((hit.relevance or 0 for hit in evidence.passages), default=1.0)
+    if evidence.passages and evidence.passages[0].relevance is not None and best < _SURE:
+        notes.append(UNSURE.format(best=best))
+    return notes
 
 
 def _complete(language_model: LanguageModel, prompt: Prompt) -> Reply:

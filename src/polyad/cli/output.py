@@ -176,7 +176,8 @@ def _describe_validities(evidence: Evidence, hit: ScoredPassage) -> Iterator[str
 def _describe_no_hits(evidence: Evidence) -> str:
     if evidence.best_relevance is None:
         return "nothing found"
-    return f"nothing in the documents fits this question: best relevance {evidence.best_relevance:.2f}"
+    absent = "".join(f"\n{name.describe()}" for name in evidence.absent_names)
+    return f"nothing in the documents fits this question: best relevance {evidence.best_relevance:.2f}{absent}"
 
 
 def say_indented(text: str) -> None:

@@ -20,7 +20,6 @@ from polyad.engine.search import OTHER_TIMES, SELECTED_PASSAGES
 from polyad.errors import LanguageModelError
 from polyad.model import Answer, Evidence
 from polyad.protocols.components import Progress
-from polyad.retrieval.default.relevance import MIN_QUESTIONS
 from polyad.retrieval.options import AUTO
 from polyad.retrieval.options import MinRelevance as RelevanceLimit
 from polyad.schemas.errors import error_json
@@ -75,14 +74,9 @@ def _search(
     command = settings.command
     options = {name: getattr(command, name, value) for name, value in flags.options.items()}
     arguments = {name: value for name, value in options.items() if value is not None}
-    before = engine.catalogue.get_calibration()
-    evidence = engine.search(
+    return engine.search(
         question, **{"min_relevance": min_relevance, **arguments}, retriever=command.retriever, progress=progress
     )
-    after = engine.catalogue.get_calibration()
-    if after and after != before and after.questions >= MIN_QUESTIONS:
-        warn("note", "relevance was calibrated on this index; it differs from that of earlier searches")
-    return evidence
 
 
 def _is_empty(engine: Engine, evidence: Evidence) -> bool:

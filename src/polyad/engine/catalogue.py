@@ -35,8 +35,8 @@ from polyad.protocols.lookups import (
     get_sources,
     get_statistics,
 )
-from polyad.protocols.store import EMBEDDER_CHOICE, RELEVANCE, Store
-from polyad.retrieval.default.relevance import Calibration
+from polyad.protocols.store import EMBEDDER_CHOICE, Store
+from polyad.retrieval.default.relevance import load_relevance_model
 from polyad.retrieval.roles import RoleBinding, answer_roles, count_units, list_roles
 from polyad.snapshot.vectors import RECALL_K
 from polyad.text.conflicts import Conflict, find_conflicts
@@ -100,7 +100,11 @@ class Catalogue:
         statistics = get_statistics(self._store)
         recalls = [f"{share:.3f} of the nearest {RECALL_K} of {kind}s" for kind, share in self._recall().items()]
         description = f"approximate, finds {', '.join(recalls)}" if recalls else "exact"
-        settings = {**statistics.settings, "nearest": description, "relevance": self._describe_calibration()}
+        settings = {
+            **statistics.settings,
+            "nearest": description,
+            "relevance": f"auto refuses below {load_relevance_model().limit:.2f}",
+        }
         settings["languages"] = describe_languages(self._count_languages())
         settings["embedder_choice"] = "languages" if self._store.get_values(EMBEDDER_CHOICE) else "named"
         directory = self._store.manifest.directory
@@ -125,19 +129,6 @@ class Catalogue:
                 raise NotFoundError(f"no document {name!r}: it is neither an id nor a file, folder or pattern of any")
             ids.update(dict.fromkeys(matches))
         return list(ids)
-
-    def get_calibration(self) -> Calibration | None:
-        """Return the calibration of relevance that the index stores; None before the first."""
-        stored = self._store.get_values(RELEVANCE).get(RELEVANCE)
-        return Calibration.from_bytes(stored) if stored else None
-
-    def _describe_calibration(self) -> str:
-        if (calibration := self.get_calibration()) is None:
-            return "not calibrated; the first search with --min-relevance calibrates it"
-        return (
-            f"calibrated on {calibration.questions} generated questions and {calibration.passages:,} passages; "
-            f"auto refuses below {calibration.limit:.2f}"
-        )
 
     def statements(self) -> Statements:
         """Return all corrections by users: retractions of facts, aliases of entities, and disabled documents."""

@@ -19,10 +19,10 @@ from polyad.model import Evidence, Query, TextMatches, Timings
 from polyad.protocols.components import Progress, Retriever, report_failure, silent
 from polyad.protocols.lookups import get_version
 from polyad.protocols.snapshot import Snapshot
-from polyad.protocols.store import ENCODER_TRUST, RELEVANCE, ReadTransaction, Store
+from polyad.protocols.store import ENCODER_TRUST, ReadTransaction, Store
 from polyad.retrieval.assembly import MAX_DEPTH_FACTOR, assemble_hits
 from polyad.retrieval.default.encoder_trust import EncoderTrust
-from polyad.retrieval.default.relevance import Calibration
+from polyad.retrieval.default.relevance import load_relevance_model
 from polyad.retrieval.excerpts import ExcerptSelector, locate_excerpts
 from polyad.retrieval.hits import SpanRanker
 from polyad.retrieval.options import SearchOptions
@@ -67,18 +67,10 @@ class _RankingRetriever(Protocol):
 
 
 @runtime_checkable
-class _CalibratedRetriever(Protocol):
-    """A retriever with a method ``calibrate``, which fits how its scores convert to relevance.
-
-    Another method measures how far the retriever can trust the encoder of the index.
-    """
+class _TrustingRetriever(Protocol):
+    """A retriever with a method ``measure_trust``: how far it can trust the encoder of the index."""
 
     encoder_trust: EncoderTrust
-    scorer_digest: str
-    calibration: Calibration | None
-
-    def calibrate(self, snapshot: Snapshot) -> Calibration:
-        """Return the parameters that convert the retriever's scores on this index to relevance in [0, 1]."""
 
     def measure_trust(self, snapshot: Snapshot) -> EncoderTrust:
         """Return the trust in the encoder, by language."""
@@ -192,10 +184,8 @@ class Searcher:
         start = time.perf_counter()
         snapshot = self.get_snapshot(resolved.spec, progress)
         seconds = time.perf_counter() - start
-        if isinstance(resolved.retriever, _CalibratedRetriever):
+        if isinstance(resolved.retriever, _TrustingRetriever):
             self._measure_trust(resolved.retriever, snapshot)
-            if options.min_relevance:
-                self._calibrate(resolved.retriever, self.prepare(resolved, progress))
         if isinstance(resolved.retriever, _ThresholdRetriever):
             resolved.retriever.measure_thresholds(snapshot)
         start, start_encoding = time.perf_counter(), self._components.get_encode_seconds()
@@ -240,7 +230,7 @@ class Searcher:
         with embedder.prefetch(questions, "query") if embedder else nullcontext():
             yield
 
-    def _measure_trust(self, retriever: _CalibratedRetriever, snapshot: Snapshot) -> None:
+    def _measure_trust(self, retriever: _TrustingRetriever, snapshot: Snapshot) -> None:
         """Measure how far a retriever can trust the encoder of this index, unless a stored measurement is valid."""
         if retriever.encoder_trust.is_current(snapshot.passage_count):
             return
@@ -251,21 +241,6 @@ class Searcher:
                 retriever.encoder_trust = retriever.measure_trust(snapshot)
                 values = {ENCODER_TRUST: retriever.encoder_trust.to_bytes()}
                 self._store.put_values(ENCODER_TRUST, values, is_optional=True)
-
-    def _load_calibration(self, retriever: _CalibratedRetriever) -> Calibration | None:
-        """Return a retriever's calibration (conversion of scores to relevance) from memory or the store, or None."""
-        if retriever.calibration is None and RELEVANCE in (stored := self._store.get_values(RELEVANCE)):
-            calibration = Calibration.from_bytes(stored[RELEVANCE])
-            retriever.calibration = calibration if calibration.scorer == retriever.scorer_digest else None
-        return retriever.calibration
-
-    def _calibrate(self, retriever: _CalibratedRetriever, snapshot: Snapshot) -> None:
-        """Fit the conversion of a retriever's scores to relevance on this index, unless a stored fit is valid."""
-        calibration = self._load_calibration(retriever)
-        if calibration is None or not calibration.is_current(snapshot.passage_count):
-            with suppress(StaleSnapshotError):  # a writer deleted a sampled passage; the next search calibrates
-                retriever.calibration = retriever.calibrate(snapshot)
-                self._store.put_values(RELEVANCE, {RELEVANCE: retriever.calibration.to_bytes()}, is_optional=True)
 
     def check_question(self, question: str) -> None:
         """Raise ConfigurationError if a question is not text, is blank or is too long."""
@@ -320,7 +295,6 @@ class Searcher:
             if part.connected is not None:
                 rank_connected = _prepare_retrieval(retriever, question, part.connected)
                 rank = partial(retrieve_filtered, rank_connected, rank, snapshot)
-            calibration = self._load_calibration(retriever) if isinstance(retriever, _CalibratedRetriever) else None
 
             def retrieve(k: int) -> Evidence:
                 """Return evidence with at least k passages, ordered by retriever, reranker and preference."""
@@ -340,7 +314,7 @@ class Searcher:
                 else None,
                 # A reranker reads a fixed number of candidates, so a larger request returns no other passages.
                 max_depth_factor=MAX_DEPTH_FACTOR if reranker is None else 1,
-                auto_limit=calibration.get_limit(question) if calibration else 0.0,
+                auto_limit=load_relevance_model().limit,
             )
             if where is not None:
                 evidence = replace(evidence, notes={**evidence.notes, SELECTED_PASSAGES: snapshot.passage_count})

@@ -38,7 +38,7 @@ DOCUMENT_NAMESPACES = (ORIGINALS, WITHDRAWN)
 """Namespaces whose values the store deletes together with the document that is their key."""
 
 RELEVANCE = "relevance"
-"""Namespace, and only key, of the calibration of relevance."""
+"""Namespace of a calibration that earlier versions stored; it is only deleted."""
 
 ENCODER_TRUST = "encoder-trust"
 """Namespace, and only key, of the trust in the encoder by language."""

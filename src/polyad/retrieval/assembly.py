@@ -113,7 +113,13 @@ def _drop_irrelevant(evidence: Evidence, min_relevance: MinRelevance, auto_limit
         )
     best = max(relevances)
     if best < (auto_limit if min_relevance == AUTO else min_relevance):
-        return Evidence(evidence.question, evidence.retriever, timings=evidence.timings, best_relevance=best)
+        return Evidence(
+            evidence.question,
+            evidence.retriever,
+            timings=evidence.timings,
+            best_relevance=best,
+            absent_names=evidence.absent_names,
+        )
     if min_relevance == AUTO:
         return evidence
     return replace(

@@ -7,6 +7,9 @@ are unrelated to nearly all texts of an index, so a threshold is a quantile of t
 from __future__ import annotations
 
 import random
+import re
+from collections import Counter
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -14,10 +17,11 @@ import numpy as np
 
 from polyad.calibration import EmbedderCalibration, get_embedder_calibration
 from polyad.errors import StaleSnapshotError
-from polyad.model import Entity, FloatArray, IntArray
+from polyad.model import Entity, FloatArray, IntArray, Passage
 from polyad.protocols.components import Embedder
 from polyad.protocols.snapshot import Snapshot
-from polyad.retrieval.default.relevance import find_main_languages, read_everyday_questions
+from polyad.text.files import read_package_file
+from polyad.text.function_words import find_language_evidence
 
 _MIN_PASSAGES, _MAX_PASSAGES, _MAX_NAMES = 20, 1000, 100
 """Passages that are measured, with their hyperedges; with fewer, the embedder's values stand in. Names of entities."""
@@ -29,6 +33,10 @@ above 0.2 (1.27 % on musique, 0.85 % on hotpotqa, 1.21 % on XQuAD) and 0.4, of e
 
 _MAX_ACTIVATION_THRESHOLD = 0.99
 """HyperSU divides by the distance of the threshold to 1."""
+
+
+_MIN_LANGUAGE_SHARE, _MAX_SAMPLE = 0.2, 160
+"""Share of the sampled passages from which a language is one of the index, and number of passages in the sample."""
 
 
 class SimilarityThresholds:
@@ -97,3 +105,34 @@ class SimilarityThresholds:
 def _find_threshold(cosines: FloatArray, share: float) -> float:
     """Return the cosine, at least 0, that a ``share`` of all cosines exceeds."""
     return max(0.0, float(np.quantile(cosines, 1 - share)))
+
+
+def read_everyday_questions(languages: Sequence[str] = ("en",)) -> list[str]:
+    """Return questions about everyday subjects, most of which a typical index does not answer.
+
+    Args:
+        languages: ISO 639-1 codes. Of languages without questions, English stands in if no other has any.
+    """
+    sections = re.split(r"^\[(\w+)\]\n", read_package_file("polyad.retrieval", "everyday_questions.txt"), flags=re.M)
+    questions = dict(zip(sections[1::2], sections[2::2], strict=True))
+    return [
+        question
+        for language in [code for code in languages if code in questions] or ["en"]
+        for question in questions[language].splitlines()
+    ]
+
+
+def find_main_languages(snapshot: Snapshot) -> list[str]:
+    """Return the ISO 639-1 codes of the languages of at least a fifth of an index; English without evidence."""
+    texts, _ = _sample_passages(snapshot, random.Random(snapshot.passage_count))
+    counts = Counter(find_language_evidence(text) or "en" for text in texts)
+    return [code for code, count in counts.most_common() if count >= _MIN_LANGUAGE_SHARE * len(texts)] or ["en"]
+
+
+def _sample_passages(snapshot: Snapshot, generator: random.Random) -> tuple[list[str], IntArray]:
+    """Return the texts and rows of some passages of the index."""
+    row_count = snapshot.row_count("passage")
+    rows = np.array(generator.sample(range(row_count), min(row_count, _MAX_SAMPLE)), dtype=np.int64)
+    rows = rows[np.unique(snapshot.graph.hyperedges(rows)[1])]  # not deleted
+    with snapshot.read_transaction():
+        return [passage.text for passage in snapshot.get(Passage, rows.tolist())], rows

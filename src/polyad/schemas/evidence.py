@@ -8,6 +8,7 @@ from typing import NotRequired, TypeVar
 from typing_extensions import TypedDict
 
 from polyad.model import (
+    AbsentName,
     Answer,
     AnswerContext,
     Entity,
@@ -153,6 +154,11 @@ class ScoredEntitySchema(TypedDict):
     """A retrieved entity with its score."""
 
 
+@fields_of(AbsentName)
+class AbsentNameSchema(TypedDict):
+    """A name or code of the question that no passage contains, and the nearest code that one contains."""
+
+
 class EvidenceSchema(TypedDict):
     """Output of ``polyad search --json``; ``--explain`` adds the trace, hyperedges and entities."""
 
@@ -161,6 +167,7 @@ class EvidenceSchema(TypedDict):
     hits: list[HitSchema]
     timings_ms: TimingsSchema
     best_relevance: NotRequired[float]
+    absent_names: NotRequired[list[AbsentNameSchema]]
     notes: NotRequired[dict[str, int]]
     spelling: NotRequired[dict[str, str]]
     trace: NotRequired[list[StepSchema]]
@@ -253,6 +260,8 @@ def evidence_json(evidence: Evidence, explain: bool) -> EvidenceSchema:
         shape["best_relevance"] = evidence.best_relevance
     if evidence.spelling:
         shape["spelling"] = dict(evidence.spelling)
+    if evidence.absent_names:
+        shape["absent_names"] = [fill_schema(AbsentNameSchema, name) for name in evidence.absent_names]
     if explain:
         shape["trace"] = [fill_schema(StepSchema, step) for step in evidence.trace]
         shape["hyperedges"] = [_hyperedge_json(ScoredHyperedgeSchema, edge) for edge in evidence.hyperedges]

@@ -152,7 +152,8 @@ class Turn {
     const wasRewritten = query && query.trim() !== this.question.trim();
     const spelling = Object.entries(this.evidence?.spelling ?? {}).map(([typed, word]) => `${word} for ${typed}`);
     const isEmpty = this.state === "done" && !hits.length && !this.text;
-    const note = isEmpty ? describeNothing(this.options) : this.data?.note && shortenNote(this.data.note);
+    const absent = (this.evidence?.absent_names ?? []).map(({ text, nearest }) => `No passage contains ${text}${nearest && `; the nearest is ${nearest}`}.`);
+    const note = isEmpty ? [describeNothing(this.options), ...absent].join(" ") : this.data?.note && shortenNote(this.data.note);
     const everything = address("ask", { ...Object.fromEntries(getParameters()), q: getParameters().getAll("q"), all: 1 });
     return [
       this.problem && el("p.error", { role: "alert" }, this.evidence ? `No answer: ${this.problem}. ${hits.length ? "Here is the evidence that was found." : ""}` : this.problem),

@@ -1,326 +1,287 @@
-"""Relevance: the probability that an index answers a question, calibrated on questions made from the index.
+"""Relevance: the probability that an index answers a question, predicted from what its best passages have of it.
 
-A score ranks the passages of one question but is not comparable across questions and indexes. Relevance is a logistic
-model of some numbers about a question's best passages. Its weights were fitted on several corpora, by
-``benchmarks/refusal.py``. The scale of scores is the index's own: it is measured with sentences of the index in place
-of questions, with the passage of the sentence hidden and not hidden. So is the limit of ``--min-relevance auto``, with
-everyday questions that few indexes answer, in its main languages (``everyday_questions.txt``).
+A score ranks the passages of one question but is not comparable across questions and indexes. Relevance is predicted
+by a small network from numbers that are: cosines above the mean of the index, shares of the question's words by their
+rarity, and what the index lacks. Nothing is fitted to an index, so relevance depends on the index and the question
+alone. ``benchmarks/refusal.py`` trains the network.
 """
 
 from __future__ import annotations
 
 import json
 import math
-import random
-import re
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import cache
 from typing import Self
 
 import numpy as np
 
-from polyad.model import FloatArray, IntArray, Passage
+from polyad.calibration import get_embedder_calibration
+from polyad.model import BoolArray, FloatArray, IntArray, Mention
 from polyad.protocols.snapshot import Snapshot
-from polyad.retrieval.default.encoder_trust import PIECE
-from polyad.retrieval.question import LinkedQuestion
+from polyad.retrieval.default.signals import SignalInputs
 from polyad.text.files import read_package_file
-from polyad.text.function_words import find_language_evidence, infer_language
-from polyad.text.sentences import split_sentences
+from polyad.text.function_words import find_language_evidence
 from polyad.text.words import extract_query_terms
 
 K = 5
 """Best passages that are measured."""
 
-MAX_QUESTIONS = 80
-"""Generated questions for one calibration."""
+_MARGIN_RANK = 10
+"""The nearest passage is compared with the passage of this rank by similarity."""
 
-MIN_QUESTIONS = 30
-"""Generated questions below which an index has the average scale and :data:`_UNCALIBRATED_LIMIT`."""
+_RARE_SHARE, _RARE_COUNT = 0.02, 3
+"""A rare word is in at most this share of the passages, or in at most this number of passages of a small index."""
 
-_MIN_WORDS, _MAX_WORDS = 8, 40
-"""Length of the sentences that become questions."""
+_NEAR = 0.33
+"""Cosine above the mean from which a passage in another language than the question counts as relevant, since words say
+nothing about it. With multilingual-e5-small on Chinese, 3 % of the best passages that answer are below it, and 3 % of
+those of questions about other things above it."""
 
-_MIN_CONTENT_WORDS, _KEPT_SHARE, _REPLACED_SHARE = 4, 0.5, 0.4
-"""A question keeps half of its sentence's content words. Two in five are replaced by words of other passages, since
-people ask in words of their own."""
+_SHORT = 2
+"""Words of a question that is never refused while a passage contains them all."""
 
-_MAX_CHANGE = 0.2
-"""Change of the number of passages, relative to the number at calibration, after which an index is calibrated again."""
+FEATURES_OF_QUESTION = (
+    "terms", "trust", "foreign", "unknown", "unknown names", "absent codes", "margin",
+    "joint coverage", "rare words",
+)  # fmt: skip
+FEATURES_OF_PASSAGE = (
+    "cosine", "sentence cosine", "rest cosine", "coverage", "rare coverage", "covered rarity", "balanced coverage",
+    "agreement", "subject",
+)  # fmt: skip
+FEATURES = (*FEATURES_OF_QUESTION, *FEATURES_OF_PASSAGE, "complete")
 
-_AVERAGE_OFFSET, _AVERAGE_SCALE, _MIN_SCALE = 6.5, 2.5, 0.5
-"""Scale of an average corpus. The measured scale counts half: generated questions are not those of people."""
 
-WEIGHTS = {"score": 0.82, "cosine": 7.87, "unknown": -1.87, "unknown_names": -2.62}
-INTERCEPT = -3.75
-"""Fitted on articles, manuals, the sample, and books together and each alone, with equal weight for each kind: people's
-questions with an answer, and without one of four kinds."""
+@dataclass(frozen=True, slots=True)
+class QuestionWords:
+    """The words of a question with their rarity in the index.
 
-_EVERYDAY_MARGIN, _LINKED_LIMIT, _MAX_LIMIT = math.log(3), 0.2, 0.5
-"""The limit of ``auto`` as log odds: at linkability 0, three times the odds of a typical everyday question; at
-linkability 1 the second number, since sentences of articles lack the subject that people would name; at most the third.
-On the measured corpora it refuses at most 5 % wrongly."""
+    Attributes:
+        rarity: Inverse document frequency of each word; ``[words]``.
+        is_unknown: Whether no passage contains the word, nor a linked name; ``[words]``.
+        is_rare: Whether few passages contain the word, or none; ``[words]``.
+        is_name: Whether the word is part of a capitalised name; ``[words]``.
+        is_contained: Whether each passage contains each word; ``[passages, words]``.
+    """
 
-_MIN_QUANTILE, _MAX_QUANTILE = 0.05, 0.7
-"""Quantiles of the generated questions between which the limit is at linkability 0. They decide where everyday
-questions say little: in an index of such questions, or of another language."""
+    rarity: FloatArray
+    is_unknown: BoolArray
+    is_rare: BoolArray
+    is_name: BoolArray
+    is_contained: BoolArray
 
-_MARGIN_ELSEWHERE = 1.3
-"""The margin in other languages than English, above everyday questions without their unknown names: German nouns have
-capitals. There, the generated questions are no lower bound, since their cosines may be higher than people's."""
+    @classmethod
+    def from_inputs(
+        cls, inputs: SignalInputs, snapshot: Snapshot, places: IntArray, hidden_rows: Collection[int] = ()
+    ) -> Self:
+        """Look up the words of a question in the candidate passages ``places``, as if ``hidden_rows`` were absent."""
+        question, rows = inputs.question, inputs.candidates[places]
+        language = snapshot.infer_language(question.text)
 
-UNTRUSTED_SCORE_SHARE = 4.0
-"""Share with which the score counts in place of the cosines of an encoder that is not trusted. With all-MiniLM-L6-v2 on
-Chinese, words alone then tell answered questions from others."""
+        def list_words(mentions: Sequence[Mention]) -> set[str]:
+            return {word for mention in mentions for word in extract_query_terms(mention.name, language)}
 
-_EVERYDAY_COSINE = 0.23
-"""Highest cosine of an English index to a typical everyday question, with all-MiniLM-L6-v2."""
+        words = extract_query_terms(question.text, language)
+        hidden = np.array(sorted(hidden_rows), dtype=np.int64)
+        all_counts = snapshot.document_frequencies(words)
+        counts = all_counts - snapshot.contains_terms(words, hidden).sum(axis=0)
+        linked = list(question.entities.values())
+        in_linked = list_words(linked)
+        in_names = list_words([each for each in (*linked, *question.unlinked) if each.name != each.name.lower()])
+        order = np.argsort(rows)
+        is_contained = np.zeros((len(rows), len(words)), dtype=bool)
+        is_contained[order] = snapshot.contains_terms(words, rows[order])
+        by_alias = inputs.terms.find_contained_terms(rows)
+        if by_alias.shape == is_contained.shape:
+            is_contained |= by_alias
+        return cls(
+            np.log1p(snapshot.passage_count / np.maximum(1, counts)).astype(np.float32),
+            (counts == 0) & ~((all_counts == 0) & np.array([word in in_linked for word in words], bool)),
+            counts <= max(_RARE_COUNT, _RARE_SHARE * snapshot.passage_count),
+            np.array([word in in_names for word in words], bool),
+            is_contained,
+        )
 
-_UNCALIBRATED_LIMIT = 0.02
-"""Limit of an index of a few passages, and of questions in a language that the index lacks: their scores say little,
-and a wrong refusal is worse than a needless answer."""
+    def compute_share(self, is_contained: BoolArray, weights: FloatArray) -> FloatArray:
+        """Return the share of ``weights`` of the words in the mask ``is_contained``; 1 if no word has a weight."""
+        total = float(weights.sum())
+        share: FloatArray = (is_contained @ weights) / total if total > 0 else np.ones(is_contained.shape[:-1])
+        return share
 
-_MIN_LANGUAGE_SHARE = 0.2
-"""Share of the sampled passages from which a language is one of the index."""
+    def compute_balance(self) -> FloatArray:
+        """Return the share of the name's words or of the other words in each passage, the lower of the two.
 
-_WORD = re.compile(r"\w[\w'\u2019-]*")
+        A passage that only names what the question is about is no answer.
+        """
+        groups = [np.where(mask, self.rarity, 0) for mask in (self.is_name, ~self.is_name)]
+        balance: FloatArray = np.minimum(*(self.compute_share(self.is_contained, group) for group in groups))
+        return balance
+
+    def find_complete(self) -> BoolArray:
+        """Return whether each passage contains all of the question's words that are rare, if there are any."""
+        lacks_any = (~self.is_contained & self.is_rare).any(axis=1)
+        is_complete: BoolArray = ~lacks_any & self.is_rare.any()
+        return is_complete
 
 
 @dataclass(frozen=True, slots=True)
 class RelevanceFeatures:
-    """Features of a question's best passages, from which a logistic model predicts relevance.
+    """The features of a question and of its best passages, from which relevance is predicted.
 
     Attributes:
-        score: Deciding score of the best passage.
-        cosine: Highest cosine of a passage to the question, on the scale of all-MiniLM-L6-v2.
-        unknown: Third power of the share of the question's terms, by rarity, that no passage of the index contains:
-            near 0 for a question in other words than the index, 1 for gibberish.
-        unknown_names: Share of the capitalised words after the first that no passage of the index contains, times
-            their importance for the question's meaning.
-        linkability: Linkability of the index. The score counts by it: in a novel, questions that the index does not
-            answer reach the scores of others.
-        min_score_share: The score counts at least by it: more where an encoder is not trusted.
+        table: Features of the question, with the highest value of its best passages, in the first row; those of each
+            passage in the others; float32 ``[1 + passages, features]``, in the order of :data:`FEATURES`.
+        is_sure: Whether one of the best passages contains all words of a short question, or all rare words, or the
+            best is in another language and similar.
+        has_absent_code: Whether the question is about codes that no passage contains.
     """
 
-    score: float
-    cosine: float
-    unknown: float
-    unknown_names: float
-    linkability: float
-    min_score_share: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class UnknownNames:
-    """The capitalised words of a question, after its first word, that no passage of the index contains.
-
-    Attributes:
-        share: Number of unknown names divided by the number of all capitalised words after the first, in [0, 1].
-        rest: The question without the unknown names.
-    """
-
-    share: float
-    rest: str
+    table: FloatArray
+    is_sure: bool
+    has_absent_code: bool
 
     @classmethod
-    def from_question(cls, question: LinkedQuestion, snapshot: Snapshot) -> Self:
-        """Find the capitalised words of a question that no passage contains, except in names of entities."""
-        names = [word for word in list(_WORD.finditer(question.text))[1:] if word[0][0].isupper()]
-        language = snapshot.infer_language(question.text)
-        mentions = question.entities.values()
-        linked_terms = {term for mention in mentions for term in extract_query_terms(mention.name, language)}
-        terms = (
-            [term for term in extract_query_terms(question.text, language) if term not in linked_terms] if names else []
-        )
-        counts = snapshot.document_frequencies(terms)
-        unknown_terms = {term for term, count in zip(terms, counts, strict=True) if count == 0}
-        unknown_names = [name for name in names if unknown_terms.issuperset(extract_query_terms(name[0], language))]
-        rest = question.text
-        for name in reversed(unknown_names):
-            rest = rest[: name.start()] + rest[name.end() :]
-        return cls(len(unknown_names) / max(1, len(names)), " ".join(rest.split()))
-
-    def compute_weighted_share(
-        self, question_vector: FloatArray, rest_vector: FloatArray, name_cosines: tuple[float, float]
-    ) -> float:
-        """Return the share of unknown names, weighted by how much they change the question's vector, in [0, 1].
-
-        Args:
-            question_vector: Unit vector of the question.
-            rest_vector: Unit vector of the question without the unknown names.
-            name_cosines: Cosines of the two vectors at which the weight is 1 and 0.
-        """
-        return self.share * float(np.interp(question_vector @ rest_vector, name_cosines, (1, 0)))
-
-
-@dataclass(frozen=True, slots=True)
-class Calibration:
-    """Converts the retrieval scores of one index to relevance: the probability that a passage is evidence.
-
-    Attributes:
-        offset: Score of the best passage of a typical question that the index does not answer.
-        scale: Score of the best passage of a typical question that the index answers, minus the offset.
-        limit: Relevance of the best passage, in (0, 1), below which a question is refused.
-        questions: Number of generated questions; 0 for an index with too few suitable sentences.
-        passages: Number of passages of the index at that time.
-        scorer: Digest of the weights whose scores were measured.
-        cosine_shift: Added to cosines: those of unrelated texts differ between languages.
-        languages: ISO 639-1 codes of the main languages of the index, joined by spaces; empty for English alone.
-    """
-
-    offset: float = _AVERAGE_OFFSET
-    scale: float = _AVERAGE_SCALE
-    limit: float = 0.0
-    questions: int = 0
-    passages: int = 0
-    scorer: str = ""
-    cosine_shift: float = 0.0
-    languages: str = ""
-
-    @classmethod
-    def from_measurements(
+    def measure(
         cls,
-        with_answer: Sequence[RelevanceFeatures],
-        without_answer: Sequence[RelevanceFeatures],
-        everyday: Sequence[RelevanceFeatures],
-        passage_count: int,
-        scorer_digest: str = "",
-        languages: Sequence[str] = ("en",),
+        inputs: SignalInputs,
+        snapshot: Snapshot,
+        embedder: str,
+        best: IntArray,
+        first_text: str,
+        absent_code_share: float,
+        hidden_rows: Collection[int] = (),
     ) -> Self:
-        """Fit a calibration to the features of questions that the index answers, and of questions without an answer.
+        """Measure the best passages of a question.
 
         Args:
-            with_answer: Features of each generated question on the whole index.
-            without_answer: Features of each generated question without the passage that the question is about.
-            everyday: Features of the everyday questions.
-            passage_count: Number of passages of the index.
-            scorer_digest: Digest of the weights whose scores were measured.
-            languages: Main languages of the index. With English alone, cosines are on the scale of the weights;
-                otherwise the everyday questions set it.
+            inputs: The measurements of the candidate passages.
+            snapshot: The index.
+            embedder: Name of the embedder.
+            best: Indices of the best candidates, best first.
+            first_text: Text of the first of them.
+            absent_code_share: Share of the question's codes that no passage contains, in [0, 1].
+            hidden_rows: Passages that count as absent.
         """
-        if len(with_answer) < MIN_QUESTIONS:
-            return cls(limit=_UNCALIBRATED_LIMIT, passages=passage_count, scorer=scorer_digest)
-        low, high = (float(np.median([each.score for each in measured])) for measured in (without_answer, with_answer))
-        offset = (low + _AVERAGE_OFFSET) / 2
-        scale = (max(_MIN_SCALE, high - low) + _AVERAGE_SCALE) / 2
-        is_english = list(languages) == ["en"]
-        shift = 0.0 if is_english else _EVERYDAY_COSINE - float(np.median([each.cosine for each in everyday]))
-        scaled = cls(offset, scale, cosine_shift=shift)
-        nameless = everyday if is_english else [replace(each, unknown_names=0.0) for each in everyday]
-        answered, unanswered = (
-            [scaled.compute_log_odds(each) for each in measured] for measured in (with_answer, nameless)
+        words = QuestionWords.from_inputs(inputs, snapshot, best, hidden_rows)
+        top = slice(0, K)
+        is_visible = ~np.isin(inputs.candidates, list(hidden_rows))
+        dense, sentences, rest = _center_cosines(inputs, snapshot, embedder)
+        nearest = np.sort(dense[is_visible])[::-1][:_MARGIN_RANK]
+        shares = words.compute_share(words.is_contained, words.rarity)
+        of_passages = np.column_stack(
+            [
+                dense[best],
+                sentences[best],
+                rest[best],
+                shares,
+                words.compute_share(words.is_contained, words.rarity**3),
+                np.log1p(words.is_contained @ words.rarity),
+                words.compute_balance(),
+                (inputs.dense_rank * inputs.bm25_rank)[best],
+                np.maximum(inputs.subject, inputs.weak_subject)[best],
+            ]
         )
-        bounds = np.quantile(answered, (_MIN_QUANTILE, _MAX_QUANTILE))
-        margin, lowest = (_EVERYDAY_MARGIN, bounds[0]) if is_english else (_MARGIN_ELSEWHERE, -np.inf)
-        unlinked_limit = np.clip(np.median(unanswered) + margin, lowest, bounds[1])
-        log_odds = np.interp(with_answer[0].linkability, (0, 1), (unlinked_limit, _LINKED_LIMIT))
-        limit = 1 / (1 + math.exp(-min(_MAX_LIMIT, float(log_odds))))
-        codes = "" if is_english else " ".join(languages)
-        return cls(offset, scale, limit, len(with_answer), passage_count, scorer_digest, shift, codes)
+        languages = [find_language_evidence(text) for text in (inputs.question.text, first_text)]
+        is_foreign = inputs.scale.other_languages.contain(inputs.candidates[best[:1]]).any()
+        is_foreign = bool(is_foreign) or (all(languages) and languages[0] != languages[1])
+        of_question = np.array([
+            math.log1p(len(words.rarity)),
+            inputs.scale.trust,
+            is_foreign,
+            words.compute_share(words.is_unknown, words.rarity),
+            inputs.unknown_names,
+            absent_code_share,
+            nearest[:1].sum() - nearest[-1:].sum(),
+            words.compute_share(words.is_contained[top].any(axis=0), words.rarity),
+            words.is_rare.sum() / max(1, len(words.rarity)),
+        ])  # fmt: skip
+        rows = np.vstack([of_passages[top].max(axis=0, initial=0), of_passages])
+        is_short = 0 < len(words.rarity) <= _SHORT
+        is_complete = words.find_complete() | (is_short & words.is_contained.all(axis=1))
+        complete = np.r_[is_complete[top].any(), is_complete]
+        table = np.column_stack([np.tile(of_question, (len(rows), 1)), rows, complete]).astype(np.float32)
+        is_near = is_foreign and inputs.scale.trust == 1 and dense[best[0]] >= _NEAR
+        return cls(table, bool(complete[0] or is_near), absent_code_share == 1)
 
-    def get_limit(self, question: str) -> float:
-        """Return the relevance of the best passage below which ``question`` is refused.
 
-        In another language than those of the index, questions with and without an answer look alike.
-        """
-        language = find_language_evidence(question) if self.languages else ""
-        is_foreign = bool(language) and language not in self.languages.split()
-        return min(self.limit, _UNCALIBRATED_LIMIT) if is_foreign else self.limit
+def _center_cosines(inputs: SignalInputs, snapshot: Snapshot, embedder: str) -> FloatArray:
+    """Return cosines of each candidate, of its best hyperedge, and of it to the rest of the question, above the mean.
 
-    def is_current(self, passage_count: int) -> bool:
-        """Return whether the index still has about as many passages as when the calibration was computed."""
-        return abs(passage_count - self.passages) <= _MAX_CHANGE * self.passages
+    They are divided by the mean distance of passages from their mean, which makes them comparable between embedders.
+    In a small index, what the embedder's cosines of unrelated texts are stands in for the mean without the passage.
+    Float32 ``[3, candidates]``.
+    """
+    scale, origin, count = inputs.scale, get_embedder_calibration(embedder).cosine_origin, snapshot.passage_count
+    mean = snapshot.mean_cosines(np.eye(scale.vectors.shape[1], dtype=np.float32))
+    mean_of_pairs = min(0.95, max(0.0, (count * float(mean @ mean) - 1 + origin) / count))
+    relative = np.stack([inputs.dense, inputs.hyperedges[:, 0], inputs.rest])
+    above = relative * scale.spreads[[0, 0, 1], np.newaxis]
+    shrunk = above + (above + scale.trust * (scale.means[[0, 0, 1], np.newaxis] - origin)) / count
+    centered: FloatArray = shrunk / (1 - mean_of_pairs)
+    return centered
 
-    def compute_log_odds(self, features: RelevanceFeatures) -> float:
-        """Return the log odds that the index answers the question with these ``features``."""
-        share = max(features.linkability, features.min_score_share)
-        score = share * (features.score - self.offset) / self.scale
-        values = asdict(replace(features, score=score, cosine=features.cosine + self.cosine_shift))
-        return INTERCEPT + sum(weight * float(values[name]) for name, weight in WEIGHTS.items())
 
-    def predict_relevance(self, features: RelevanceFeatures, scores: FloatArray) -> list[float]:
-        """Return the relevance, in (0, 1), of each passage from its score and the question's ``features``."""
-        differences = (scores - features.score) / self.scale
-        log_odds = self.compute_log_odds(features) + WEIGHTS["score"] * differences
-        relevance: list[float] = (1 / (1 + np.exp(-np.clip(log_odds, -30, 30)))).tolist()
-        return relevance
+@dataclass(frozen=True, slots=True, eq=False)
+class RelevanceModel:
+    """A small network that predicts relevance: one hidden layer beside a linear part.
 
-    def to_bytes(self) -> bytes:
-        """Return the calibration as UTF-8 JSON, to store it in the index."""
-        return json.dumps(asdict(self)).encode()
+    Attributes:
+        mean: Mean of each feature in training; ``[features]``.
+        deviation: Standard deviation of each feature in training; ``[features]``.
+        linear: Weight of each feature; ``[features]``.
+        hidden: Weights of the hidden units; ``[features, units]``.
+        bias: ``[units]``.
+        output: ``[units]``.
+        intercept: Added to the log odds.
+        limit: Relevance of the best passage below which ``auto`` refuses a question.
+    """
+
+    mean: FloatArray
+    deviation: FloatArray
+    linear: FloatArray
+    hidden: FloatArray
+    bias: FloatArray
+    output: FloatArray
+    intercept: float
+    limit: float
 
     @classmethod
-    def from_bytes(cls, stored: bytes) -> Self:
-        """Parse a calibration from the JSON that :meth:`to_bytes` returns."""
-        return cls(**json.loads(stored))
+    def from_text(cls, text: str) -> Self:
+        """Parse the JSON that ``benchmarks/refusal.py`` writes."""
+        values = json.loads(text)
+        return cls(**{name: np.array(value) if isinstance(value, list) else value for name, value in values.items()})
+
+    def compute_log_odds(self, table: FloatArray) -> FloatArray:
+        """Return the log odds of relevance for each row of features; ``[rows]``."""
+        inputs = np.clip((table - self.mean) / self.deviation, -_MAX_DEVIATIONS, _MAX_DEVIATIONS)
+        hidden = np.tanh(inputs @ self.hidden + self.bias)
+        log_odds: FloatArray = inputs @ self.linear + hidden @ self.output + self.intercept
+        return log_odds
+
+    def predict(self, features: RelevanceFeatures) -> list[float]:
+        """Return the relevance, in (0, 1), of each passage, best first.
+
+        That of the first is the relevance of the question; no other has a higher one. A sure question has at least the
+        limit of ``auto``; one about a code that the index lacks is below it.
+        """
+        relevance = 1 / (1 + np.exp(-np.clip(self.compute_log_odds(features.table), -30, 30)))
+        best = relevance[0]
+        if features.has_absent_code:
+            best = min(best, _BELOW_LIMIT * self.limit)
+        elif features.is_sure:
+            best = max(best, self.limit)
+        values: list[float] = np.minimum(best, np.r_[best, relevance[2:]]).tolist()
+        return values
 
 
-def read_everyday_questions(languages: Sequence[str] = ("en",)) -> list[str]:
-    """Return questions about everyday subjects, most of which a typical index does not answer.
+_MAX_DEVIATIONS = 4.0
+"""Standardised features are clipped to this absolute value."""
 
-    Args:
-        languages: ISO 639-1 codes. Of languages without questions, English stands in if no other has any.
-    """
-    sections = re.split(
-        r"^\[(\w+)\]\n", read_package_file("polyad.retrieval.default", "everyday_questions.txt"), flags=re.M
-    )
-    questions = dict(zip(sections[1::2], sections[2::2], strict=True))
-    return [
-        question
-        for language in [code for code in languages if code in questions] or ["en"]
-        for question in questions[language].splitlines()
-    ]
+_BELOW_LIMIT = 0.9
 
 
-def find_main_languages(snapshot: Snapshot) -> list[str]:
-    """Return the ISO 639-1 codes of the languages of at least a fifth of an index; English without evidence."""
-    texts, _ = _sample_passages(snapshot, random.Random(snapshot.passage_count))
-    counts = Counter(find_language_evidence(text) or "en" for text in texts)
-    return [code for code, count in counts.most_common() if count >= _MIN_LANGUAGE_SHARE * len(texts)] or ["en"]
-
-
-def generate_questions(snapshot: Snapshot) -> Iterator[tuple[str, int]]:
-    """Yield artificial questions made from sentences of the index, each with the row of its sentence's passage.
-
-    The same index yields the same questions.
-    """
-    generator = random.Random(snapshot.passage_count)
-    texts, rows = _sample_passages(snapshot, generator)
-    vocabulary = sorted({term for text in texts for term in extract_query_terms(text)})
-    is_english = find_main_languages(snapshot) == ["en"]
-    pairs = [
-        (words, row)
-        for text, row in zip(texts, rows.tolist(), strict=True)
-        for words in _split_into_words(text, "en" if is_english else infer_language(text))
-        if _MIN_WORDS <= len(words) <= _MAX_WORDS
-    ]
-    for words, row in generator.sample(pairs, min(len(pairs), MAX_QUESTIONS)):
-        yield _distort_sentence(words, vocabulary, generator), row
-
-
-def _sample_passages(snapshot: Snapshot, generator: random.Random) -> tuple[list[str], IntArray]:
-    """Return the texts and rows of some passages of the index."""
-    row_count = snapshot.row_count("passage")
-    rows = np.array(generator.sample(range(row_count), min(row_count, 2 * MAX_QUESTIONS)), dtype=np.int64)
-    rows = rows[np.unique(snapshot.graph.hyperedges(rows)[1])]  # not deleted
-    with snapshot.read_transaction():
-        return [passage.text for passage in snapshot.get(Passage, rows.tolist())], rows
-
-
-def _split_into_words(text: str, language: str) -> Iterator[list[str]]:
-    """Yield the words of each sentence; in scripts without spaces, pieces of a few letters."""
-    for span in split_sentences(text, language):
-        yield span.of(text).split() if language == "en" else PIECE.findall(span.of(text))
-
-
-def _distort_sentence(words: Sequence[str], vocabulary: Sequence[str], generator: random.Random) -> str:
-    """Return an artificial question: a sentence with some content words dropped and some replaced at random."""
-    content = [number for number, word in enumerate(words) if extract_query_terms(word)]
-    kept_count = min(len(content), max(_MIN_CONTENT_WORDS, round(_KEPT_SHARE * len(content))))
-    omitted = set(content) - set(generator.sample(content, kept_count))
-    replaced = {number for number in content if generator.random() < _REPLACED_SHARE}
-    return " ".join(
-        generator.choice(vocabulary) if number in replaced else word
-        for number, word in enumerate(words)
-        if number not in omitted
-    )
+@cache
+def load_relevance_model() -> RelevanceModel:
+    """Return the network that comes with polyad."""
+    return RelevanceModel.from_text(read_package_file("polyad.retrieval.default", "relevance.json"))

@@ -8,32 +8,21 @@ question are (:mod:`polyad.retrieval.default.last_stage`).
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
-from polyad.calibration import EmbedderCalibration, get_embedder_calibration
 from polyad.hypergraph.sparse import find_top_positions, rank_by_id, rank_in_group
 from polyad.model import Evidence, FloatArray, Hyperedge, IntArray, Passage, Query
 from polyad.protocols.components import Embedder, MentionExtractor
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.assembly import MAX_DEPTH_FACTOR
+from polyad.retrieval.default.absent_names import compute_absent_code_share, find_absent_names
 from polyad.retrieval.default.encoder_trust import EncoderTrust
 from polyad.retrieval.default.last_stage import rank_by_words
-from polyad.retrieval.default.relevance import (
-    INTERCEPT,
-    UNTRUSTED_SCORE_SHARE,
-    WEIGHTS,
-    Calibration,
-    K,
-    RelevanceFeatures,
-    find_main_languages,
-    generate_questions,
-    read_everyday_questions,
-)
+from polyad.retrieval.default.relevance import K, RelevanceFeatures, load_relevance_model
 from polyad.retrieval.default.scorer import LinearScorer
 from polyad.retrieval.default.second_stage import rank_by_links
 from polyad.retrieval.default.signals import (
@@ -81,17 +70,12 @@ class _Ranking:
         contributions: Amounts that each signal, the later stages and clauses add to each candidate's score;
             float32 ``[candidates, signals + 3]``.
         scores: The sums of the contributions; float32 ``[candidates]``.
-        relevance_shift: Added to a score before relevance is predicted from it, because the calibration holds for
-            scores with the linkability of the index.
-        thresholds: Parameters of the embedder.
     """
 
     snapshot: Snapshot
     inputs: SignalInputs
     contributions: FloatArray
     scores: FloatArray
-    relevance_shift: float
-    thresholds: EmbedderCalibration
 
     def find_best(self, k: int, scores: FloatArray | None = None) -> IntArray:
         """Return the indices of the ``k`` candidate passages with the highest scores, best first, ties by id.
@@ -102,32 +86,6 @@ class _Ranking:
         """
         candidates, scores = self.inputs.candidates, self.scores if scores is None else scores
         return find_top_positions(scores, k, lambda places: rank_by_id(self.snapshot, "passage", candidates[places]))
-
-    def compute_relevance_features(self, hidden_rows: Collection[int] = ()) -> RelevanceFeatures:
-        """Compute the features from which relevance is predicted, without the passages ``hidden_rows``.
-
-        Scores count without the contributions of the last stage and of clauses.
-        """
-        inputs, scores, trust = (
-            self.inputs,
-            self.scores - self.contributions[:, -2:].sum(axis=1),
-            self.inputs.scale.trust,
-        )
-        best = self.find_best(K + len(hidden_rows), scores)
-        best = best[~np.isin(inputs.candidates[best], list(hidden_rows))][:K]
-        rows = np.sort(inputs.candidates[best])
-        cosines = self.snapshot.cosines("passage", rows, inputs.scale.vectors[0])
-        other_languages = inputs.scale.other_languages
-        cosines = cosines - other_languages.get_offsets(rows)[:, 0]
-        reads_words = not other_languages.contain(inputs.candidates[best[:1]]).any()
-        return RelevanceFeatures(
-            score=float(scores[best[:1]].sum()) + self.relevance_shift,
-            cosine=trust * self.thresholds.rescale_cosine(float(cosines.max(initial=0))),
-            unknown=reads_words * float(inputs.terms.weights[inputs.terms.is_unknown].sum()) ** 3,
-            unknown_names=reads_words * inputs.unknown_names,
-            linkability=self.snapshot.linkability,
-            min_score_share=max(self.thresholds.score_share, UNTRUSTED_SCORE_SHARE * (1 - trust)),
-        )
 
 
 class _CachedEvidence:
@@ -173,9 +131,7 @@ class DefaultRetriever:
         scorer: The weights; by default those of the settings.
 
     Attributes:
-        scorer_digest: Digest of the weights of ranking and relevance, which a calibration belongs to.
         encoder_trust: How far similarities count in each language of the index; fully, before it is measured.
-        calibration: Scale of the scores of the index, from which relevance is predicted; None for an average index.
 
     Raises:
         ConfigurationError: The weights are for other signals, or cannot be read.
@@ -198,10 +154,7 @@ class DefaultRetriever:
             scorer.get_weights(list_weight_names(SIGNAL_NAMES)), 2
         )
         self._network, self._last_network = scorer.network, scorer.last_network
-        weights = f"{scorer.to_text()}{WEIGHTS}{INTERCEPT}{UNTRUSTED_SCORE_SHARE}"
-        self.scorer_digest = hashlib.sha256(weights.encode()).hexdigest()[:16]
         self.encoder_trust = EncoderTrust()
-        self.calibration: Calibration | None = None
 
     def retrieve(self, query: Query, snapshot: Snapshot) -> Evidence:
         """Return the best passages as evidence, with the reasons for their scores and their nearest hyperedges."""
@@ -217,29 +170,30 @@ class DefaultRetriever:
         """Return how far the embedder's similarities can be trusted in each language of the index."""
         return EncoderTrust.measure(snapshot, self._embedder)
 
-    def calibrate(self, snapshot: Snapshot) -> Calibration:
-        """Return a calibration that converts scores into relevance, fitted to questions generated from the index.
+    def measure_relevance(
+        self, question: str, snapshot: Snapshot, *hidden: Collection[int]
+    ) -> list[tuple[RelevanceFeatures, IntArray]]:
+        """Return the features that predict relevance and the rows of the best passages, to train the prediction.
 
-        This takes a few seconds.
+        Args:
+            question: The question.
+            snapshot: The index.
+            hidden: Sets of passages; each yields a further pair, as if these passages were absent.
         """
-        pairs = [
-            self.compute_relevance_features(question, snapshot, (row,))
-            for question, row in generate_questions(snapshot)
-        ]
-        present, hidden = ([pair[side] for pair in pairs] for side in (0, 1))
-        languages = find_main_languages(snapshot)
-        texts = read_everyday_questions(languages) if pairs else ()
-        everyday = [self.compute_relevance_features(text, snapshot)[0] for text in texts]
-        return Calibration.from_measurements(
-            present, hidden, everyday, snapshot.passage_count, self.scorer_digest, languages
-        )
-
-    def compute_relevance_features(
-        self, question: str, snapshot: Snapshot, hidden_rows: Collection[int] = ()
-    ) -> tuple[RelevanceFeatures, RelevanceFeatures]:
-        """Return the features that predict relevance twice: for all passages, and without the rows ``hidden_rows``."""
         ranking = self._score_candidates(question, snapshot)
-        return ranking.compute_relevance_features(), ranking.compute_relevance_features(hidden_rows)
+        candidates = ranking.inputs.candidates
+        share = compute_absent_code_share(question, find_absent_names(ranking.inputs.question, snapshot))
+        measured = []
+        for hidden_rows in ((), *hidden):
+            best = ranking.find_best(K + len(hidden_rows))
+            best = best[~np.isin(candidates[best], list(hidden_rows))][:K]
+            if len(best):
+                (first,) = snapshot.get(Passage, candidates[best[:1]].tolist())
+                features = RelevanceFeatures.measure(
+                    ranking.inputs, snapshot, self._embedder.name, best, first.text, share, hidden_rows
+                )
+                measured.append((features, candidates[best]))
+        return measured
 
     def _score_candidates(self, question: str, snapshot: Snapshot) -> _Ranking:
         extractor = SignalExtractor(snapshot, self._embedder, self._linker, self.encoder_trust)
@@ -247,9 +201,6 @@ class DefaultRetriever:
         signals = compute_signals(inputs)
         contributions = signals * self._mix_weights(inputs.linkability)
         scores = contributions.sum(axis=1)
-        relevance_shift = 0.0
-        if inputs.linkability != snapshot.linkability:
-            relevance_shift = float((signals @ self._mix_weights(snapshot.linkability)).max() - scores.max())
         adjustments = np.zeros((3, len(scores)), dtype=np.float32)
         adjustments[2] = _score_clause_numbers(question, snapshot, inputs.candidates)
         if self._network:
@@ -258,14 +209,8 @@ class DefaultRetriever:
             if self._last_network:
                 ranked = rank_by_words(inputs, ranking, self._last_network, snapshot)
                 adjustments[1] = ranking.compute_adjustments(scores, ranked) - adjustments[0]
-        return _Ranking(
-            snapshot,
-            inputs,
-            np.column_stack([contributions, *adjustments]),
-            scores + adjustments.sum(axis=0),
-            relevance_shift,
-            get_embedder_calibration(self._embedder.name),
-        )
+        contributions = np.column_stack([contributions, *adjustments])
+        return _Ranking(snapshot, inputs, contributions, scores + adjustments.sum(axis=0))
 
     def _mix_weights(self, linkability: float) -> FloatArray:
         """Return the weights of the signals, interpolated by ``linkability`` (0 to 1) between two trained sets."""
@@ -281,8 +226,7 @@ class DefaultRetriever:
         rows = inputs.candidates[best]
         links = {row: link for row in rows.tolist() if (link := _find_strongest_link(inputs, row))[0] >= 0}
         edges, similarities, owners = _find_nearest_hyperedges(snapshot, inputs, rows)
-        calibration, shifted = self.calibration or Calibration(), scores[best] + np.float32(ranking.relevance_shift)
-        relevance = calibration.predict_relevance(ranking.compute_relevance_features(), shifted)
+        absent = find_absent_names(inputs.question, snapshot)
         prefetched_rows = {
             Passage: sorted({source for source, _ in links.values()}),
             Hyperedge: snapshot.graph.hyperedges(rows)[0].tolist(),  # all are read for the selection of excerpts
@@ -307,17 +251,26 @@ class DefaultRetriever:
             names = read_entity_names(snapshot, sorted({entity for _, entity in links.values()}))
             link_names = {row: names[entity] for row, (_, entity) in links.items()}
             link_reasons = _explain_links(snapshot, links, link_names)
+        measured = np.r_[best, ranking.find_best(K)[len(best) :]]
+        features = RelevanceFeatures.measure(
+            inputs,
+            snapshot,
+            self._embedder.name,
+            measured,
+            unexplained.passages[0].passage.text,
+            compute_absent_code_share(question, absent),
+        )
         passages = (
             replace(hit, reason="; ".join([*reasons, *link_reasons.get(row, ())]), relevance=probability)
             for hit, row, reasons, probability in zip(
                 unexplained.passages,
                 rows.tolist(),
                 self._explain_scores(scores[best], ranking.contributions[best]),
-                relevance,
+                load_relevance_model().predict(features)[: len(best)],
                 strict=True,
             )
         )
-        return replace(unexplained, passages=tuple(passages))
+        return replace(unexplained, passages=tuple(passages), absent_names=tuple(absent))
 
     def _explain_scores(self, scores: FloatArray, contributions: FloatArray) -> list[list[str]]:
         """Return for each score its largest contributions as texts, such as "mentions names in the question +0.31".

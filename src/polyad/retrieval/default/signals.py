@@ -21,6 +21,7 @@ from polyad.hypergraph.sparse import Scores, is_in, rank_by_id, sort_unique, uni
 from polyad.model import FloatArray, IntArray
 from polyad.protocols.components import Embedder
 from polyad.protocols.snapshot import Snapshot
+from polyad.retrieval.default.absent_names import UnknownNames
 from polyad.retrieval.default.encoder_trust import EncoderTrust
 from polyad.retrieval.default.links import (
     MAX_FOLLOWED_DEGREE,
@@ -32,7 +33,6 @@ from polyad.retrieval.default.links import (
     score_entity_hyperedges,
 )
 from polyad.retrieval.default.other_languages import OtherLanguages
-from polyad.retrieval.default.relevance import UnknownNames
 from polyad.retrieval.default.term_coverage import HUB_DEGREE, TermCoverage
 from polyad.retrieval.question import LinkedQuestion, QuestionLinker, replace_aliases
 

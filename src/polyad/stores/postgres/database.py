@@ -15,7 +15,7 @@ import psycopg
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from polyad.errors import IndexMismatchError, StoreError
-from polyad.protocols.store import RELEVANCE, WITHDRAWN, Manifest
+from polyad.protocols.store import WITHDRAWN, Manifest
 from polyad.stores.postgres.address import Address
 from polyad.stores.postgres.connection import (
     PostgresConnection,
@@ -44,7 +44,7 @@ _ATTEMPTS = 8
 
 _BEGIN_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
-RARE_NAMESPACES = (RELEVANCE, WITHDRAWN)
+RARE_NAMESPACES = (WITHDRAWN,)
 """Namespaces of values that each search reads, and that most indexes leave empty."""
 
 _READ_STATE = (
