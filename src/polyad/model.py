@@ -647,6 +647,11 @@ class Evidence(Displayable):
     spelling: Mapping[str, str] = field(default_factory=dict)
     absent_names: tuple[AbsentName, ...] = ()
 
+    def describe_spelling(self) -> str:
+        """Return which words were searched for misspelt words; empty if there are none."""
+        changes = ", ".join(f"{word} for {typed}" for typed, word in self.spelling.items())
+        return f"searched {changes}" if changes else ""
+
 
 @dataclass(frozen=True, slots=True)
 class AbsentName:
@@ -667,11 +672,6 @@ class AbsentName:
         'No passage contains HP-2212; the nearest is HP-2210.'
         """
         return f"No passage contains {self.text}{self.nearest and f'; the nearest is {self.nearest}'}."
-
-    def describe_spelling(self) -> str:
-        """Return which words were searched for misspelt words; empty if there are none."""
-        changes = ", ".join(f"{word} for {typed}" for typed, word in self.spelling.items())
-        return f"searched {changes}" if changes else ""
 
 
 @dataclass(frozen=True, slots=True)
