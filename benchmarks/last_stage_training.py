@@ -64,7 +64,7 @@ UNTRUSTED_SHARE = 4
 SAMPLED_QUESTIONS, SAMPLED_ARTICLES = 200, 1000
 """Questions of a large benchmark, and articles beside those that answer them."""
 
-MULTI_HOP_WEIGHT, PROSE_WEIGHT = 5.0, 2.0
+MULTI_HOP_WEIGHT, PROSE_WEIGHT = 4.0, 2.0
 """Weights of multi-hop questions and of questions about books in training, where other questions have 1."""
 
 FUSION_CONSTANT = 60
