@@ -21,7 +21,7 @@ TABLES = (
         ablate experiments:ablate Measure a retriever several times, each time without one part of its method.
         experiment experiments:experiment Measure several variants of the settings, which a TOML file lists.
         questions questions:questions Generate questions on your own documents, to measure retrievers.
-        thresholds thresholds:thresholds Measure the thresholds of presets for the embedder of an index.
+        thresholds thresholds:thresholds Print the thresholds of presets for the embedder of an index.
         train train:train Train a retriever on questions with gold documents.
         """,
         package="polyad_bench.commands",

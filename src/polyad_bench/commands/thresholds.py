@@ -14,10 +14,11 @@ _SECTIONS = {
 
 
 def thresholds(store: options.Store = None, embedder: options.Embedder = None, json: options.Json = False) -> None:
-    """Print the thresholds of presets for the embedder of an index, as settings.
+    """Print the thresholds of presets for the embedder of an index.
 
-    The presets' own values belong to the embedders of the papers. An embedder that polyad has calibrated has fixed
-    values; for another one they are measured on the index, so that as few unrelated texts exceed them.
+    They are printed as settings. The presets' own values belong to the embedders of the papers. An embedder that polyad
+    has calibrated has fixed values; for another one they are measured on the index, so that as few unrelated texts
+    exceed them.
 
     Example: polyad bench thresholds --store kb
     """
