@@ -25,7 +25,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -33,7 +33,7 @@ from measured_rows import write_rows
 from scipy.optimize import minimize
 
 from polyad import Engine
-from polyad.model import Document
+from polyad.model import Document, FloatArray
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.default.relevance import FEATURES, RelevanceFeatures, RelevanceModel
 from polyad.retrieval.default.retriever import DefaultRetriever
@@ -184,7 +184,7 @@ def load_or_measure(
         if not saved.exists():
             retriever.encoder_trust = retriever.measure_trust(engine.snapshot())
             classes = measure_corpus(retriever, engine.snapshot(), questions, others)
-            np.savez(saved, **classes)
+            np.savez(saved, **cast(dict[str, Any], classes))
     with np.load(saved) as arrays:
         return {name: arrays[name] for name in arrays.files if len(arrays[name])}
 
@@ -306,7 +306,10 @@ def train(corpora: Sequence[Mapping[str, Array]]) -> RelevanceModel:
     intercept = float(np.mean([solution[4] for solution in solutions]))
     hidden, bias = (np.concatenate([solution[part] for solution in solutions], axis=-1) for part in (1, 2))
     output = np.concatenate([solution[3] for solution in solutions]) / NETWORKS
-    return RelevanceModel(mean, deviation, linear, hidden, bias, output, intercept, 0.0)
+    layers: list[FloatArray] = [
+        np.asarray(each, dtype=np.float32) for each in (mean, deviation, linear, hidden, bias, output)
+    ]
+    return RelevanceModel(*layers, intercept=intercept, limit=0.0)
 
 
 def fit_network(inputs: Array, labels: Array, weights: Array, seed: int) -> tuple[Array, Array, Array, Array, float]:

@@ -63,10 +63,17 @@ class _AcknowledgedStore(PostgresStore):
         values: Values = NO_VALUES,
         expected_version: int | None = None,
         expected_values: Values = NO_VALUES,
+        values_version: int | None = None,
     ) -> None:
         """Store documents and record their ids afterwards."""
         time.sleep(_PAUSE_SECONDS)
-        super().put(*documents, values=values, expected_version=expected_version, expected_values=expected_values)
+        super().put(
+            *documents,
+            values=values,
+            expected_version=expected_version,
+            expected_values=expected_values,
+            values_version=values_version,
+        )
         self.acknowledged.update(item.document.id for item in documents)
 
 

@@ -13,7 +13,7 @@ import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -106,7 +106,9 @@ class QuestionWords:
     def compute_share(self, is_contained: BoolArray, weights: FloatArray) -> FloatArray:
         """Return the share of ``weights`` of the words in the mask ``is_contained``; 1 if no word has a weight."""
         total = float(weights.sum())
-        share: FloatArray = (is_contained @ weights) / total if total > 0 else np.ones(is_contained.shape[:-1])
+        if total <= 0:
+            return np.ones(is_contained.shape[:-1], dtype=np.float32)
+        share: FloatArray = (is_contained @ weights) / total
         return share
 
     def compute_balance(self) -> FloatArray:
@@ -120,8 +122,8 @@ class QuestionWords:
 
     def find_complete(self) -> BoolArray:
         """Return whether each passage contains all of the question's words that are rare, if there are any."""
-        lacks_any = (~self.is_contained & self.is_rare).any(axis=1)
-        is_complete: BoolArray = ~lacks_any & self.is_rare.any()
+        lacks_any = np.asarray((~self.is_contained & self.is_rare).any(axis=1))
+        is_complete: BoolArray = ~lacks_any & bool(self.is_rare.any())
         return is_complete
 
 
@@ -183,8 +185,9 @@ class RelevanceFeatures:
             ]
         )
         languages = [find_language_evidence(text) for text in (inputs.question.text, first_text)]
-        is_foreign = inputs.scale.other_languages.contain(inputs.candidates[best[:1]]).any()
-        is_foreign = bool(is_foreign) or (all(languages) and languages[0] != languages[1])
+        other_languages = inputs.scale.other_languages
+        is_foreign = bool(other_languages.contain(inputs.candidates[best[:1]]).any())
+        is_foreign = is_foreign or (all(languages) and languages[0] != languages[1])
         of_question = np.array([
             math.log1p(len(words.rarity)),
             inputs.scale.trust,
@@ -193,7 +196,7 @@ class RelevanceFeatures:
             inputs.unknown_names,
             absent_code_share,
             nearest[:1].sum() - nearest[-1:].sum(),
-            words.compute_share(words.is_contained[top].any(axis=0), words.rarity),
+            words.compute_share(np.asarray(words.is_contained[top].any(axis=0)), words.rarity),
             words.is_rare.sum() / max(1, len(words.rarity)),
         ])  # fmt: skip
         rows = np.vstack([of_passages[top].max(axis=0, initial=0), of_passages])
@@ -249,7 +252,7 @@ class RelevanceModel:
     @classmethod
     def from_text(cls, text: str) -> Self:
         """Parse the JSON that ``benchmarks/refusal.py`` writes."""
-        values = json.loads(text)
+        values: dict[str, Any] = json.loads(text)
         return cls(**{name: np.array(value) if isinstance(value, list) else value for name, value in values.items()})
 
     def compute_log_odds(self, table: FloatArray) -> FloatArray:
