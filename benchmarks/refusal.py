@@ -33,7 +33,7 @@ from measured_rows import write_rows
 from scipy.optimize import minimize
 
 from polyad import Engine
-from polyad.model import Document, FloatArray
+from polyad.model import Document
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.default.relevance import FEATURES, RelevanceFeatures, RelevanceModel
 from polyad.retrieval.default.retriever import DefaultRetriever
@@ -306,10 +306,8 @@ def train(corpora: Sequence[Mapping[str, Array]]) -> RelevanceModel:
     intercept = float(np.mean([solution[4] for solution in solutions]))
     hidden, bias = (np.concatenate([solution[part] for solution in solutions], axis=-1) for part in (1, 2))
     output = np.concatenate([solution[3] for solution in solutions]) / NETWORKS
-    layers: list[FloatArray] = [
-        np.asarray(each, dtype=np.float32) for each in (mean, deviation, linear, hidden, bias, output)
-    ]
-    return RelevanceModel(*layers, intercept=intercept, limit=0.0)
+    layers = [np.asarray(each, dtype=np.float32) for each in (mean, deviation, linear, hidden, bias, output)]
+    return RelevanceModel.from_layers(layers, intercept, 0.0)
 
 
 def fit_network(inputs: Array, labels: Array, weights: Array, seed: int) -> tuple[Array, Array, Array, Array, float]:

@@ -250,10 +250,17 @@ class RelevanceModel:
     limit: float
 
     @classmethod
+    def from_layers(cls, layers: Sequence[FloatArray], intercept: float, limit: float) -> Self:
+        """Build a model from its six arrays, in the order of the attributes."""
+        mean, deviation, linear, hidden, bias, output = layers
+        return cls(mean, deviation, linear, hidden, bias, output, intercept, limit)
+
+    @classmethod
     def from_text(cls, text: str) -> Self:
         """Parse the JSON that ``benchmarks/refusal.py`` writes."""
         values: dict[str, Any] = json.loads(text)
-        return cls(**{name: np.array(value) if isinstance(value, list) else value for name, value in values.items()})
+        layers = [np.array(values[name]) for name in ("mean", "deviation", "linear", "hidden", "bias", "output")]
+        return cls.from_layers(layers, values["intercept"], values["limit"])
 
     def compute_log_odds(self, table: FloatArray) -> FloatArray:
         """Return the log odds of relevance for each row of features; ``[rows]``."""
