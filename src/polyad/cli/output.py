@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from polyad.engine.transfer import ExportReport, ImportReport
     from polyad.indexing.run import IndexReport
     from polyad.protocols.store import Damage
-    from polyad.schemas.catalogue import ConflictSchema, FactSchema
+    from polyad.schemas.catalogue import ConflictSchema, FactSchema, VersionConflictSchema
 
 _LISTED_KEYS = ("table", "id", "name", "text", "entity", "package", "version", "reason")
 _LISTED_CHARACTERS = 300
@@ -108,6 +108,8 @@ def show_evidence(evidence: Evidence, explain: bool, display: Display = Display.
         out.print(style_text(head, "bold") + style_text(relevance, "dim"), soft_wrap=True)
         out.print(style_text(f"   {passage.id}", "dim"), soft_wrap=True)
         _show_lines(split_lines(hit, _select_text(hit, display)), hit)
+        if hit.version:
+            say_indented(hit.version.describe())
         for validity in _describe_validities(evidence, hit):
             say_indented(validity)
         for fact in hit.retracted:
@@ -528,9 +530,11 @@ def show_settings(settings: Sequence[Mapping[str, object]]) -> None:
         say(f"{setting['key']} = {json.dumps(setting['value'], ensure_ascii=False)}{origin}")
 
 
-def show_conflicts(conflicts: Sequence[ConflictSchema]) -> None:
-    """Print contradicting facts: each value of a role with the facts that state the value."""
-    if not conflicts:
+def show_conflicts(conflicts: Sequence[ConflictSchema], versions: Sequence[VersionConflictSchema] = ()) -> None:
+    """Print contradicting facts, each value of a role with the facts that state it, and contradicting versions."""
+    for version in versions:
+        say("\n    ".join(map(str, (f"{version['family']}: {version['reason']}", *version["documents"]))))
+    if not conflicts and not versions:
         say("no conflicts")
     for conflict in conflicts:
         say(f"{conflict['relation'] or 'facts'}  {conflict['subject']}  {conflict['role']}")
