@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from typing import Literal, NamedTuple
 
-from polyad.errors import SettingError
 from polyad.model import DocumentVersion, MetadataValue, Origin, VersionStatus
-from polyad.text.dates import fold_digits, read_months
+from polyad.text.date_terms import find_periods
+from polyad.text.dates import fold_digits
 from polyad.text.files import get_source_file, read_package_file
-from polyad.text.validity import VALID_FROM, VALID_TO, Interval, format_time, parse_period
+from polyad.text.validity import VALID_FROM, VALID_TO, Interval, format_time
 
 Level = Literal["", "issue", "edition", "version"]
 """The kind of family that the marks of a document make, the weakest first."""
@@ -41,10 +41,6 @@ _MIN_TITLE_WORDS = 2
 _MAX_LISTED = 5
 """Numbers in a message."""
 
-_ENGLISH_MONTHS = (
-    "january/jan february/feb march/mar april/apr may june/jun july/jul august/aug september/sep/sept october/oct "
-    "november/nov december/dec"
-)
 _DATE_KEYS = (VALID_FROM, "effective_from", "effective_date", "effective", "date", "published", "year")
 _REPLACES_KEYS = ("replaces", "supersedes")
 _REPLACED_KEYS = ("superseded_by", "replaced_by")
@@ -52,24 +48,7 @@ _EDITION_STATUS: Mapping[VersionStatus, VersionStatus] = {"in force": "latest", 
 _STATUS_KINDS = ("superseded", "draft", "in force")
 
 _LETTER = r"[^\W\d_]"
-_YEAR = r"(?:19|20)\d\d"
-_MONTH = r"(?:1[0-2]|0?[1-9])"
-_DAY = r"(?:3[01]|[12]\d|0?[1-9])"
-_DATES = (  # each with the groups y(ear), m(onth), d(ay) or q(uarter)
-    rf"(?<!\d)(?P<y>{_YEAR})(?P<s>[-_/.]|)(?P<m>0[1-9]|1[0-2])(?:(?P=s)(?P<d>3[01]|[12]\d|0[1-9]))?(?![-_/.]?\d)",
-    rf"(?<![\d.])(?P<d>{_DAY})(?P<s>[./-])\s?(?P<m>{_MONTH})(?P=s)\s?(?P<y>{_YEAR})(?!\d)",
-    rf"(?P<y>{_YEAR})\s?[年년]\s?(?P<m>{_MONTH})\s?[月월](?:\s?(?P<d>{_DAY})\s?[日号號일])?",
-    rf"(?<!{_LETTER})q(?P<q>[1-4])[\s_/-]*(?P<y>{_YEAR})(?!\d)",
-    rf"(?<!\d)(?P<y>{_YEAR})[\s_/-]*q(?P<q>[1-4])(?!\w)",
-    rf"(?<!\d)(?:(?P<d>{_DAY})(?:st|nd|rd|th|er|º|\.)?[\s_-]+(?:of\s|de\s)?)?(?<!{_LETTER})(?P<name>{_LETTER}{{3,12}})"
-    rf"\.?,?[\s_-]*(?:de[l]?\s)?(?P<y>{_YEAR})(?!\d)",
-    rf"(?<!{_LETTER})(?P<name>{_LETTER}{{3,12}})\.?\s(?P<d>{_DAY})(?:st|nd|rd|th)?,?\s(?P<y>{_YEAR})(?!\d)",
-    # A year that is no part of a code such as C-2023-006.
-    rf"(?<!\d)(?<!\d[-_/.,])(?<![\s/_-]{_LETTER}[-_])(?P<y>{_YEAR})(?:[-_/](?:{_YEAR}|\d\d))?(?:年?版)?(?!\d|[-_/.,]\d"
-    rf"|{_LETTER}(?<![\u2e80-\uffff]))",
-)
 _RELEASE = r"(?<![\w.])(\d+(?:\.\d+)+)(?![\w.]*\d)"
-_WORD = re.compile(rf"{_LETTER}+")
 _END_WORDS = r"(?:^|[\s_.(\[\uff08-])@[\s_)\]\uff09-]*$"
 
 
@@ -109,42 +88,22 @@ class _Name(NamedTuple):
 
 
 @cache
-def _read_words() -> Mapping[str, Sequence[str]]:
+def _read_words() -> Mapping[str, str]:
+    """Return a regex for the words of each kind; words of scripts without spaces have no bounds."""
     lines = read_package_file("polyad.text", "version_words.txt").splitlines()
-    pairs = (line.partition(": ") for line in lines if not line.startswith("#"))
-    return {kind: sorted(set(words.split("|")), key=lambda word: (-len(word), word)) for kind, _, words in pairs}
+    kinds = {}
+    for kind, _, words in (line.partition(": ") for line in lines if not line.startswith("#")):
+        spaced, unspaced = list[str](), list[str]()
+        for word in sorted(words.split("|"), key=lambda word: (-len(word), word)):
+            (unspaced if word > "\u2e80" else spaced).append(r"[\s_-]+".join(map(re.escape, word.split())))
+        kinds[kind] = f"(?:(?<!{_LETTER})(?:{'|'.join(spaced)})(?!{_LETTER})|{'|'.join(unspaced) or '(?!)'})"
+    return kinds
 
 
 @cache
 def _compile(kind: str, form: str = "@") -> re.Pattern[str]:
-    """Return a regex for the words of a kind in the place of ``@``; words of scripts without spaces have no bounds."""
-
-    def bound(word: str) -> str:
-        pattern = r"[\s_-]+".join(map(re.escape, word.split()))
-        return pattern if ord(word[0]) > 0x2E80 else rf"(?<!{_LETTER}){pattern}(?!{_LETTER})"
-
-    return re.compile(form.replace("@", f"(?:{'|'.join(map(bound, _read_words()[kind]))})"))
-
-
-def has_words(kind: str, text: str) -> bool:
-    """Return whether a text in lower case has a word, or a phrase, of a kind."""
-    longest_words, ideographs = _index_words(kind)
-    if not longest_words.isdisjoint(_list_words(text)) or (not text.isascii() and ideographs.search(text)):
-        return _compile(kind).search(text) is not None
-    return False
-
-
-@lru_cache(maxsize=64)
-def _list_words(text: str) -> frozenset[str]:
-    return frozenset(_WORD.findall(text))
-
-
-@cache
-def _index_words(kind: str) -> tuple[frozenset[str], re.Pattern[str]]:
-    """Return the longest words of the phrases of a kind, and a regex for those in scripts without spaces."""
-    words = _read_words()[kind]
-    ideographs = "|".join(re.escape(word) for word in words if word > "\u2e80")
-    return frozenset(max(_WORD.findall(word), key=len) for word in words), re.compile(ideographs or "(?!)")
+    """Return a regex for the words of a kind in the place of ``@``."""
+    return re.compile(form.replace("@", _read_words()[kind]))
 
 
 @cache
@@ -158,57 +117,12 @@ def _compile_versions() -> Sequence[re.Pattern[str]]:
     )
 
 
-@cache
-def _compile_dates() -> Sequence[re.Pattern[str]]:
-    return tuple(map(re.compile, _DATES))
-
-
-@cache
-def _list_months() -> Mapping[str, int]:
-    english = {name: number for number, names in enumerate(_ENGLISH_MONTHS.split(), 1) for name in names.split("/")}
-    return {**read_months(), **english}
-
-
 def _find_numbers(text: str) -> Iterator[tuple[int, int, tuple[int, ...]]]:
     """Yield the span and the number of each version that a text names."""
-    patterns = _compile_versions()
-    is_worded = has_words("version", text) or has_words("edition", text)
-    for pattern in patterns if is_worded else patterns[1:2]:
+    for pattern in _compile_versions():
         for match in pattern.finditer(text):
             parts = re.findall(r"\d{1,9}", match[1])
             yield *match.span(), tuple(map(int, parts)) or (ord(match[1]) - ord("a") + 1,)
-
-
-def _find_periods(text: str) -> Iterator[tuple[int, int, Interval]]:
-    """Yield the span and the period of each date, month, quarter or year in a text in lower case, in text order."""
-    if not re.search(r"\d{4}", text):
-        return
-    spans: list[tuple[int, int, Interval]] = []
-    has_month = not _list_words(text).isdisjoint(_list_months())
-    for pattern in _compile_dates():
-        if "name" in pattern.groupindex and not has_month:
-            continue
-        for match in pattern.finditer(text):
-            is_new = all(match.end() <= start or match.start() >= end for start, end, _ in spans)
-            if is_new and (period := _parse_groups(match.groupdict())):
-                spans.append((*match.span(), period))
-    yield from sorted(spans)
-
-
-def _parse_groups(groups: Mapping[str, str | None]) -> Interval | None:
-    year, month, day = groups["y"], groups.get("m"), groups.get("d")
-    if name := groups.get("name"):
-        month = str(_list_months().get(name, ""))
-        if not month:
-            return None
-    try:
-        if quarter := groups.get("q"):
-            first, last = (f"{year}-{3 * int(quarter) - offset:02}" for offset in (2, 0))
-            return Interval(parse_period("date", first).start, parse_period("date", last).end)
-        parts = [year, *(f"{int(part):02}" for part in (month, day) if part)]
-        return parse_period("date", "-".join(map(str, parts)))
-    except SettingError:  # 31 February
-        return None
 
 
 @lru_cache(maxsize=4096)
@@ -221,7 +135,7 @@ def _parse_name(name: str) -> _Name:
         number, level = parts, _LEVELS.index("version")
         name = f"{name[:start]} {name[end:]}"
         break
-    for start, end, dated in sorted(_find_periods(name), reverse=True):
+    for start, end, dated in sorted(find_periods(name), reverse=True):
         is_year = dated.end - dated.start > 300 * 86400
         period, level = dated, max(level, _LEVELS.index("edition" if is_year else "issue"))
         name = f"{name[:start]} {name[end:]}"
@@ -229,7 +143,7 @@ def _parse_name(name: str) -> _Name:
         number, level = tuple(map(int, match[1].split("."))), max(level, _LEVELS.index("issue"))
         name = f"{name[: match.start()]} {name[match.end() :]}"
     for kind in _STATUS_KINDS:
-        if has_words(kind, name) and (match := _compile(kind, _END_WORDS).search(name)):
+        if match := _compile(kind, _END_WORDS).search(name):
             status, level, name = kind, _LEVELS.index("version"), name[: match.start()]
     words = re.findall(r"[^\W_]+", name)
     return _Name(" ".join(words), number, period, status, _LEVELS[level])
@@ -311,7 +225,7 @@ def _list_texts(value: MetadataValue | None) -> Sequence[str]:
 
 def _read_period(value: object) -> Interval | None:
     text = fold_digits(str(value or "")).casefold()
-    return next((period for _, _, period in _find_periods(text)), None)
+    return next((period for _, _, period in find_periods(text)), None)
 
 
 def find_status(text: str, *, is_statement: bool = False, number: tuple[int, ...] = ()) -> str:
@@ -325,7 +239,7 @@ def find_status(text: str, *, is_statement: bool = False, number: tuple[int, ...
     for sentence in re.split(r"(?<=[.;!?\u3002\uff1b])\s*", text):
         start, _, other = next(_find_numbers(sentence), (len(sentence), 0, number))
         for kind in ("draft", "superseded", *(["in force"] if is_statement else [])):
-            match = _compile(kind).search(sentence) if has_words(kind, sentence) else None
+            match = _compile(kind).search(sentence)
             if match and not (number and other != number and start < match.start()):
                 return kind
     return ""
@@ -337,7 +251,7 @@ def add_statement(marks: Marks, head: str) -> Marks:
     lines = [line for line in text.split("\n") if line.strip()]
     statements = [line for line in lines if len(line) <= _SHORT_LINE or any(_find_numbers(line))]
     number = marks.number or next((parts for line in statements for *_, parts in _find_numbers(line)), ())
-    periods = list(_find_periods(text))
+    periods = list(find_periods(text))
     since = next(_find_starts(text, periods), None)
     first = periods[0][2] if periods else None
     ends = (period for start, _, period in periods if _compile("until").search(text[max(0, start - 10) : start]))
@@ -522,9 +436,9 @@ class VersionReference(NamedTuple):
         text = fold_digits(question).casefold()
         return cls(
             tuple(dict.fromkeys(parts for *_, parts in _find_numbers(text))),
-            tuple(dict.fromkeys(period for *_, period in _find_periods(text))),
-            has_words("latest", text),
-            has_words("previous", text),
+            tuple(dict.fromkeys(period for *_, period in find_periods(text))),
+            _compile("latest").search(text) is not None,
+            _compile("previous").search(text) is not None,
         )
 
     def choose(self, family: VersionFamily, now: float) -> Marks | None:
