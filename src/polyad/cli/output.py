@@ -108,8 +108,6 @@ def show_evidence(evidence: Evidence, explain: bool, display: Display = Display.
         out.print(style_text(head, "bold") + style_text(relevance, "dim"), soft_wrap=True)
         out.print(style_text(f"   {passage.id}", "dim"), soft_wrap=True)
         _show_lines(split_lines(hit, _select_text(hit, display)), hit)
-        if hit.version:
-            say_indented(hit.version.describe())
         for validity in _describe_validities(evidence, hit):
             say_indented(validity)
         for fact in hit.retracted:
@@ -166,7 +164,9 @@ def _find_sentence(lines: Sequence[str], sentence: str) -> Iterator[tuple[int, S
 
 
 def _describe_validities(evidence: Evidence, hit: ScoredPassage) -> Iterator[str]:
-    """Yield a note for the document of a hit, and for each fact of the hit, that is not valid today."""
+    """Yield the version of a hit's document, and a note for the document and each fact that is not valid today."""
+    if hit.version:
+        yield hit.version.describe()
     now = datetime.now(UTC).timestamp()
     if validity := describe_validity(parse_interval(hit.origin.metadata), now):
         yield validity

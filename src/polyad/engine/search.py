@@ -306,9 +306,9 @@ class Searcher:
                 depth = 2 * k if find_preferred else k
                 evidence = rank(max(depth, MIN_CANDIDATES) if reranker else depth)
                 evidence = rerank(evidence, reranker) if reranker else evidence
-                if self._ranks_versions and snapshot.versions.may_have_versions(snapshot, evidence.passages):
-                    wide = rank(max(MIN_CANDIDATES, depth)) if reranker is None else evidence
-                    evidence = _rank_versions(wide, snapshot, reference, options.get_time())
+                if self._ranks_versions:
+                    rank_more = (lambda: evidence) if reranker else partial(rank, 2 * depth)
+                    evidence = _rank_versions(evidence, rank_more, snapshot, reference, options.get_time())
                 if find_preferred is None:
                     return evidence
                 return rank_preferred(evidence, find_preferred([hit.passage.id for hit in evidence.passages]), k)
@@ -333,13 +333,28 @@ class Searcher:
             return mark_retracted(evidence, self._store)
 
 
-def _rank_versions(evidence: Evidence, snapshot: MappedSnapshot, reference: VersionReference, now: float) -> Evidence:
-    """Return the evidence with the right version of a document before its other versions."""
+def _rank_versions(
+    evidence: Evidence,
+    rank_more: Callable[[], Evidence],
+    snapshot: MappedSnapshot,
+    reference: VersionReference,
+    now: float,
+) -> Evidence:
+    """Return the evidence with the right version of a document before its other versions.
+
+    If the question is about one of several versions, or about the latest, more passages are candidates.
+    """
     ids = [hit.passage.id for hit in evidence.passages]
     families = snapshot.versions.find_families(snapshot, ids)
-    if reference.is_latest and not reference.periods:
+    distinct = {id(family): family for _, family in families.values()}
+    is_latest = reference.is_latest and not reference.periods
+    if is_latest or any(reference.choose(family, now) for family in distinct.values()):
+        evidence = rank_more()
+        ids = [hit.passage.id for hit in evidence.passages]
+        families = snapshot.versions.find_families(snapshot, ids)
+    if is_latest:
         evidence = rank_latest(evidence, snapshot.versions.find_starts(snapshot, ids))
-    return rank_versions(evidence, families, reference, now)
+    return rank_versions(evidence, families, reference, now) if families else evidence
 
 
 def _prepare_retrieval(retriever: Retriever, question: str, snapshot: Snapshot) -> Callable[[int], Evidence]:

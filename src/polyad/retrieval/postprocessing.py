@@ -25,7 +25,6 @@ weights up to 0.25 keep Recall@5 (81.3 of musique, 97.5 of hotpotqa), 0.5 costs 
 alone 19 to 20 points."""
 
 
-
 def rerank(evidence: Evidence, reranker: Reranker, weight: float = RERANKER_WEIGHT) -> Evidence:
     """Sort the passages of the evidence by the retriever's score plus ``weight`` times the reranker's.
 

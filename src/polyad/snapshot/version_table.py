@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import math
 import threading
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from polyad.model import Origin, Passage, ScoredPassage
+from polyad.model import Origin, Passage
 from polyad.snapshot.incidences import Incidences
 from polyad.snapshot.tables import SnapshotTables
-from polyad.text.versions import Marks, VersionFamily, add_statement, read_marks
+from polyad.text.versions import Marks, VersionFamily, add_statement, build_family_terms, read_marks
 
 _BATCH = 10_000
 """Documents read from the store at a time."""
@@ -21,42 +19,32 @@ _BATCH = 10_000
 _MAX_READ = 200
 """Largest family whose first lines are read: longer series are issues, whose names have dates."""
 
-_NO_FAMILY = VersionFamily(())
+_MAX_MEMBERS = 1000
+"""Documents with a common key from which on the key is too common to make a family."""
+
+_MAX_CACHED = 100_000
+"""Documents whose marks are kept."""
 
 
 @dataclass(slots=True)
 class VersionTable:
-    """The marks of versions of all documents, by row of the document.
+    """The marks of versions of the documents that searches met, by row of the document.
 
-    Rows are read when a search first needs them; later snapshots share them. A changed document has a new row, and rows
-    that a snapshot lacks are skipped, so that families are those of an index of the remaining documents.
+    The keys of families are search terms of the documents' first passages, so that a search reads only the documents of
+    the families of its hits. A changed document has a new row; families are those of the live documents of a snapshot.
     """
 
-    _marks: list[Marks | None] = field(default_factory=list)
-    _rows: defaultdict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
-    _of_hits: dict[int, Marks] = field(default_factory=dict)
-    _with_statements: dict[int, Marks] = field(default_factory=dict)
+    _marks: dict[int, Marks] = field(default_factory=dict)
+    _members: dict[int, Marks] = field(default_factory=dict)
     _cache: tuple[Incidences | None, dict[str, VersionFamily]] = (None, {})
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def may_have_versions(self, snapshot: SnapshotTables, hits: Sequence[ScoredPassage]) -> bool:
-        """Return whether the name or metadata of any hit has the marks of a version, or two hits the same name.
-
-        Otherwise a search need not read the documents of the index.
-        """
-        rows = snapshot.passages.document.take(snapshot.passages.ids.find_rows([hit.passage.id for hit in hits]))
-        keys: dict[str, str] = {}
-        for row, hit in zip(rows.tolist(), hits, strict=True):
-            marks = self._of_hits.get(row) or read_marks(hit.passage.document_id, hit.origin)
-            self._of_hits[row] = marks
-            if marks.level or any(keys.setdefault(key, marks.unit) != marks.unit for key in marks.keys):
-                return True
-        return False
-
     def find_starts(self, snapshot: SnapshotTables, passage_ids: Sequence[str]) -> list[float | None]:
         """Return the date of the document of each passage, in seconds since 1970; None if unknown."""
-        rows = snapshot.passages.document.take(snapshot.passages.ids.find_rows(passage_ids)).tolist()
-        return [marks.start if (marks := self._marks[row]) else None for row in rows]
+        rows = _find_documents(snapshot, passage_ids)
+        with self._lock:
+            self._read(snapshot, rows)
+            return [marks.start if (marks := self._marks.get(row)) else None for row in rows]
 
     def find_families(
         self, snapshot: SnapshotTables, passage_ids: Sequence[str]
@@ -69,22 +57,24 @@ class VersionTable:
             snapshot: The snapshot, or a part of it; documents that it lacks belong to no family.
             passage_ids: Ids of passages of the snapshot.
         """
-        rows = snapshot.passages.document.take(snapshot.passages.ids.find_rows(passage_ids)).tolist()
+        rows = _find_documents(snapshot, passage_ids)
         found = {}
         with self._lock:
-            self._extend(snapshot)
             if self._cache[0] is not snapshot.graph:
                 self._cache = snapshot.graph, {}
+            if len(self._marks) > _MAX_CACHED:
+                self._marks.clear()
+                self._members.clear()
             families = self._cache[1]
+            self._read(snapshot, rows)
             for passage_id, row in zip(passage_ids, rows, strict=True):
-                marks = self._marks[row]
+                marks = self._marks.get(row)
                 if marks is None or not marks.keys:
                     continue
                 if marks.unit not in families:
-                    members = self._find_members(snapshot, row)
-                    family = VersionFamily(members) if len(members) > 1 else _NO_FAMILY
-                    families.update(dict.fromkeys([marks.unit, *(member.unit for member in members)], family))
-                if families[marks.unit].level:
+                    family = VersionFamily(self._find_members(snapshot, row))
+                    families.update(dict.fromkeys([marks.unit, *(member.unit for member in family.members)], family))
+                if len(families[marks.unit].members) > 1 and families[marks.unit].level:
                     found[passage_id] = marks.unit, families[marks.unit]
         return found
 
@@ -94,57 +84,53 @@ class VersionTable:
         distinct = {id(family): family for _, family in families.values()}
         return sorted(distinct.values(), key=lambda family: family.members[0].unit)
 
-    def _extend(self, snapshot: SnapshotTables) -> None:
-        """Read the marks of the documents that were added since the table was last used."""
-        count = len(snapshot.passages.documents)
-        for start in range(len(self._marks), count, _BATCH):
-            ids = snapshot.passages.documents.take(np.arange(start, min(start + _BATCH, count)))
+    def _read(self, snapshot: SnapshotTables, rows: Iterable[int]) -> None:
+        """Read the marks of documents that are not known yet."""
+        missing = [row for row in dict.fromkeys(rows) if row not in self._marks]
+        for start in range(0, len(missing), _BATCH):
+            batch = missing[start : start + _BATCH]
+            ids = snapshot.passages.documents.take(batch)
             with snapshot.store.read_transaction() as transaction:
                 origins: Mapping[str, Origin] = transaction.get(Origin, ids)
-            for row, id in enumerate(ids, start):
-                marks = read_marks(id, origins[id]) if id in origins else None
-                self._marks.append(marks)
-                for key in marks.keys if marks else ():
-                    self._rows[key].append(row)
+            pairs = zip(batch, ids, strict=True)
+            self._marks.update((row, read_marks(id, origins[id])) for row, id in pairs if id in origins)
 
     def _find_members(self, snapshot: SnapshotTables, row: int) -> tuple[Marks, ...]:
         """Return the marks of the live documents that common keys connect with a document, one for each unit."""
-        members: dict[str, list[tuple[int, Marks]]] = defaultdict(list)
-        rows, keys, reached = [row], set[str](), set[int]()
-        while rows:
-            marks = self._marks[rows.pop()]
-            for key in marks.keys if marks else ():
-                if key not in keys:
-                    keys.add(key)
-                    for other in self._select_live(snapshot, self._rows[key]):
-                        if other not in reached and (marks := self._marks[other]):
-                            reached.add(other)
-                            rows.append(other)
-                            members[marks.unit].append((other, marks))
-        firsts = [min(members[unit], key=_sort_rows) for unit in sorted(members)]
-        if not 2 <= len(firsts) <= _MAX_READ:
-            return tuple(marks for _, marks in firsts)
-        return tuple(self._read_statement(snapshot, *first) for first in firsts)
+        terms, keys, reached, new = snapshot.passages.terms, set[str](), {row}, [row]
+        while new:
+            self._read(snapshot, new)
+            added = sorted({key for each in new if each in self._marks for key in self._marks[each].keys} - keys)
+            keys.update(added)
+            found = build_family_terms(added)
+            counts = terms.document_frequencies(found).tolist()
+            common = [term for term, count in zip(found, counts, strict=True) if 1 <= count <= _MAX_MEMBERS]
+            documents = snapshot.passages.document.take(terms.find_passages(common))
+            new = [each for each in np.unique(documents).tolist() if each not in reached]
+            reached.update(new)
+        units = {marks.unit: each for each in sorted(reached, reverse=True) if (marks := self._marks.get(each))}
+        rows = [units[unit] for unit in sorted(units)]
+        if 2 <= len(rows) <= _MAX_READ:
+            self._read_statements(snapshot, [each for each in rows if each not in self._members])
+        return tuple(self._members.get(each) or self._get_member(snapshot, each) for each in rows)
 
-    def _select_live(self, snapshot: SnapshotTables, rows: Sequence[int]) -> list[int]:
-        """Return the documents of ``rows`` that have passages in the snapshot."""
-        documents = np.array([row for row in rows if row < len(snapshot.passages.documents)], dtype=np.int64)
-        firsts, ends = (snapshot.passages.document.count_below(documents + shift) for shift in (0, 1))
-        mask = snapshot.graph.live_passages.mask
-        bounds = zip(documents.tolist(), firsts.tolist(), ends.tolist(), strict=True)
-        return [row for row, first, end in bounds if mask[first:end].any()]
+    def _get_member(self, snapshot: SnapshotTables, row: int) -> Marks:
+        """Return the marks of a document, or those of the name of a file whose records are documents."""
+        marks = self._marks[row]
+        [id] = snapshot.passages.documents.take([row])
+        return marks if marks.unit == id else read_marks(marks.unit, Origin("", marks.unit))
 
-    def _read_statement(self, snapshot: SnapshotTables, row: int, marks: Marks) -> Marks:
-        """Return the marks of a document, with those of the first lines of its text."""
-        if row not in self._with_statements:
-            pk = snapshot.passages.pks.take(snapshot.passages.document.count_below(np.array([row]))).tolist()
-            with snapshot.store.read_transaction() as transaction:
-                passages = transaction.get(Passage, pk)
-            self._with_statements[row] = add_statement(marks, passages[pk[0]].text) if passages else marks
-        return self._with_statements[row]
+    def _read_statements(self, snapshot: SnapshotTables, rows: Sequence[int]) -> None:
+        """Add what the first lines of documents say to their marks."""
+        pks = snapshot.passages.pks.take(snapshot.passages.document.count_below(np.array(rows, dtype=np.int64)))
+        with snapshot.store.read_transaction() as transaction:
+            passages = transaction.get(Passage, pks.tolist())
+        for row, pk in zip(rows, pks.tolist(), strict=True):
+            marks = self._get_member(snapshot, row)
+            is_stated = pk in passages and marks is self._marks[row]
+            self._members[row] = add_statement(marks, passages[pk].text) if is_stated else marks
 
 
-def _sort_rows(row: tuple[int, Marks]) -> tuple[float, tuple[int, ...], str]:
-    """Return a key that selects the same row of a file in whatever order the rows were indexed."""
-    _, marks = row
-    return math.inf if marks.start is None else marks.start, marks.number, marks.status
+def _find_documents(snapshot: SnapshotTables, passage_ids: Sequence[str]) -> list[int]:
+    rows: list[int] = snapshot.passages.document.take(snapshot.passages.ids.find_rows(passage_ids)).tolist()
+    return rows

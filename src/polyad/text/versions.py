@@ -38,6 +38,12 @@ _MAX_GAP = 6
 _MIN_TITLE_WORDS = 2
 """Words of a title by which documents form a family; one word, such as "Form", is too common."""
 
+_FAMILY_MARK = "="
+"""The first character of the search terms of families."""
+
+_FIRST_RECORDS = 8
+"""Records of a file by which its other versions find it."""
+
 _MAX_LISTED = 5
 """Numbers in a message."""
 
@@ -171,7 +177,24 @@ def read_marks(id: str, origin: Origin) -> Marks:
     is_reply = bool(reply.search(origin.title.casefold()))
     for name in (title, *reversed(names), _Name("", level="issue") if is_reply else _Name("")):
         marks = _add_name(marks, name)
-    return _add_metadata(marks, metadata, folder)
+    marks = _add_metadata(marks, metadata, folder)
+    return marks._replace(keys=tuple(keys), replaces=()) if is_row else marks
+
+
+def find_family_terms(title: str, source: str, metadata: Mapping[str, MetadataValue]) -> tuple[str, ...]:
+    """Return the search terms by which the other versions of a document are found.
+
+    Of the records of a file, only the first ones, and then every one whose number is a power of two, have these terms.
+    """
+    number = int(match[1]) if (match := re.search(r":(\d{1,18})$", source)) else 0
+    if number > _FIRST_RECORDS and number & (number - 1):
+        return ()
+    return build_family_terms(read_marks("", Origin(title, source, metadata=metadata)).keys)
+
+
+def build_family_terms(keys: Iterable[str]) -> tuple[str, ...]:
+    """Return the search terms of the keys of families, which no term of a word equals."""
+    return tuple(f"{_FAMILY_MARK}{key}" for key in keys)
 
 
 def _split_path(path: str) -> list[str]:
