@@ -51,7 +51,12 @@ def test_the_missing_role_is_read_from_the_fact_that_has_all_bound_ones(store: S
 
 
 def test_every_role_of_the_index_is_known(store: SqliteStore) -> None:
-    assert Catalogue(store, None, dict, lambda: MappedSnapshot.empty(store, 1)).role_names() == ["gift", "giver", "recipient", "year"]
+    assert Catalogue(store, None, dict, lambda: MappedSnapshot.empty(store, 1)).role_names() == [
+        "gift",
+        "giver",
+        "recipient",
+        "year",
+    ]
 
 
 def test_an_entity_counts_only_in_its_bound_role(store: SqliteStore) -> None:
