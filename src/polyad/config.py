@@ -288,11 +288,14 @@ class QuestionSettings:
         bridge_outside: Whether documents that a filter excludes may connect those that it selects. Nothing of them is
             displayed, so hits have no reasons and evidence has no trace. Documents that the index did not know at the
             time of ``--known-at`` connect nothing.
+        versions: Whether the version of a document that is in force, or that the question names by number or time,
+            stands before its other versions, and the newest first where the question asks for the latest.
     """
 
     max_characters: int = field(default=8000, metadata=NOT_IN_FILE)
     names: NamesLinked = "all"
     bridge_outside: bool = False
+    versions: bool = True
 
     def __post_init__(self) -> None:
         require(self.names in get_args(NamesLinked), "names", self.names, "all or found")

@@ -442,6 +442,40 @@ class RetractedFact:
     reason: str
 
 
+VersionStatus = Literal["in force", "superseded", "draft", "future", "latest", "earlier"]
+"""The status of a version of a document; editions that differ by year are the latest or earlier ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentVersion:
+    """The place of a document among the versions, or editions, of one document.
+
+    Attributes:
+        status: Whether it is in force. A version in force in the future has the status ``future``.
+        family: The name that the versions have in common.
+        number: The number of the version; empty if it has none.
+        valid_from: Date from which the version holds; empty if unknown.
+        superseded_by: Id of the document, or the file, that is in force instead; empty if this one is.
+    """
+
+    status: VersionStatus
+    family: str
+    number: str = ""
+    valid_from: str = ""
+    superseded_by: str = ""
+
+    def describe(self) -> str:
+        """Return the status with the number, the date and the version that is in force instead.
+
+        >>> DocumentVersion("superseded", "travel", "2", "2023-05-01", "travel-v3.md").describe()
+        'version 2 of 2023-05-01, superseded by travel-v3.md'
+        """
+        number = f"version {self.number}" if self.number else "version"
+        dated = f"{number} of {self.valid_from}" if self.valid_from else number
+        other = f"{' by' if self.status == 'superseded' else '; the latest is'} {self.superseded_by}"
+        return f"{dated}, {self.status}{other if self.superseded_by else ''}"
+
+
 @dataclass(frozen=True, slots=True)
 class ScoredHyperedge:
     """A hyperedge in a search result, with its member entities and its score; a higher score is better.
@@ -533,6 +567,7 @@ class ScoredPassage(Displayable):
             passage's text; empty if no excerpt was selected.
         summary: Spans of the passage's text for people: the sentences that fit the question best within some 90 words
             for each hit; a hit that fits better than its neighbours has more. Empty if no excerpt was selected.
+        version: The status of the document among its versions; None if there are no other versions.
     """
 
     passage: Passage
@@ -545,6 +580,7 @@ class ScoredPassage(Displayable):
     retracted: tuple[RetractedFact, ...] = ()
     best_sentences: tuple[Span, ...] = ()
     summary: tuple[Span, ...] = ()
+    version: DocumentVersion | None = None
 
     @property
     def location(self) -> Location:

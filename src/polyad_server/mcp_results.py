@@ -32,7 +32,10 @@ class FetchedPassage(TypedDict):
 
 
 class EvidencePassage(TypedDict):
-    """A passage with the sentences that answer the question best, and the facts that led to it."""
+    """A passage with the sentences that answer the question best, and the facts that led to it.
+
+    ``version`` says whether the document is in force or superseded, if the index has other versions of it.
+    """
 
     id: str
     document_id: str
@@ -42,6 +45,7 @@ class EvidencePassage(TypedDict):
     relevance: float | None
     facts: list[str]
     retracted: list[str]
+    version: str
     link: str
 
 

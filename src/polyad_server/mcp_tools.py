@@ -296,6 +296,7 @@ def _describe_hit(target: ToolTarget, evidence: Evidence, hit: ScoredPassage, li
         "relevance": None if hit.relevance is None else round(hit.relevance, 2),
         "facts": [truncate(fact) for fact in facts[:_MAX_HIT_FACTS]],
         "retracted": [truncate(fact) for fact in retracted[:_MAX_HIT_FACTS]],
+        "version": hit.version.describe() if hit.version else "",
         "link": truncate(link),
     }
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -41,3 +43,12 @@ def test_a_passage_counts_as_if_it_stood_at_half_of_its_rank() -> None:
 def test_passages_behind_the_requested_ones_may_move_up() -> None:
     are_preferred = [number == 5 for number in range(6)]
     assert list_ids(rank_preferred(build_evidence(6), are_preferred, 3)) == ["d#0", "d#1", "d#5"]
+
+
+def test_a_preferred_passage_overtakes_those_that_are_nearly_as_relevant() -> None:
+    evidence = build_evidence(4)
+    relevances = (0.93, 0.92, 0.91, 0.5)
+    hits = tuple(replace(hit, relevance=value) for hit, value in zip(evidence.passages, relevances, strict=True))
+    evidence = replace(evidence, passages=hits)
+    assert list_ids(rank_preferred(evidence, [False, False, True, False], 4)) == ["d#2", "d#0", "d#1", "d#3"]
+    assert list_ids(rank_preferred(evidence, [False, False, False, True], 4)) == ["d#0", "d#3", "d#1", "d#2"]

@@ -14,6 +14,7 @@ from polyad.model import Argument, ArgumentType, Document
 from polyad.protocols.components import silent
 from polyad.protocols.store import Manifest
 from polyad.retrieval.roles import RoleBinding, answer_roles, count_units, list_roles
+from polyad.snapshot.mapped_snapshot import MappedSnapshot
 from polyad.stores.sqlite import SqliteStore
 
 FACTS = {
@@ -50,7 +51,12 @@ def test_the_missing_role_is_read_from_the_fact_that_has_all_bound_ones(store: S
 
 
 def test_every_role_of_the_index_is_known(store: SqliteStore) -> None:
-    assert Catalogue(store, None, dict).role_names() == ["gift", "giver", "recipient", "year"]
+    assert Catalogue(store, None, dict, lambda: MappedSnapshot.empty(store, 1)).role_names() == [
+        "gift",
+        "giver",
+        "recipient",
+        "year",
+    ]
 
 
 def test_an_entity_counts_only_in_its_bound_role(store: SqliteStore) -> None:
@@ -183,7 +189,7 @@ def test_values_are_found_exactly_and_by_their_order(doses: SqliteStore, questio
 
 
 def test_facts_are_asked_for_by_their_relation_with_a_limit(doses: SqliteStore) -> None:
-    assert Catalogue(doses, None, dict).relations() == {"dose": 3, "other": 4}
+    assert Catalogue(doses, None, dict, lambda: MappedSnapshot.empty(doses, 1)).relations() == {"dose": 3, "other": 4}
     assert [one.relation for one in answer_roles(doses, {}, relation="dose")] == ["dose"] * 3
     assert [one.hyperedge_id[:2] for one in answer_roles(doses, {}, relation="dose", limit=2)] == ["d1", "d2"]
     assert [one.hyperedge_id[:2] for one in answer_roles(doses, ["dose>=0"], relation="other")] == ["d4", "d5"]

@@ -181,7 +181,7 @@ class NumberedPassage:
     """A passage in a prompt, with its citation number and its text in the prompt.
 
     ``quoted`` is the passage's text in the prompt, and only its beginning if ``cut``. ``has_retracted`` states whether
-    the passage lists retracted facts.
+    the passage lists retracted facts, and ``has_versions`` whether its document has other versions.
     """
 
     number: int
@@ -189,6 +189,7 @@ class NumberedPassage:
     quoted: str
     cut: bool = False
     has_retracted: bool = False
+    has_versions: bool = False
 
 
 def lay_out_passages(passages: Sequence[ScoredPassage], budget: TokenBudget) -> tuple[str, tuple[NumberedPassage, ...]]:
@@ -215,7 +216,8 @@ def lay_out_passages(passages: Sequence[ScoredPassage], budget: TokenBudget) -> 
                 quoted = _cut_passage(text, number, scored, quoted, budget)
         if quoted or not cut:
             text += _passage_block(number, scored, quoted)
-            numbered.append(NumberedPassage(number, scored.passage, quoted, cut, bool(scored.retracted)))
+            marks = bool(scored.retracted), scored.version is not None
+            numbered.append(NumberedPassage(number, scored.passage, quoted, cut, *marks))
         if cut:
             break
     return text, tuple(numbered)
@@ -227,7 +229,7 @@ def _passage_block(number: int, passage: ScoredPassage, quoted: str) -> str:
 
 
 def _format_attributes(scored: ScoredPassage) -> dict[str, str]:
-    """Return title, heading, page and retracted facts of a passage as attributes of its tag in a prompt."""
+    """Return title, heading, page, version and retracted facts of a passage as attributes of its tag in a prompt."""
     passage, location = scored.passage, scored.location
     title = passage.title or scored.origin.title
     return {
@@ -236,6 +238,7 @@ def _format_attributes(scored: ScoredPassage) -> dict[str, str]:
         "page": "" if location.page is None else str(location.page),
         "slide": "" if location.slide is None else str(location.slide),
         "sheet": _attribute(location.sheet),
+        "version": _attribute(scored.version.describe()) if scored.version else "",
         "retracted": "; ".join(_attribute(_format_retracted(fact)) for fact in scored.retracted),
     }
 

@@ -149,6 +149,7 @@ def _choose_parts(settings: AnswerSettings, context: Context) -> Iterator[str]:
         (context.entities, "shown_entities"),
         (context.passages, "shown_passages"),
         (context.has_retracted, "shown_retracted"),
+        (any(each.has_versions for each in context.passages), "shown_versions"),
         (context.text, "quoted"),
     ):
         if content:

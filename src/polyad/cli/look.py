@@ -147,7 +147,9 @@ def show(
                 rendered = images.render(id, page=page, width=_IMAGE_WIDTH, crop=crop)
             image.write_bytes(rendered.png)
             noun = "page" if rendered.is_page and not (crop or picture) else "picture"
-        shape = schemas.look_up(engine.catalogue, kind, id) | ({"image": str(image)} if image else {})
+        shape = schemas.look_up(engine.catalogue, kind, id, datetime.now(UTC)) | (
+            {"image": str(image)} if image else {}
+        )
         if summary and kind is schemas.Kind.ENTITY:
             shape["summary"] = engine.catalogue.summary(str(shape["key"]))
     if show_removed:
@@ -264,19 +266,24 @@ def _find_facts(
 
 
 def conflicts(where: Filtered = None, as_of: AsOf = None, store: Store = None, json: Json = False) -> None:
-    """List facts that contradict each other, with their documents and dates.
+    """List facts and versions of documents that contradict each other, with their documents and dates.
 
     Compares facts given as data, and facts extracted with relations (setting facts.relations), whose roles are the
     types of their entities. The subject of a fact is its first argument. A role counts if most subjects of its relation
     have one value in it. Facts that hold at different times do not conflict, nor do values that are equal in other
-    units.
+    units. Versions of a document conflict if several are stated to be in force, or if one has different numbers in two
+    documents.
 
     Example: polyad conflicts --store kb
     """
     with open_engine(load_settings(store=store), bare=True) as engine:
-        conflicting = engine.catalogue.conflicts(where, as_of or datetime.now(UTC))
-        items = [schemas.conflict_json(conflict) for conflict in conflicting]
-    say_result(json, {"conflicts": items}, output.show_conflicts, items)
+        time = as_of or datetime.now(UTC)
+        items = [schemas.conflict_json(conflict) for conflict in engine.catalogue.conflicts(where, time)]
+        versions = [
+            fill_schema(schemas.VersionConflictSchema, conflict)
+            for conflict in engine.catalogue.version_conflicts(where, time)
+        ]
+    say_result(json, {"conflicts": items, "versions": versions}, output.show_conflicts, items, versions)
 
 
 def _explain_units(condition: Condition, catalogue: Catalogue) -> str:

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from polyad.engine.transfer import ExportReport, ImportReport
     from polyad.indexing.run import IndexReport
     from polyad.protocols.store import Damage
-    from polyad.schemas.catalogue import ConflictSchema, FactSchema
+    from polyad.schemas.catalogue import ConflictSchema, FactSchema, VersionConflictSchema
 
 _LISTED_KEYS = ("table", "id", "name", "text", "entity", "package", "version", "reason")
 _LISTED_CHARACTERS = 300
@@ -164,7 +164,9 @@ def _find_sentence(lines: Sequence[str], sentence: str) -> Iterator[tuple[int, S
 
 
 def _describe_validities(evidence: Evidence, hit: ScoredPassage) -> Iterator[str]:
-    """Yield a note for the document of a hit, and for each fact of the hit, that is not valid today."""
+    """Yield the version of a hit's document, and a note for the document and each fact that is not valid today."""
+    if hit.version:
+        yield hit.version.describe()
     now = datetime.now(UTC).timestamp()
     if validity := describe_validity(parse_interval(hit.origin.metadata), now):
         yield validity
@@ -528,9 +530,11 @@ def show_settings(settings: Sequence[Mapping[str, object]]) -> None:
         say(f"{setting['key']} = {json.dumps(setting['value'], ensure_ascii=False)}{origin}")
 
 
-def show_conflicts(conflicts: Sequence[ConflictSchema]) -> None:
-    """Print contradicting facts: each value of a role with the facts that state the value."""
-    if not conflicts:
+def show_conflicts(conflicts: Sequence[ConflictSchema], versions: Sequence[VersionConflictSchema] = ()) -> None:
+    """Print contradicting facts, each value of a role with the facts that state it, and contradicting versions."""
+    for version in versions:
+        say("\n    ".join(map(str, (f"{version['family']}: {version['reason']}", *version["documents"]))))
+    if not conflicts and not versions:
         say("no conflicts")
     for conflict in conflicts:
         say(f"{conflict['relation'] or 'facts'}  {conflict['subject']}  {conflict['role']}")

@@ -15,6 +15,7 @@ from polyad.engine.selection import DocumentSelection
 from polyad.errors import ConfigurationError, NotFoundError
 from polyad.model import (
     Document,
+    DocumentVersion,
     Entity,
     Hyperedge,
     Incidence,
@@ -38,13 +39,15 @@ from polyad.protocols.lookups import (
 from polyad.protocols.store import EMBEDDER_CHOICE, Store
 from polyad.retrieval.default.relevance import load_relevance_model
 from polyad.retrieval.roles import RoleBinding, answer_roles, count_units, list_roles
+from polyad.snapshot.mapped_snapshot import MappedSnapshot
 from polyad.snapshot.vectors import RECALL_K
 from polyad.text.conflicts import Conflict, find_conflicts
 from polyad.text.filters import Where
 from polyad.text.keys import build_argument_key, build_name_key
 from polyad.text.languages import describe_languages
 from polyad.text.prompts import DEFAULT_PROMPTS, Prompts
-from polyad.text.validity import Interval, Time, parse_bounds, parse_interval
+from polyad.text.validity import Interval, Time, parse_bounds, parse_interval, parse_period
+from polyad.text.versions import VersionConflict
 from polyad.text.words import normalize_value
 
 _MAX_RANKED = 2_000
@@ -76,8 +79,8 @@ class Catalogue:
         store: The index.
         language_model: Summarizes descriptions of entities; None if no model is set.
         recall: Returns the recall of approximate vector search by kind of vector; empty if the search is exact.
+        get_snapshot: Returns the current snapshot, from which languages and versions of documents are derived.
         prompts: Prompts of the language model.
-        count_languages: Returns the number of passages in each language.
     """
 
     def __init__(
@@ -85,14 +88,14 @@ class Catalogue:
         store: Store,
         language_model: LanguageModel | None,
         recall: Callable[[], Mapping[str, float]],
+        get_snapshot: Callable[[], MappedSnapshot],
         prompts: Prompts = DEFAULT_PROMPTS,
-        count_languages: Callable[[], Mapping[str, int]] = dict,
     ) -> None:
+        self._get_snapshot = get_snapshot
         self._prompts = prompts
         self._store = store
         self._language_model = language_model
         self._recall = recall
-        self._count_languages = count_languages
         self.documents = DocumentTable(store)
 
     def statistics(self) -> Statistics:
@@ -105,7 +108,7 @@ class Catalogue:
             "nearest": description,
             "relevance": f"auto refuses below {load_relevance_model().limit:.2f}",
         }
-        settings["languages"] = describe_languages(self._count_languages())
+        settings["languages"] = describe_languages(self._get_snapshot().count_languages())
         settings["embedder_choice"] = "languages" if self._store.get_values(EMBEDDER_CHOICE) else "named"
         directory = self._store.manifest.directory
         if directory is None:
@@ -233,6 +236,37 @@ class Catalogue:
             NotFoundError: The index has no document with this id.
         """
         return get_all(self._store, Document, [id])[0]
+
+    def versions(self, id: str, as_of: Time) -> dict[str, DocumentVersion]:
+        """Return the versions of a document with their status at a time, keyed by document (or file), oldest first.
+
+        The result is empty for a document without other versions.
+
+        Raises:
+            NotFoundError: The index has no document with this id.
+        """
+        passages = [passage.id for passage in self.document_passages(id)[:1]]
+        time, snapshot = parse_period("as_of", as_of).start, self._get_snapshot()
+        families = [family for _, family in snapshot.versions.find_families(snapshot, passages).values()]
+        members = [(family, member) for family in families for member in sorted(family.members, key=family.get_order)]
+        described = {member.unit: family.describe(member.unit, time) for family, member in members}
+        return {unit: version for unit, version in described.items() if version}
+
+    def version_conflicts(self, where: Where = None, as_of: Time = None) -> list[VersionConflict]:
+        """Return versions of one document that contradict each other, of the documents that ``where`` selects.
+
+        They do if several are stated to be in force at the time ``as_of``, or if one version has different numbers.
+        """
+        time, snapshot = parse_period("as_of", as_of).start, self._get_snapshot()
+        families = snapshot.versions.list_families(snapshot)
+        with self._store.read_transaction() as transaction:
+            documents = transaction.get(Document, [member.unit for family in families for member in family.members])
+        texts = {id: document.text for id, document in documents.items()}
+        conflicts = [conflict for family in families for conflict in family.find_conflicts(time, texts)]
+        if where is None:
+            return conflicts
+        selected = self._select_documents({id for conflict in conflicts for id in conflict.documents}, where, None)
+        return [conflict for conflict in conflicts if selected.issuperset(conflict.documents)]
 
     def document_passages(self, id: str) -> list[Passage]:
         """Return the passages of a document in the order of its text.

@@ -39,6 +39,7 @@ from polyad.protocols.snapshot import Snapshot
 from polyad.protocols.store import EMBEDDER_CHOICE, NotifyingStore, Store, StoreOpener, ValueStore
 from polyad.retrieval.options import AUTO, OptionArguments, SearchOptions
 from polyad.snapshot.files import SnapshotFiles
+from polyad.snapshot.mapped_snapshot import MappedSnapshot
 from polyad.snapshot.provider import SnapshotProvider
 from polyad.text.filters import Where
 from polyad.text.patterns import TextPattern
@@ -124,22 +125,19 @@ class Engine:
         shared = SnapshotFiles(Path(nearest.shared_folder, directory.name)) if directory and is_shared else None
         self._files = files = SnapshotFiles(directory, nearest, shared) if directory else None
         self._snapshots = SnapshotProvider(store, store.manifest.dimension, files)
-        self.catalogue = Catalogue(
-            store,
-            components.language_model,
-            files.get_recall if files else dict,
-            components.prompts,
-            lambda: self._snapshots.get_current(min_version=self._searcher.min_version).count_languages(),
-        )
+        recall = files.get_recall if files else dict
+        self.catalogue = Catalogue(store, components.language_model, recall, self._get_snapshot, components.prompts)
         preset = PRESETS.get(components.settings.preset)
         self._method = preset.method if preset else DEFAULT_METHOD
         self._retriever = preset.retriever if preset else DEFAULT_RETRIEVER
         self._searcher = Searcher(store, self._snapshots, components, self._retriever)
-        self.graph_views = GraphViews(
-            store, self.catalogue, lambda: self._snapshots.get_current(min_version=self._searcher.min_version)
-        )
+        self.graph_views = GraphViews(store, self.catalogue, self._get_snapshot)
         self.corrections = Corrections(store, self.catalogue, components, self._see_own_writes)
         _ENGINES.add(self)
+
+    def _get_snapshot(self) -> MappedSnapshot:
+        """Return the current snapshot, with what this engine wrote."""
+        return self._snapshots.get_current(min_version=self._searcher.min_version)
 
     @cached_property
     def page_images(self) -> PageImages:

@@ -28,12 +28,14 @@ from polyad.retrieval.hits import SpanRanker
 from polyad.retrieval.options import SearchOptions
 from polyad.retrieval.postprocessing import MIN_CANDIDATES, rank_preferred, rerank, retrieve_filtered
 from polyad.retrieval.rewriting import RewrittenQuestion
+from polyad.retrieval.versions import rank_latest, rank_versions
 from polyad.snapshot.mapped_snapshot import MappedSnapshot
 from polyad.snapshot.part_cache import PartCache
 from polyad.snapshot.parts import build_passage_filter
 from polyad.snapshot.provider import SnapshotProvider
 from polyad.text.patterns import TextPattern
 from polyad.text.sentences import split_sentences
+from polyad.text.versions import VersionReference
 
 RetrieverLike = str | Retriever | RetrieverSpec
 """A retriever's name, a retriever, or a specification that builds one from the engine's components."""
@@ -123,6 +125,7 @@ class Searcher:
         self._split_sentences = partial(split_sentences, language=components.settings.split.language)
         self._resolved: dict[str | RetrieverSpec, ResolvedRetriever] = {}
         self._bridges_outside = components.settings.question.bridge_outside
+        self._ranks_versions = components.settings.question.versions
         self.min_version = 0
 
     def resolve(self, retriever: RetrieverLike | None) -> ResolvedRetriever:
@@ -296,11 +299,16 @@ class Searcher:
                 rank_connected = _prepare_retrieval(retriever, question, part.connected)
                 rank = partial(retrieve_filtered, rank_connected, rank, snapshot)
 
+            reference = VersionReference.from_question(options.typed_question or question)
+
             def retrieve(k: int) -> Evidence:
                 """Return evidence with at least k passages, ordered by retriever, reranker and preference."""
                 depth = 2 * k if find_preferred else k
                 evidence = rank(max(depth, MIN_CANDIDATES) if reranker else depth)
                 evidence = rerank(evidence, reranker) if reranker else evidence
+                if self._ranks_versions:
+                    rank_more = (lambda: evidence) if reranker else partial(rank, 2 * depth)
+                    evidence = _rank_versions(evidence, rank_more, snapshot, reference, options.get_time())
                 if find_preferred is None:
                     return evidence
                 return rank_preferred(evidence, find_preferred([hit.passage.id for hit in evidence.passages]), k)
@@ -323,6 +331,30 @@ class Searcher:
                 evidence = replace(evidence, notes={**evidence.notes, OTHER_TIMES: excluded})
             evidence = rewritten.explain(locate_excerpts(evidence, snapshot), typed_question)
             return mark_retracted(evidence, self._store)
+
+
+def _rank_versions(
+    evidence: Evidence,
+    rank_more: Callable[[], Evidence],
+    snapshot: MappedSnapshot,
+    reference: VersionReference,
+    now: float,
+) -> Evidence:
+    """Return the evidence with the right version of a document before its other versions.
+
+    If the question is about one of several versions, or about the latest, more passages are candidates.
+    """
+    ids = [hit.passage.id for hit in evidence.passages]
+    families = snapshot.versions.find_families(snapshot, ids)
+    distinct = {id(family): family for _, family in families.values()}
+    is_latest = reference.is_latest and not reference.periods
+    if is_latest or any(reference.choose(family, now) for family in distinct.values()):
+        evidence = rank_more()
+        ids = [hit.passage.id for hit in evidence.passages]
+        families = snapshot.versions.find_families(snapshot, ids)
+    if is_latest:
+        evidence = rank_latest(evidence, snapshot.versions.find_starts(snapshot, ids))
+    return rank_versions(evidence, families, reference, now) if families else evidence
 
 
 def _prepare_retrieval(retriever: Retriever, question: str, snapshot: Snapshot) -> Callable[[int], Evidence]:

@@ -41,4 +41,5 @@ def build_metadata(hit: ScoredPassage) -> dict[str, Any]:
         "relevance": hit.relevance,
         "reason": hit.reason,
         "retracted": [fact.text for fact in hit.retracted],
+        "version": hit.version.describe() if hit.version else "",
     }

@@ -179,6 +179,7 @@ class StoredRows:
         passage_ids, document_ids: Id and document id of each passage.
         texts: Title and text of each passage, for the term index.
         document_dates: Date in the metadata of each passage's document, for the term index; empty for none.
+        document_families: Terms of the family of versions of each passage's document, for the term index.
         passage_vectors: float32 ``[passages, dimension]``.
         hyperedge_numbers: Primary keys of the hyperedges, int64 ``[hyperedges]``.
         hyperedge_ids: Id of each hyperedge.
@@ -199,6 +200,7 @@ class StoredRows:
     document_ids: Sequence[str]
     texts: Sequence[str]
     document_dates: Sequence[str]
+    document_families: Sequence[Sequence[str]]
     passage_vectors: FloatArray
     hyperedge_numbers: IntArray
     hyperedge_ids: Sequence[str]

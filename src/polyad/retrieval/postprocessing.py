@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -14,6 +15,9 @@ from polyad.protocols.snapshot import Snapshot
 
 MIN_CANDIDATES = 50
 """Passages that a reranker reads at least. Each costs as much as a passage in a language model's prompt."""
+
+NEAR_TIE = 0.9
+"""Share of a relevance from which another is nearly equal."""
 
 RERANKER_WEIGHT = 0.5
 """Weight of a reranker beside the retriever. With the index's own cosine in the reranker's place (a weak reranker),
@@ -69,15 +73,21 @@ def _replace_score(hit: ScoredPassage, score: float) -> ScoredPassage:
 def rank_preferred(evidence: Evidence, is_preferred: Sequence[bool], k: int) -> Evidence:
     """Return the ``k`` best passages, after halving the rank of each passage that ``is_preferred`` marks.
 
-    So a preferred passage never falls, overtakes at most as many others as stand between half of its rank and its rank,
-    and equal ranks go to preferred passages. The ranks do not depend on the scale of the retriever's scores.
+    So a preferred passage never falls, and equal ranks go to preferred passages. It overtakes the others that stand
+    between half of its rank and its rank, and those with nearly equal relevance, if the retriever predicts relevance.
 
     Args:
         evidence: Passages, best first: ``2 * k``, because a passage up to rank ``2 * k`` may move up.
         is_preferred: Whether each passage is preferred.
         k: Number of passages.
     """
-    ranks = [rank / 2 if preferred else rank for rank, preferred in enumerate(is_preferred, 1)]
+    relevances = [1.0 if hit.relevance is None else hit.relevance for hit in evidence.passages]
+    is_known = all(hit.relevance is not None for hit in evidence.passages)
+    ranks = [float(rank) for rank in range(1, len(relevances) + 1)]
+    for place, preferred in enumerate(is_preferred):
+        if preferred:
+            near = (rank for rank, other in enumerate(relevances, 1) if NEAR_TIE * other <= relevances[place])
+            ranks[place] = min(ranks[place] / 2, next(near) if is_known else math.inf)
     order = sorted(range(len(ranks)), key=lambda place: (ranks[place], not is_preferred[place], place))
     return replace(evidence, passages=tuple(evidence.passages[place] for place in order[:k]))
 

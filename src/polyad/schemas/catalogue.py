@@ -13,13 +13,14 @@ from polyad.engine.catalogue import Catalogue
 from polyad.errors import NotFoundError
 from polyad.model import SUBJECT, Document, Entity, Hyperedge, HyperedgeKind, Incidence, Statistics
 from polyad.retrieval.roles import RoleBinding, get_role_values
-from polyad.schemas.evidence import ArgumentSchema, passage_json
+from polyad.schemas.evidence import ArgumentSchema, VersionSchema, passage_json
 from polyad.schemas.filling import fields_of, fill_schema
 from polyad.schemas.reports import list_aliases, list_disabled, list_retractions
 from polyad.text.conflicts import Conflict
 from polyad.text.filters import Where
 from polyad.text.keys import build_name_key
 from polyad.text.validity import Time, format_time
+from polyad.text.versions import VersionConflict
 
 
 class StatisticsSchema(TypedDict):
@@ -122,20 +123,34 @@ class ConflictSchema(TypedDict):
     values: list[ConflictingValueSchema]
 
 
+@fields_of(VersionConflict)
+class VersionConflictSchema(TypedDict):
+    """Versions of one document that contradict each other."""
+
+
 class ConflictsSchema(TypedDict):
-    """Output of ``polyad conflicts --json``: groups of facts that contradict each other."""
+    """Output of ``polyad conflicts --json``: groups of facts that contradict each other, and versions that do."""
 
     conflicts: list[ConflictSchema]
+    versions: list[VersionConflictSchema]
+
+
+class VersionItemSchema(VersionSchema):
+    """A version of a document with the id of the document, or its file."""
+
+    id: str
 
 
 @fields_of(Document)
 class DocumentSchema(TypedDict):
     """Output of ``polyad show document --json``: a document with its text and metadata.
 
-    The key ``removed`` is present with ``--show-removed``: what the text leaves out, by kind.
+    The key ``removed`` is present with ``--show-removed``: what the text leaves out, by kind. ``versions`` is present
+    if the index has other versions of the document: each with its status, the oldest first.
     """
 
     removed: NotRequired[dict[str, list[str]]]
+    versions: NotRequired[list[VersionItemSchema]]
 
 
 class PassageItemSchema(TypedDict):
@@ -253,15 +268,20 @@ def statistics_json(statistics: Statistics) -> StatisticsSchema:
     return fill_schema(StatisticsSchema, statistics, **ratios)
 
 
-def look_up(catalogue: Catalogue, kind: Kind, id: str) -> dict[str, object]:
+def look_up(catalogue: Catalogue, kind: Kind, id: str, as_of: Time = None) -> dict[str, object]:
     """Return one object of an index by its id, with all details: the output of ``polyad show --json``.
+
+    A document has its versions if the time ``as_of`` of their status is set.
 
     Raises:
         NotFoundError: The index has no object of this kind with this id.
     """
     match kind:
         case Kind.DOCUMENT:
-            return asdict(catalogue.document(id))
+            document = asdict(catalogue.document(id))
+            versions = catalogue.versions(id, as_of) if as_of else {}
+            items = [fill_schema(VersionItemSchema, version, id=unit) for unit, version in versions.items()]
+            return {**document, "versions": items} if items else document
         case Kind.PASSAGE:
             passage = catalogue.passage(id)
             return dict(passage_json(passage, catalogue.origin(passage.document_id)))

@@ -11,6 +11,7 @@ from polyad.model import (
     AbsentName,
     Answer,
     AnswerContext,
+    DocumentVersion,
     Entity,
     Evidence,
     MetadataValue,
@@ -117,6 +118,15 @@ class SpanSchema(TypedDict):
     """A range of characters in a text: ``text[start:end]``."""
 
 
+@fields_of(DocumentVersion)
+class VersionSchema(TypedDict):
+    """The status of a document among its versions: ``superseded`` by another, or the one ``in force``.
+
+    Editions that differ by year are ``earlier`` or the ``latest``; a version may also be a ``draft`` or of the
+    ``future``.
+    """
+
+
 class HitSchema(PassageSchema):
     """One search result: a passage with score and relevance (in [0, 1]).
 
@@ -135,6 +145,7 @@ class HitSchema(PassageSchema):
     copies: list[CopySchema]
     hyperedges: list[ScoredHyperedgeSchema]
     retracted: list[RetractedFactSchema]
+    version: NotRequired[VersionSchema]
 
 
 @fields_of(Timings)

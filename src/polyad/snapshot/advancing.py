@@ -21,7 +21,7 @@ from polyad.snapshot.segments import Segment
 from polyad.snapshot.tables import HyperedgeColumns, PassageColumns
 from polyad.snapshot.term_index import Postings, build_postings
 
-_SEPARATE = ("texts", "document_dates", "entity_keys")
+_SEPARATE = ("texts", "document_dates", "document_families", "entity_keys")
 """Columns of batches that are not concatenated."""
 
 _LINK_BLOCK = 1 << 14
@@ -180,13 +180,18 @@ class NewRows:
         keys: dict[int, str] = {}
         postings: list[Postings] = []
         for batch in batches:
-            postings.append(build_postings(batch.texts, first_row, batch.document_ids, batch.document_dates))
+            labels = batch.document_ids, batch.document_dates, batch.document_families
+            postings.append(build_postings(batch.texts, first_row, *labels))
             first_row += len(batch.passage_ids)
             for name, column in _get_columns(batch):
                 columns[name].append(column)
             keys.update(pair for pair in batch.entity_keys.items() if pair[0] > last_entity_pk)
         rows = StoredRows(
-            texts=(), document_dates=(), entity_keys=keys, **{name: _join(columns.pop(name)) for name in list(columns)}
+            texts=(),
+            document_dates=(),
+            document_families=(),
+            entity_keys=keys,
+            **{name: _join(columns.pop(name)) for name in list(columns)},
         )
         positions = {id: position for position, id in enumerate(dict.fromkeys(rows.document_ids))}
         document_of_passage = np.array([positions[id] for id in rows.document_ids], dtype=np.int64)
@@ -197,7 +202,7 @@ def _empty_rows(dimension: int) -> StoredRows:
     integers, floats = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
     vectors, times = np.empty((0, dimension), dtype=np.float32), build_intervals([])
     return StoredRows(
-        *(integers, [], [], [], [], vectors, integers, [], integers, floats, vectors, times, times),
+        *(integers, [], [], [], [], [], vectors, integers, [], integers, floats, vectors, times, times),
         *(integers, integers, floats, {}),
     )
 

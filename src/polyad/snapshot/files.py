@@ -43,7 +43,7 @@ _LOG = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-FORMAT = 18
+FORMAT = 19
 """Raise it if the meaning of an array changes, such as how terms are split or what a link counts."""
 
 FOLDER = "snapshot"

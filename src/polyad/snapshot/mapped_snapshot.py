@@ -29,6 +29,7 @@ from polyad.snapshot.segments import SegmentList
 from polyad.snapshot.tables import EntityColumns, HyperedgeColumns, PassageColumns, SnapshotTables
 from polyad.snapshot.term_index import PassageTerms
 from polyad.snapshot.vectors import Vectors
+from polyad.snapshot.version_table import VersionTable
 
 T = TypeVar("T")
 
@@ -59,12 +60,14 @@ class MappedSnapshot(SnapshotTables):
         names: Labels and aliases of the entities' names.
         fields: The fields of documents and hyperedges that filters compare; rows are added when a filter needs them.
         language_cache: The passages by language.
+        versions: The versions of documents; rows are added when a search needs them.
     """
 
     records: RecordCache = field(default_factory=RecordCache)
     names: EntityNames = field(default_factory=EntityNames)
     fields: FieldColumns = field(default_factory=FieldColumns)
     language_cache: LanguageCache = field(default_factory=LanguageCache)
+    versions: VersionTable = field(default_factory=VersionTable)
 
     @classmethod
     def empty(cls, store: Store, dimension: int) -> MappedSnapshot:

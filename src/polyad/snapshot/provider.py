@@ -182,7 +182,7 @@ class SnapshotProvider:
             with self._store.read_transaction() as transaction:
                 saved = self._files.load(self._store, transaction) or snapshot
             if saved.extends(snapshot):
-                saved = replace(saved, fields=snapshot.fields)
+                saved = replace(saved, fields=snapshot.fields, versions=snapshot.versions)
             with self._advancing, self._store.read_transaction() as transaction:
                 self._snapshot = snapshot = self._read(transaction, saved)
             return snapshot

@@ -91,7 +91,11 @@ class Postings(NamedTuple):
 
 
 def build_postings(
-    texts: Iterable[str], first_row: int, document_ids: Iterable[str] = (), dates: Iterable[str] = ()
+    texts: Iterable[str],
+    first_row: int,
+    document_ids: Iterable[str] = (),
+    dates: Iterable[str] = (),
+    families: Iterable[Sequence[str]] = (),
 ) -> Postings:
     """Return the posting lists of passage texts; passage rows begin at ``first_row``.
 
@@ -100,6 +104,7 @@ def build_postings(
         first_row: Row of the first passage.
         document_ids: Id of each passage's document, whose file name counts among the passage's terms.
         dates: Date in the metadata of each passage's document; empty for none.
+        families: Terms of the family of versions of each passage's document, which only its first passage has.
     """
     vocabulary: set[str] = set()
     label = _LabelTerms("", "", "")
@@ -108,12 +113,16 @@ def build_postings(
     frequencies: list[int] = []
     sizes: list[int] = []
     lengths: list[int] = []
-    for text, document_id, date in zip_longest(texts, document_ids, dates, fillvalue=""):
+    for text, document_id, date, family in zip_longest(texts, document_ids, dates, families, fillvalue=""):
         words, codes = extract_terms_and_codes(text)
         vocabulary.update(find_vocabulary(text))
         counter = Counter(words)
         counter.update(codes)
-        label = label.advance() if document_id == label.document_id else _LabelTerms(document_id, date, text)
+        if document_id == label.document_id:
+            label = label.advance()
+        else:
+            label = _LabelTerms(document_id, date, text)
+            counter.update(family)
         label.add_to(counter)
         if language := find_language_evidence(text):
             counter[_LANGUAGE + language] = 1

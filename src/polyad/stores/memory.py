@@ -21,6 +21,7 @@ from polyad.protocols.lookups import check_manifest, require_ids
 from polyad.protocols.store import EntityIncidence, Manifest, RecordT
 from polyad.text.literals import is_match
 from polyad.text.validity import Interval, parse_bounds, parse_interval
+from polyad.text.versions import find_family_terms
 from polyad.text.words import is_capitalized_name, normalize_value
 
 
@@ -139,11 +140,14 @@ class MemoryReadTransaction:
         edges: list[tuple[int, int, IndexedHyperedge]] = []
         intervals: list[Interval] = []
         dates: list[str] = []
+        families: list[Sequence[str]] = []
         for item, _, passage_number, edge_number in (self._state.documents[number] for number in documents):
+            family = find_family_terms(item.document.title, item.document.source, item.document.metadata)
             for number, passage in enumerate(item.passages, passage_number):
                 passages.append((number, passage))
                 intervals.append(parse_interval(item.document.metadata))
                 dates.append(str(item.document.metadata.get("date") or ""))
+                families.append(family)
                 edges += [(edge_number + place, number, edge) for place, edge in enumerate(passage.hyperedges)]
                 edge_number += len(passage.hyperedges)
         if not documents:
@@ -158,6 +162,7 @@ class MemoryReadTransaction:
             document_ids=[passage.document_id for passage in texts],
             texts=[f"{passage.title}\n{passage.text}" for passage in texts],
             document_dates=dates,
+            document_families=families,
             passage_vectors=self._stack([one.vector for _, one in passages]),
             hyperedge_numbers=_build_integers(number for number, *_ in edges),
             hyperedge_ids=[unit.id for unit in units],

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from polyad.text.dates import read_months
 from polyad.text.folding import build_letter_table
+from polyad.text.validity import Interval, parse_period
 
 DATE_MARK = "@"
 """The first character of these search terms, which no term of a word has."""
@@ -46,6 +47,10 @@ _WORD_FIRST = (
 _QUARTERS = (
     rf"(?<!\w)q([1-4])[\s/_-]{{0,3}}{_OF}{_YEAR}(?!\d)|(?<!\d){_YEAR}[\s/_-]{{0,3}}q([1-4])(?!\w)"
     rf"|(?<!\w)([1-4]|{'|'.join(_ORDINALS)})(?:st|nd|rd|th|r|s|er|e|º|\.)?[\s-]{_QUARTER_WORD}\s{_OF}{_YEAR}(?!\d)"
+)
+_ONLY_YEAR = (  # no part of a code such as C-2023-006
+    r"(?<!\d)(?<!\d[-_/.,])(?<![\s/_-][^\W\d_][-_])((?:19|20)\d\d)(?:[-_/](?:(?:19|20)\d\d|\d\d))?(?:年?版)?"
+    r"(?!\d|[-_/.,]\d|[^\W\d_](?<![\u2e80-\uffff]))"
 )
 _QUARTER_HINTS = ("q1", "q2", "q3", "q4", "quart", "trimest", "kwarta", "kvarta", "кварта")
 _CENTURY = 2000
@@ -82,14 +87,14 @@ def find_date_terms(text: str) -> Iterator[str]:
     ['@2026-06', '@2026-q2', '@-06', '@2026-06-22', '@-06-22', '@2026-q3']
     """
     folded = _fold(text)
-    for year, month, day in _find_dates(folded):
+    for _, _, (year, month, day) in _find_dates(folded):
         if year:
             yield from (f"@{year}-{month:02}", f"@{year}-q{(month + 2) // 3}", f"@-{month:02}")
             if day:
                 yield from (f"@{year}-{month:02}-{day:02}", f"@-{month:02}-{day:02}")
         else:
             yield f"@?-{month:02}-{day:02}"
-    yield from _find_quarters(folded)
+    yield from (f"@{year}-q{quarter}" for _, _, year, quarter in _find_quarters(folded))
 
 
 def find_date_references(question: str) -> Iterator[str]:
@@ -99,13 +104,13 @@ def find_date_references(question: str) -> Iterator[str]:
     ['@2026-06-22', '@?-06-22', '@2026-q2', '@-05']
     """
     folded = _fold(question)
-    dates = list(_find_dates(folded))
+    dates = [found for _, _, found in _find_dates(folded)]
     for year, month, day in dates:
         if day:
             yield from (f"@{year or ''}-{month:02}-{day:02}", f"@?-{month:02}-{day:02}")
         else:
             yield f"@{year}-{month:02}"
-    yield from _find_quarters(folded)
+    yield from (f"@{year}-q{quarter}" for _, _, year, quarter in _find_quarters(folded))
     months = {month for _, month, _ in dates}
     for match in _compile(rf"(?<!\w)(?:of|in|for|since|from|until|by|im|vom|en|de|du|w|v|в|за)\s{_WORD}").finditer(
         folded
@@ -155,52 +160,81 @@ def _resolve(phrase: str, which: str, unit: str, today: date) -> str:
     return f"{years[which]}-{month:02}"
 
 
+def find_periods(text: str) -> Iterator[tuple[int, int, Interval]]:
+    """Yield the span and the period of each date with a year, and of each month, quarter and year, in text order.
+
+    >>> [text[start:end] for text in ["fees 2024, q3 2025, 1 May 2026"] for start, end, _ in find_periods(text)]
+    ['2024', 'q3 2025', '1 may 2026']
+    """
+    folded = _fold(text)
+    if not _compile(r"\d{4}").search(folded):
+        return
+    found = [
+        (start, end, [f"{year}-{month:02}" + (f"-{day:02}" if day else "")])
+        for start, end, (year, month, day) in _find_dates(folded)
+        if year
+    ]
+    for start, end, year, quarter in _find_quarters(folded):
+        found.append((start, end, [f"{year}-{3 * int(quarter) - 2:02}", f"{year}-{3 * int(quarter):02}"]))
+    found += ((*match.span(), [match[1]]) for match in _compile(_ONLY_YEAR).finditer(folded))
+    last = 0
+    for start, end, bounds in sorted(found, key=lambda each: (each[0], -each[1])):
+        if start >= last:
+            yield start, end, Interval(*(parse_period("date", bounds[place])[place] for place in (0, -1)))
+            last = end
+
+
 def _fold(text: str) -> str:
     lower = text.lower()
     return lower if lower.isascii() else lower.translate(build_letter_table())
 
 
-def _find_dates(folded: str) -> Iterator[_Date]:
-    """Yield the dates in a folded text; of a date such as 06/09/2026, both readings."""
+def _find_dates(folded: str) -> Iterator[tuple[int, int, _Date]]:
+    """Yield the span of each date in a folded text, and the date; of a date such as 06/09/2026, both readings."""
     if not _compile(r"\d").search(folded):
         return
-    for year, _, month, day, only_month in _compile(_YEAR_FIRST).findall(folded):
-        yield from _list_valid((year, month or only_month, day))
-    for first, separator, second, year, short, other, short_year in _compile(_YEAR_LAST).findall(folded):
+    for match in _compile(_YEAR_FIRST).finditer(folded):
+        yield from _list_valid(match, (match[1], match[3] or match[5], match[4]))
+    for match in _compile(_YEAR_LAST).finditer(folded):
+        first, separator, second, year, short, other, short_year = match.groups()
         readings = [(year or _CENTURY + int(short_year), second or other, first)]
         if "/" in (separator, short):
             readings.append((readings[0][0], first, second or other))
-        yield from dict.fromkeys(_list_valid(*readings))
+        yield from dict.fromkeys(_list_valid(match, *readings))
     if not folded.isascii():
-        yield from (each for match in _compile(_CHARACTERS).findall(folded) for each in _list_valid(match))
+        yield from (
+            each for match in _compile(_CHARACTERS).finditer(folded) for each in _list_valid(match, match.groups())
+        )
     if not _list_months().keys().isdisjoint(_compile(_LETTERS).findall(folded)):  # the patterns take longer
         yield from _find_named_months(folded)
 
 
-def _find_named_months(folded: str) -> Iterator[_Date]:
-    """Yield the dates in a folded text whose month is a word."""
+def _find_named_months(folded: str) -> Iterator[tuple[int, int, _Date]]:
+    """Yield the span of each date in a folded text whose month is a word, and the date."""
     months, spans = _list_months(), set[int]()
     for match in _compile(_DAY_WORD).finditer(folded):
         if match[2] in months:
             spans.update(range(match.start(2), match.end()))
-            yield from _list_valid((match[3], months[match[2]], match[1]))
+            yield from _list_valid(match, (match[3], months[match[2]], match[1]))
     for match in _compile(_WORD_FIRST).finditer(folded):
         if match[1] in months and match.start() not in spans:
-            yield from _list_valid((match[2] or match[4], months[match[1]], match[3]))
+            yield from _list_valid(match, (match[2] or match[4], months[match[1]], match[3]))
 
 
-def _list_valid(*dates: tuple[str | int | None, str | int, str | int | None]) -> list[_Date]:
-    """Return those (year, month, day) that the calendar has."""
-    parsed = (_Date(int(year or 0), int(month), int(day or 0)) for year, month, day in dates)
-    return [each for each in parsed if each.is_valid]
+def _list_valid(match: re.Match[str], *dates: tuple[str | int | None, ...]) -> list[tuple[int, int, _Date]]:
+    """Return those (year, month, day) that the calendar has, with the span of the match."""
+    parsed = (_Date(*(int(part or 0) for part in parts)) for parts in dates)
+    return [(*match.span(), each) for each in parsed if each.is_valid]
 
 
-def _find_quarters(folded: str) -> Iterator[str]:
+def _find_quarters(folded: str) -> Iterator[tuple[int, int, str, str]]:
+    """Yield the span, the year and the number of each quarter in a folded text."""
     if not any(hint in folded for hint in _QUARTER_HINTS):
         return
-    for quarter, year, year_before, quarter_after, ordinal, year_of_ordinal in _compile(_QUARTERS).findall(folded):
+    for match in _compile(_QUARTERS).finditer(folded):
+        quarter, year, year_before, quarter_after, ordinal, year_of_ordinal = match.groups()
         number = quarter or quarter_after or _ORDINALS.get(ordinal, ordinal)
-        yield f"@{year or year_before or year_of_ordinal}-q{number}"
+        yield *match.span(), year or year_before or year_of_ordinal, str(number)
 
 
 @cache

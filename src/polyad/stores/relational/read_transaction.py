@@ -70,6 +70,7 @@ from polyad.stores.relational.rows import (
 )
 from polyad.stores.relational.tuples import find_tuples, select_entity_names
 from polyad.text.validity import UNBOUNDED, Interval, parse_bounds, parse_interval
+from polyad.text.versions import find_family_terms
 from polyad.text.words import is_capitalized_name
 
 _DOCUMENTS_PER_BATCH = 256
@@ -109,7 +110,7 @@ _DATE = re.compile('"date": "([^"]*)"')
 """Matches the date in the metadata of a document."""
 
 _DOCUMENT_PROPERTIES = (
-    f"SELECT id, metadata, passages FROM document WHERE number IN ({{}}) AND {format_check('document')}"
+    f"SELECT id, metadata, title, source, passages FROM document WHERE number IN ({{}}) AND {format_check('document')}"
 )
 
 _ROWS_OF_DOCUMENTS: Sequence[tuple[str, Sequence[str]]] = (
@@ -328,9 +329,10 @@ class RelationalReadTransaction(ABC):
             passages, hyperedges, properties, incidences = self.connection.select_each(selections)
             check_types(passages, int, str, str, str, str, bytes, int)
             check_types(hyperedges, int, str, int, NUMBER, bytes, str, str, int)
-            check_types(properties, str, str, int)
-            dated = {id: _parse_validity(text) for id, text, _ in properties if _HAS_BOUND.search(text)}
-            dates = {id: match[1] for id, text, _ in properties if (match := _DATE.search(text))}
+            check_types(properties, str, str, str, str, int)
+            dated = {id: _parse_validity(text) for id, text, *_ in properties if _HAS_BOUND.search(text)}
+            dates = {id: match[1] for id, text, *_ in properties if (match := _DATE.search(text))}
+            families = {id: find_family_terms(*names, parse_metadata(text)) for id, text, *names, _ in properties}
             check_count("passages", sum(row[-1] for row in properties), len(passages))
             check_count("hyperedges", sum(row[-1] for row in passages), len(hyperedges))
             check_count("incidences", sum(row[-1] for row in hyperedges), len(incidences))
@@ -345,6 +347,7 @@ class RelationalReadTransaction(ABC):
                 document_ids=[row[2] for row in passages],
                 texts=[f"{row[3]}\n{row[4]}" for row in passages],
                 document_dates=[dates.get(row[2], "") for row in passages],
+                document_families=[families[row[2]] for row in passages],
                 passage_vectors=parse_vectors([row[5] for row in passages], self._manifest),
                 hyperedge_numbers=parse_primary_keys([row[0] for row in hyperedges]),
                 hyperedge_ids=[row[1] for row in hyperedges],
