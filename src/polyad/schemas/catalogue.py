@@ -20,7 +20,6 @@ from polyad.text.conflicts import Conflict
 from polyad.text.filters import Where
 from polyad.text.keys import build_name_key
 from polyad.text.validity import Time, format_time
-from polyad.text.versions import VersionConflict
 
 
 class StatisticsSchema(TypedDict):
@@ -123,9 +122,12 @@ class ConflictSchema(TypedDict):
     values: list[ConflictingValueSchema]
 
 
-@fields_of(VersionConflict)
 class VersionConflictSchema(TypedDict):
     """Versions of one document that contradict each other."""
+
+    family: str
+    reason: str
+    documents: list[str]
 
 
 class ConflictsSchema(TypedDict):

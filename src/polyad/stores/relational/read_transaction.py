@@ -332,7 +332,9 @@ class RelationalReadTransaction(ABC):
             check_types(properties, str, str, str, str, int)
             dated = {id: _parse_validity(text) for id, text, *_ in properties if _HAS_BOUND.search(text)}
             dates = {id: match[1] for id, text, *_ in properties if (match := _DATE.search(text))}
-            families = {id: find_family_terms(*names, parse_metadata(text)) for id, text, *names, _ in properties}
+            families = {
+                id: find_family_terms(title, source, parse_metadata(text)) for id, text, title, source, *_ in properties
+            }
             check_count("passages", sum(row[-1] for row in properties), len(passages))
             check_count("hyperedges", sum(row[-1] for row in passages), len(hyperedges))
             check_count("incidences", sum(row[-1] for row in hyperedges), len(incidences))
