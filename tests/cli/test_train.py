@@ -177,7 +177,7 @@ def test_a_preset_is_trained_as_it_searches(run: Run, bells: Path, monkeypatch: 
     assert searching.depth == 0, "until no new triples are plausible"
     assert shape["training"]["train_triples"] > 2 * shape["training"]["train_positives"], "most that it meets are wrong"
     recipe = TripleScorer.load(Path("weights/hyperretriever.safetensors")).recipe
-    assert (recipe.rounds, recipe.directions, recipe.closeness) == (3, "mixed", False)
+    assert (recipe.rounds, recipe.directions, recipe.closeness) == (3, "separate", False)
     weights = ("--retriever", "hyperretriever", "--split", "unseen", "--store", "kept/bells", "--json")
     use_trained("hyperretriever", "hyperretriever.safetensors")
     assert result_of(run("eval", bells, *preset, *weights))["queries"] == 2
