@@ -85,9 +85,13 @@ class Secrets:
         long = [value for value in secrets if len(value) >= 2 * _PART_CHARACTERS]
         self._parts = {value[at : at + _PART_CHARACTERS] for value in long for at in range(len(value))}
 
+    def mask_whole(self, text: str) -> str:
+        """Replace each whole secret in a text by ``[secret]``."""
+        return self._pattern.sub(_HIDDEN, text) if self._values else text
+
     def mask(self, text: str) -> str:
         """Replace each secret in a text by ``[secret]``; also long parts of secrets, which servers abbreviate."""
-        text = self._pattern.sub(_HIDDEN, text) if self._values else text
+        text = self.mask_whole(text)
         size = _PART_CHARACTERS
         starts = (
             [at for at in range(len(text) - size + 1) if text[at : at + size] in self._parts] if self._parts else []

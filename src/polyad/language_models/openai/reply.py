@@ -180,16 +180,16 @@ class _JoinedText:
 
         A later piece may complete a character or a secret.
         """
-        piece = self._secrets.mask(self._held + piece)
+        piece = self._secrets.mask_whole(self._held + piece)
         is_half = "\ud800" <= piece[-1:] <= "\udbff"
         certain = len(piece) - max(is_half, self._secrets.count_unfinished(piece))
         self._held = piece[certain:]
-        return self._append(piece[:certain])
+        return self._append(self._secrets.mask(piece[:certain]))
 
     def finish(self) -> str:
         """Return the last text, which :meth:`add` withheld, at the end of the stream."""
         held, self._held = self._held, ""
-        return self._append(held)
+        return self._append(self._secrets.mask(held))
 
     def _append(self, piece: str) -> str:
         piece = replace_surrogates(piece)
