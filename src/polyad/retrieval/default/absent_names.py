@@ -84,9 +84,12 @@ class UnknownNames:
 def find_absent_names(question: LinkedQuestion, snapshot: Snapshot) -> list[AbsentName]:
     """Return the codes of a question that no passage contains, each with the nearest that one contains, and the names.
 
-    Names are capitalised words, except in German, where all nouns are.
+    Names are capitalised words, except in German, where all nouns are. A code that names an entity is not absent, such
+    as an alias.
     """
+    linked = [mention.name for mention in question.entities.values()]
     codes = list(dict.fromkeys(match[0] for match in _CODE.finditer(question.text)))
+    codes = [code for code in codes if not any(code in name for name in linked)]
     is_present = _are_present(codes, snapshot)
     absent = [
         AbsentName(code, _find_nearest_code(code, snapshot))
