@@ -252,6 +252,7 @@ def _compute_index_digest(settings: Configuration) -> str:
     sections = [settings_to_json(settings_by_section[name]) for name in _INDEX_SECTIONS]
     command = settings.command
     content = [command.method, command.embedder, command.mention_extractor, sections]
-    if settings.language_model and (methods[command.method].needs_language_model or command.mention_extractor == "llm"):
+    is_built_by_model = bool(command.method) and methods[command.method].needs_language_model
+    if settings.language_model and (is_built_by_model or command.mention_extractor == "llm"):
         content.append([settings.language_model.model, settings.language_model.seed])
     return hashlib.sha256(json_.dumps(content).encode()).hexdigest()[:12]
