@@ -200,7 +200,7 @@ def test_the_command_of_a_table_or_figure_runs_and_plots_what_the_paper_does(
 
 def test_several_judges_read_the_same_answers(server: ScriptedServer, tmp_path: Path) -> None:
     command = COMMANDS["HyperSU, Table 22"].replace("preset=hypergraphrag,hypersu", "preset=hypersu")
-    run(server, command)
+    run(server, command.replace("novel/ medical/", "novel/"))
     runs = [path.parent for path in sorted(tmp_path.rglob("judgements.jsonl"))]
     answers = [(folder / "answers.jsonl").read_text() for folder in runs]
     assert len(runs) == 2

@@ -13,7 +13,7 @@ terms cost no scan (Turtle and Flood, 1995).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, zip_longest
@@ -82,12 +82,12 @@ class Postings(NamedTuple):
     Attributes:
         segment: The rows of the passages that contain each term, with the frequency of the term in each passage.
         lengths: Number of words of each passage; int32 ``[passages]``.
-        words: The words of the passages as they are written, in lower case.
+        words: The distinct words of the passages as they are written, in lower case and in order.
     """
 
     segment: Segment
     lengths: IntArray
-    words: set[str]
+    words: Collection[str]
 
 
 def build_postings(
@@ -106,7 +106,7 @@ def build_postings(
         dates: Date in the metadata of each passage's document; empty for none.
         families: Terms of the family of versions of each passage's document, which only its first passage has.
     """
-    vocabulary: set[str] = set()
+    vocabulary: dict[str, None] = {}
     label = _LabelTerms("", "", "")
     term_numbers: dict[str, int] = {}
     terms: list[int] = []
@@ -115,7 +115,7 @@ def build_postings(
     lengths: list[int] = []
     for text, document_id, date, family in zip_longest(texts, document_ids, dates, families, fillvalue=""):
         words, codes = extract_terms_and_codes(text)
-        vocabulary.update(find_vocabulary(text))
+        vocabulary.update(dict.fromkeys(find_vocabulary(text)))
         counter = Counter(words)
         counter.update(codes)
         if document_id == label.document_id:

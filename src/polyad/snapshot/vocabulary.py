@@ -37,8 +37,8 @@ class Vocabulary:
         return cls(StringIndex.empty(), Column.empty(np.uint64))
 
     def append(self, words: Iterable[str]) -> Vocabulary:
-        """Return the vocabulary with those of ``words`` added that it lacks."""
-        unique = sorted(set(words))
+        """Return the vocabulary with those of ``words`` added that it lacks, in the order of their first occurrence."""
+        unique = list(dict.fromkeys(words))
         rows = self.words.find_rows(unique).tolist()
         new = [word for word, row in zip(unique, rows, strict=True) if row < 0]
         signatures = np.fromiter((_sign(fold_letters(word)) for word in new), dtype=np.uint64, count=len(new))
