@@ -76,7 +76,7 @@ Holds = Callable[[str, str], bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class QuestionSet:
     """The questions of one set about an index.
 
     Attributes:
@@ -114,7 +114,7 @@ class Asker:
 
     def ask_beir(
         self, folder: Path, shape: str = "as it is", weight: float = 1.0, sampled: bool = False
-    ) -> Iterator[Asked]:
+    ) -> Iterator[QuestionSet]:
         """Ask the questions of a benchmark, or with ``sampled`` some of them."""
         dataset = load_beir(folder)
         read = FileReader(ReadSettings()).read([dataset.corpus])
@@ -141,7 +141,7 @@ class Asker:
             questions = [(query.text, sorted(query.gold)) for query in dataset.queries]
             yield from self.ask(engine, name, questions, holds, by_document=not places, weight=weight)
 
-    def ask_everyday(self, folder: Path) -> Iterator[Asked]:
+    def ask_everyday(self, folder: Path) -> Iterator[QuestionSet]:
         """Ask the questions of an everyday corpus; lists and counts, which have many gold documents, are left out."""
         with self.open(folder.name) as engine:
             engine.index([folder / "corpus"])
@@ -160,7 +160,7 @@ class Asker:
                     questions.append((" ".join([*earlier, row["question"]]), gold))
             yield from self.ask(engine, folder.name, questions, _is_of_document, any_gold=True)
 
-    def ask_prose(self, folder: Path) -> Iterator[Asked]:
+    def ask_prose(self, folder: Path) -> Iterator[QuestionSet]:
         """Ask questions about books, whose evidence are sentences."""
         questions = [json.loads(line) for line in (folder / "questions.jsonl").read_text(encoding="utf-8").splitlines()]
         texts: dict[str, str] = {}
@@ -185,19 +185,19 @@ class Asker:
         by_document: bool = True,
         any_gold: bool = False,
         weight: float = 1.0,
-    ) -> Iterator[Asked]:
+    ) -> Iterator[QuestionSet]:
         """Yield the questions, some of them with less trust, and known items of the index."""
         examples = self.build_examples(engine, questions, holds, by_document, any_gold)
         texts = [text for text, _ in questions]
         rankings = [rank_documents(engine, text) for text in texts] if by_document else ()
-        yield Asked(name, examples, weight, rankings, [gold for _, gold in questions])
+        yield QuestionSet(name, examples, weight, rankings, [gold for _, gold in questions])
         for place, trust in enumerate(TRUSTS):
             part = questions[place :: UNTRUSTED_SHARE * len(TRUSTS)]
             fixed = EncoderTrust({"": trust}, {"": 1})
-            asked = self.build_examples(engine, part, holds, by_document, any_gold, fixed)
-            yield Asked(f"{name}, trust {trust}", asked, UNTRUSTED_WEIGHT * weight)
+            question_set = self.build_examples(engine, part, holds, by_document, any_gold, fixed)
+            yield QuestionSet(f"{name}, trust {trust}", question_set, UNTRUSTED_WEIGHT * weight)
         known_items = weigh_examples(engine, build_known_items(engine, KNOWN_ITEMS, SEED), self.scorer)
-        yield Asked(f"{name}, known items", known_items, KNOWN_ITEMS_WEIGHT)
+        yield QuestionSet(f"{name}, known items", known_items, KNOWN_ITEMS_WEIGHT)
         print(f"features of {name}", flush=True)
 
     def build_examples(
@@ -297,7 +297,7 @@ def main() -> None:
         write_rows(arguments.json, rows)
 
 
-def list_training(asker: Asker, arguments: argparse.Namespace) -> Iterator[Asked]:
+def list_training(asker: Asker, arguments: argparse.Namespace) -> Iterator[QuestionSet]:
     """Yield all sets that the network is trained on."""
     for folder in arguments.folders:
         yield from asker.ask_beir(folder, weight=MULTI_HOP_WEIGHT)
@@ -313,12 +313,12 @@ def list_training(asker: Asker, arguments: argparse.Namespace) -> Iterator[Asked
         yield from asker.ask_prose(arguments.prose)
 
 
-def train(sets: Sequence[Asked]) -> RankingNetwork:
+def train(sets: Sequence[QuestionSet]) -> RankingNetwork:
     """Return the network of the last stage, trained on the examples of all sets."""
     return fit_network([each.examples for each in sets], SEED, LAST_STAGE, [each.weight for each in sets])
 
 
-def write(scorer: LinearScorer, sets: Sequence[Asked], directory: Path) -> None:
+def write(scorer: LinearScorer, sets: Sequence[QuestionSet], directory: Path) -> None:
     """Write the weights of all stages."""
     texts = [example.text for each in sets if each.gold for example in each.examples]
     names = tuple(dict.fromkeys([*scorer.trained_on, *(each.name.split(",")[0] for each in sets)]))
@@ -328,32 +328,38 @@ def write(scorer: LinearScorer, sets: Sequence[Asked], directory: Path) -> None:
     (directory / WEIGHTS_FILE).write_text(text, encoding="utf-8")
 
 
-def report(asked: Asked, network: RankingNetwork, left_out: str) -> Iterator[dict[str, object]]:
+def report(question_set: QuestionSet, network: RankingNetwork, left_out: str) -> Iterator[dict[str, object]]:
     """Print and yield the share of first hits and the recall of each ranking."""
     figures = {
         name: np.mean(
-            [_measure_documents(each[name], gold) for each, gold in zip(asked.rankings, asked.gold, strict=True)],
+            [
+                _measure_documents(each[name], gold)
+                for each, gold in zip(question_set.rankings, question_set.gold, strict=True)
+            ],
             axis=0,
         )
         for name in ("bm25", "dense", "fusion")
-        if asked.rankings
+        if question_set.rankings
     }
     before = LAST_FEATURES.index(LAST_STAGE.score)
     scores = {
-        "before": [example.signals[:, before] for example in asked.examples],
-        "default": [network.score(example.signals) for example in asked.examples],
+        "before": [example.signals[:, before] for example in question_set.examples],
+        "default": [network.score(example.signals) for example in question_set.examples],
     }
     for name, each in scores.items():
-        pairs = zip(asked.examples, each, strict=True)
+        pairs = zip(question_set.examples, each, strict=True)
         figures[name] = np.mean([_measure_scores(example, score) for example, score in pairs], axis=0)
     text = "  ".join(f"{name} {100 * first:5.1f} {100 * recall:5.1f}" for name, (first, recall) in figures.items())
-    print(f"{asked.name + (', left out' if left_out else ''):40} {len(asked.examples):4}  {text}", flush=True)
+    print(
+        f"{question_set.name + (', left out' if left_out else ''):40} {len(question_set.examples):4}  {text}",
+        flush=True,
+    )
     for name, (first, recall) in figures.items():
         yield {
-            "set": asked.name,
+            "set": question_set.name,
             "ranking": name,
             "left out": left_out,
-            "questions": len(asked.examples),
+            "questions": len(question_set.examples),
             "first": round(float(first), 4),
             f"recall@{K}": round(float(recall), 4),
         }

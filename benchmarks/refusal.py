@@ -143,8 +143,8 @@ def select_records(folder: Path) -> list[tuple[dict[str, Any], set[str]]]:
         if float(score) > 0:
             gold[query].add(document)
     records = [record for record in read_lines(folder / "queries.jsonl") if record["_id"] in gold]
-    chosen = sort_by_hash(records, lambda record: str(record["text"]))[:MAX_QUESTIONS]
-    return [(record, gold[record["_id"]]) for record in chosen]
+    selection = sort_by_hash(records, lambda record: str(record["text"]))[:MAX_QUESTIONS]
+    return [(record, gold[record["_id"]]) for record in selection]
 
 
 def build_gold_test(record: Mapping[str, Any]) -> Callable[[str], bool] | None:
@@ -166,8 +166,8 @@ def index(engine: Engine, folder: Path) -> None:
         return
     gold = {document for _, documents in select_records(folder) for document in documents}
     records = sort_by_hash(read_lines(folder / "corpus.jsonl"), lambda record: str(record["_id"]))
-    chosen = sorted(records, key=lambda record: record["_id"] not in gold)[: max(MAX_DOCUMENTS, len(gold))]
-    engine.index_documents(Document(each["_id"], each["title"], each["text"]) for each in chosen)
+    selection = sorted(records, key=lambda record: record["_id"] not in gold)[: max(MAX_DOCUMENTS, len(gold))]
+    engine.index_documents(Document(each["_id"], each["title"], each["text"]) for each in selection)
 
 
 def load_or_measure(

@@ -122,7 +122,7 @@ def build_chronicle() -> Document:
         ("hypersu", "Which town did Bob 9 write about?"),
     ],
 )
-def test_a_search_waits_for_the_database_at_most_four_times(
+def test_a_search_waits_for_the_database_at_most_six_times(
     proxy: RoundTripProxy, retriever: str, question: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(provider, "POLL_SECONDS", 60.0)
@@ -146,5 +146,5 @@ def test_a_search_waits_for_the_database_at_most_four_times(
         uncached, trips = search(question)
         cached, trips_of_cached = search(question)
     assert uncached.passages == cached.passages
-    assert 1 < trips <= 4
+    assert 1 < trips <= 6  # two of them for the versions of the hits
     assert trips_of_cached == 1  # the version of the texts in the cache

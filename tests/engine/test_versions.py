@@ -123,8 +123,13 @@ def test_the_commands_show_versions_and_their_conflicts(engine: Engine, folder: 
     (conflict,) = engine.catalogue.version_conflicts(as_of=AS_OF)
     assert "155" in conflict.reason
     assert [Path(document).name for document in conflict.documents] == ["travel-v3.md", "travel-v3.txt"]
-    shown = json.loads(CliRunner().invoke(app, ["show", "document", id, "--store", "kb", "--json"]).stdout)
-    assert [version["status"] for version in shown["versions"]] == ["superseded", "superseded", "in force", "in force"]
+    printed = json.loads(CliRunner().invoke(app, ["show", "document", id, "--store", "kb", "--json"]).stdout)
+    assert [version["status"] for version in printed["versions"]] == [
+        "superseded",
+        "superseded",
+        "in force",
+        "in force",
+    ]
     listed = json.loads(CliRunner().invoke(app, ["conflicts", "--store", "kb", "--json"]).stdout)
     assert [item["family"] for item in listed["versions"]] == ["travel"]
     assert "155" in CliRunner().invoke(app, ["conflicts", "--store", "kb"]).stdout

@@ -84,11 +84,11 @@ def test_of_sentences_that_fit_equally_the_expected_kind_of_answer_is_best(
     ],
 )
 def test_a_sentence_that_says_little_alone_comes_with_its_neighbour(
-    sentences: list[str], values: list[float], chosen: list[int]
+    sentences: list[str], values: list[float], expected: list[int]
 ) -> None:
     text = "\n".join(sentences)
     spans = [Span(text.index(each), text.index(each) + len(each)) for each in sentences]
-    assert find_answer_sentences("Of what is it?", text, spans, values) == [spans[place] for place in chosen]
+    assert find_answer_sentences("Of what is it?", text, spans, values) == [spans[place] for place in expected]
 
 
 @given(st.lists(st.tuples(st.text("ab 1?.", min_size=1, max_size=9), st.floats(0, 1)), min_size=1, max_size=20))

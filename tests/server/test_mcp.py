@@ -253,8 +253,8 @@ def test_an_unknown_argument_is_an_error_that_names_the_others(tmp_path: Path) -
             assert "'limit'" in message
             assert "like, where, cursor" in message
             assert "'year'" in await fail(client, "find_evidence", question="Who cast the bell?", year=None)
-            found = await call(client, "find_evidence", question="Who cast the bell?", k="1", max_tokens="900")
-            assert len(found["evidence"]) == 1
+            result = await call(client, "find_evidence", question="Who cast the bell?", k="1", max_tokens="900")
+            assert len(result["evidence"]) == 1
 
     run(test)
 

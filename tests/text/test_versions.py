@@ -127,8 +127,8 @@ def test_a_series_of_minutes_has_no_version_in_force() -> None:
 def test_a_question_chooses_a_version(question: str, unit: str) -> None:
     starts = ("2021-03-01", "2023-05-01", "2026-01-01")
     family = VersionFamily(tuple(read(f"r/travel-v{n}.md", valid_from=start) for n, start in enumerate(starts, 1)))
-    chosen = VersionReference.from_question(question).choose(family, NOW)
-    assert (chosen.unit if chosen else "") == unit
+    version = VersionReference.from_question(question).choose(family, NOW)
+    assert (version.unit if version else "") == unit
 
 
 @pytest.mark.parametrize(
@@ -143,5 +143,5 @@ def test_a_question_chooses_a_version(question: str, unit: str) -> None:
 )
 def test_a_question_chooses_an_issue_by_its_date(question: str, unit: str) -> None:
     family = VersionFamily(tuple(read(f"m/board-2026-{month:02}-10.md") for month in range(1, 7)))
-    chosen = VersionReference.from_question(question).choose(family, NOW)
-    assert (chosen.unit if chosen else "") == unit
+    version = VersionReference.from_question(question).choose(family, NOW)
+    assert (version.unit if version else "") == unit

@@ -62,7 +62,7 @@ _TABLE = CommandTable(
     show look:show Print one document, passage, entity or hyperedge of an index in full.
     list look:list_ List the documents, passages, entities, hyperedges or corrections of an index, one per line.
     facts look:facts Print the facts that contain the given entities, or whose roles meet conditions.
-    conflicts look:conflicts List facts and versions of documents that contradict each other, with their documents and dates.
+    conflicts look:conflicts List facts and versions that contradict each other, with their documents and dates.
     demo demo:demo Try polyad on a bundled sample, offline.
     """,
     package="polyad.cli",

@@ -266,7 +266,7 @@ def _find_facts(
 
 
 def conflicts(where: Filtered = None, as_of: AsOf = None, store: Store = None, json: Json = False) -> None:
-    """List facts and versions of documents that contradict each other, with their documents and dates.
+    """List facts and versions that contradict each other, with their documents and dates.
 
     Compares facts given as data, and facts extracted with relations (setting facts.relations), whose roles are the
     types of their entities. The subject of a fact is its first argument. A role counts if most subjects of its relation

@@ -82,22 +82,22 @@ def follow_languages(
         components: Components of the index.
         replace_vectors: Replaces all vectors by those of an embedder.
     """
-    present, chosen = store.manifest.embedder, select_embedder(sizes)
-    if present == chosen:
+    present, choice = store.manifest.embedder, select_embedder(sizes)
+    if present == choice:
         return False
     languages, english_only = describe_languages(sizes), f"the embedder {DEFAULT_EMBEDDER!r} knows English only"
     if not components.is_embedder_open:
-        if chosen == MULTILINGUAL_EMBEDDER:
+        if choice == MULTILINGUAL_EMBEDDER:
             _LOG.warning(
-                "the text is in %s, but %s; replace it: polyad embed --embedder %s", languages, english_only, chosen
+                "the text is in %s, but %s; replace it: polyad embed --embedder %s", languages, english_only, choice
             )
         return False
     try:
-        embedder = components.load_embedder(chosen, components.settings.encoder)
+        embedder = components.load_embedder(choice, components.settings.encoder)
     except ModelNotFoundError as error:
         _LOG.warning("the text is in %s, but %s: %s", languages, english_only, error)
         return False
-    _LOG.warning("the text is in %s: the index gets the embedder %s; --embedder names another", languages, chosen)
+    _LOG.warning("the text is in %s: the index gets the embedder %s; --embedder names another", languages, choice)
     replace_vectors(embedder)
     components.replace_embedder(embedder)
     return True

@@ -101,8 +101,8 @@ def find_misspelt_words(question: str, snapshot: Snapshot, word_model: WordModel
     language = snapshot.infer_language(question)
     terms = {word: extract_terms(word, language)[:1] for word in words}
     counts = snapshot.document_frequencies([term for each in terms.values() for term in each])
-    known = dict(zip((word for word, each in terms.items() if each), counts.tolist(), strict=True))
-    unknown = [word for word in words if not known.get(word, 1) and not _is_common(word.lower())]
+    passage_counts = dict(zip((word for word, each in terms.items() if each), counts.tolist(), strict=True))
+    unknown = [word for word in words if not passage_counts.get(word, 1) and not _is_common(word.lower())]
     corrections = {word: correction for word in unknown if (correction := _find_correction(word, snapshot))}
     if word_model and corrections:
         is_word = dict(zip(corrections, word_model.knows_words(list(corrections)), strict=True))

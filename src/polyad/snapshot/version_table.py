@@ -58,7 +58,7 @@ class VersionTable:
             passage_ids: Ids of passages of the snapshot.
         """
         rows = _find_documents(snapshot, passage_ids)
-        found = {}
+        places = {}
         with self._lock:
             if self._cache[0] is not snapshot.graph:
                 self._cache = snapshot.graph, {}
@@ -75,8 +75,8 @@ class VersionTable:
                     family = VersionFamily(self._find_members(snapshot, row))
                     families.update(dict.fromkeys([marks.unit, *(member.unit for member in family.members)], family))
                 if len(families[marks.unit].members) > 1 and families[marks.unit].level:
-                    found[passage_id] = marks.unit, families[marks.unit]
-        return found
+                    places[passage_id] = marks.unit, families[marks.unit]
+        return places
 
     def list_families(self, snapshot: SnapshotTables) -> list[VersionFamily]:
         """Return all families with several members, sorted by their first member."""
@@ -102,9 +102,9 @@ class VersionTable:
             self._read(snapshot, new)
             added = sorted({key for each in new if each in self._marks for key in self._marks[each].keys} - keys)
             keys.update(added)
-            found = build_family_terms(added)
-            counts = terms.document_frequencies(found).tolist()
-            common = [term for term, count in zip(found, counts, strict=True) if 1 <= count <= _MAX_MEMBERS]
+            family_terms = build_family_terms(added)
+            counts = terms.document_frequencies(family_terms).tolist()
+            common = [term for term, count in zip(family_terms, counts, strict=True) if 1 <= count <= _MAX_MEMBERS]
             documents = snapshot.passages.document.take(terms.find_passages(common))
             new = [each for each in np.unique(documents).tolist() if each not in reached]
             reached.update(new)

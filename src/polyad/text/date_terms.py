@@ -100,11 +100,11 @@ def find_date_terms(text: str) -> Iterator[str]:
 def find_date_references(question: str) -> Iterator[str]:
     """Yield the search terms for each date, month or quarter in a question.
 
-    >>> list(find_date_references("the minutes of May, 06/22/2026 and summer of Q2 2026"))
+    >>> list(find_date_references("the minutes of May and 06/22/2026, in Q2 2026"))
     ['@2026-06-22', '@?-06-22', '@2026-q2', '@-05']
     """
     folded = _fold(question)
-    dates = [found for _, _, found in _find_dates(folded)]
+    dates = [interval for _, _, interval in _find_dates(folded)]
     for year, month, day in dates:
         if day:
             yield from (f"@{year or ''}-{month:02}-{day:02}", f"@?-{month:02}-{day:02}")
@@ -164,21 +164,21 @@ def find_periods(text: str) -> Iterator[tuple[int, int, Interval]]:
     """Yield the span and the period of each date with a year, and of each month, quarter and year, in text order.
 
     >>> [text[start:end] for text in ["fees 2024, q3 2025, 1 May 2026"] for start, end, _ in find_periods(text)]
-    ['2024', 'q3 2025', '1 may 2026']
+    ['2024', 'q3 2025', '1 May 2026']
     """
     folded = _fold(text)
     if not _compile(r"\d{4}").search(folded):
         return
-    found = [
+    periods = [
         (start, end, [f"{year}-{month:02}" + (f"-{day:02}" if day else "")])
         for start, end, (year, month, day) in _find_dates(folded)
         if year
     ]
     for start, end, year, quarter in _find_quarters(folded):
-        found.append((start, end, [f"{year}-{3 * int(quarter) - 2:02}", f"{year}-{3 * int(quarter):02}"]))
-    found += ((*match.span(), [match[1]]) for match in _compile(_ONLY_YEAR).finditer(folded))
+        periods.append((start, end, [f"{year}-{3 * int(quarter) - 2:02}", f"{year}-{3 * int(quarter):02}"]))
+    periods += ((*match.span(), [match[1]]) for match in _compile(_ONLY_YEAR).finditer(folded))
     last = 0
-    for start, end, bounds in sorted(found, key=lambda each: (each[0], -each[1])):
+    for start, end, bounds in sorted(periods, key=lambda each: (each[0], -each[1])):
         if start >= last:
             yield start, end, Interval(*(parse_period("date", bounds[place])[place] for place in (0, -1)))
             last = end

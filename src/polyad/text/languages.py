@@ -98,9 +98,12 @@ def describe_languages(sizes: Mapping[str, int]) -> str:
     >>> describe_languages({"en": 90, "de": 10, "": 5})
     'en (90 %), de (10 %)'
     """
-    known = {language: size for language, size in sizes.items() if language}
-    largest = sorted(known, key=lambda language: (-known[language], language))[:_MAX_SHOWN]
-    return ", ".join(f"{language} ({round(100 * known[language] / sum(known.values()))} %)" for language in largest)
+    size_by_language = {language: size for language, size in sizes.items() if language}
+    largest = sorted(size_by_language, key=lambda language: (-size_by_language[language], language))[:_MAX_SHOWN]
+    return ", ".join(
+        f"{language} ({round(100 * size_by_language[language] / sum(size_by_language.values()))} %)"
+        for language in largest
+    )
 
 
 def _take_sample(text: str) -> str:

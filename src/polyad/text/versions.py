@@ -279,7 +279,7 @@ def add_statement(marks: Marks, head: str) -> Marks:
     first = periods[0][2] if periods else None
     ends = (period for start, _, period in periods if _compile("until").search(text[max(0, start - 10) : start]))
     end = next((period for period in ends if period != since), None)
-    status = next((found for line in statements if (found := find_status(line, number=number))), "")
+    status = next((word for line in statements if (word := find_status(line, number=number))), "")
     start = marks.start if marks.start is not None else (since or first or Interval()).start
     return marks._replace(
         number=number,

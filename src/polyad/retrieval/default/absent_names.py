@@ -133,8 +133,8 @@ def _find_nearest_code(code: str, snapshot: Snapshot) -> str:
         return ""
     for variants in _list_variants(code):
         present = _are_present(variants, snapshot)
-        if found := [variant for variant, is_present in zip(variants, present, strict=True) if is_present]:
-            return found[0]
+        if neighbours := [variant for variant, is_present in zip(variants, present, strict=True) if is_present]:
+            return neighbours[0]
     return ""
 
 

@@ -126,7 +126,7 @@ class WordMatch:
 
     def measure_question(self) -> FloatArray:
         """Return the measures :data:`QUESTION_MEASURES` of the question; ``[measures]``."""
-        inputs, shares, known = self.inputs, self._compute_shares(), self.counts[self.counts > 0]
+        inputs, shares, counts = self.inputs, self._compute_shares(), self.counts[self.counts > 0]
         words = max(1, count_words(inputs.question.text))
         values = [
             np.log1p(len(inputs.terms.weights)),
@@ -134,10 +134,10 @@ class WordMatch:
             inputs.terms.weights[inputs.terms.is_unknown].sum(),
             shares.max(initial=0),
             np.log1p((shares > 1 - 1e-5).sum()),
-            1 / known.min() if len(known) else 0.0,
+            1 / counts.min() if len(counts) else 0.0,
             np.log1p((self.is_literal & (self.counts > 0)).sum()),
-            inputs.dense[inputs.bm25.argmax()] if len(inputs.bm25) else 0.0,
-            inputs.bm25[inputs.dense.argmax()] if len(inputs.dense) else 0.0,
+            inputs.dense[inputs.bm25 == inputs.bm25.max(initial=0)].max(initial=0),  # not of the first of equals
+            inputs.bm25[inputs.dense == inputs.dense.max(initial=0)].max(initial=0),
             np.log1p(len(inputs.question.entities)),
             inputs.linkability,
             inputs.scale.trust,

@@ -63,9 +63,9 @@ class OtherLanguages:
         language = find_question_language(question, snapshot) if by_language else ""
         if not language or trust.get(language, 1.0) < _MIN_TRUST or not by_language.keys() - {language}:
             return cls()
-        own = by_language.get(language)
+        group = by_language.get(language)
         mean = snapshot.mean_cosines(vectors)
-        own_mean, own_count = (vectors @ own.mean, own.count) if own else (mean, snapshot.passage_count)
+        own_mean, own_count = (vectors @ group.mean, group.count) if group else (mean, snapshot.passage_count)
         others = [each for code, each in by_language.items() if code != language]
         counts = np.array([each.count for each in others])
         certainty = counts * own_count / (counts + own_count)
@@ -116,13 +116,13 @@ class OtherLanguages:
         is_other = self.contain(passages)
         if is_other.all() or not is_other.any():
             return signals
-        own, place = signals[~is_other].astype(np.float64), similarities[~is_other].astype(np.float64)
-        mean, centred = own.mean(axis=0), place - place.mean()
+        references, place = signals[~is_other].astype(np.float64), similarities[~is_other].astype(np.float64)
+        mean, centred = references.mean(axis=0), place - place.mean()
         proportional = mean / max(float(place.mean()), 1e-6)
-        slopes = (centred @ (own - mean) + _PRIOR_SQUARES * proportional) / (centred @ centred + _PRIOR_SQUARES)
+        slopes = (centred @ (references - mean) + _PRIOR_SQUARES * proportional) / (centred @ centred + _PRIOR_SQUARES)
         predicted = mean + (similarities[is_other] - place.mean())[:, np.newaxis] * slopes
         filled = signals.copy()
-        filled[is_other] = np.maximum(signals[is_other], np.round(predicted, 6).clip(0, own.max(axis=0)))
+        filled[is_other] = np.maximum(signals[is_other], np.round(predicted, 6).clip(0, references.max(axis=0)))
         return filled
 
     def keep_places(self, before: FloatArray, after: FloatArray, passages: IntArray) -> FloatArray:
