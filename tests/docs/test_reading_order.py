@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import FrameType
 
@@ -76,8 +77,8 @@ def test_a_change_passes_the_functions_of_the_page(tmp_path: Path, embedder: Emb
     with Engine.open(tmp_path / "kb", embedder=embedder) as engine:
         for number in range(2):
             text = f"The Bell {number} of Tarn was cast by Ines Moreau."
-            engine.index_documents([Document(f"bell {number}", f"Bell {number}", text)])
-            calls = record_calls(lambda: engine.search("Who cast the Bell of Tarn?", 1))
+            document = Document(f"bell {number}", f"Bell {number}", text)
+            calls = record_calls(partial(engine.index_documents, [document]))
     assert_in_order(steps, calls)
 
 
