@@ -76,7 +76,7 @@ def test_of_sentences_that_fit_equally_the_expected_kind_of_answer_is_best(
 
 
 @pytest.mark.parametrize(
-    ("sentences", "values", "chosen"),
+    ("sentences", "values", "expected"),
     [
         (["The pump has a seal.", "It is made of rubber.", "The pump is red."], [0.2, 0.9, 0.6], [1, 0]),
         (["The pump is red.", "To stop the pump:", "Press the key."], [0.6, 0.9, 0.1], [1, 2]),
