@@ -32,13 +32,13 @@ from pathlib import Path
 
 import numpy as np
 from measured_rows import write_rows
-from second_stage_training import Corpus, StoredVectors
+from second_stage_training import Corpus, StoredVectors, build_article_test
 from sentence_evidence import contains_sentence, normalize_texts
 
 from polyad import Engine
 from polyad.config import ReadSettings
 from polyad.engine.loaders import load_embedder
-from polyad.model import Document, FloatArray, Passage
+from polyad.model import Document, FloatArray
 from polyad.protocols.components import Embedder
 from polyad.readers.files import FileReader
 from polyad.retrieval.default.encoder_trust import EncoderTrust
@@ -123,21 +123,9 @@ class Asker:
             dataset, articles = sample_questions(dataset, articles)
         documents, places = Corpus(dataset.name, shape, articles, [dataset]).build_documents()
         name = dataset.name if shape == "as it is" else f"{dataset.name} {shape}"
-        passages: dict[str, Passage] = {}
         with self.open(name) as engine:
             engine.index_documents(documents)
-
-            def holds(passage_id: str, gold: str) -> bool:
-                document = passage_id.rpartition("#")[0]
-                if not places:
-                    return document == gold
-                id, start, end = places[gold]
-                if document != id:
-                    return False
-                passage = passages.setdefault(passage_id, engine.catalogue.passage(passage_id))
-                shared = min(passage.end, end) - max(passage.start, start)
-                return 2 * shared >= min(end - start, passage.end - passage.start)
-
+            holds = build_article_test(engine, places)
             questions = [(query.text, sorted(query.gold)) for query in dataset.queries]
             yield from self.ask(engine, name, questions, holds, by_document=not places, weight=weight)
 

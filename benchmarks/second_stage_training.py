@@ -19,7 +19,7 @@ import hashlib
 import random
 import sqlite3
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -206,27 +206,39 @@ def get_family(name: str) -> str:
     return name.split("-")[0]
 
 
+def build_article_test(engine: Engine, places: Mapping[str, tuple[str, int, int]]) -> Callable[[str, str], bool]:
+    """Return a function that states whether a passage, by its id, holds an article.
+
+    Args:
+        engine: Engine of the index.
+        places: Document, start and end of each article; empty if each article is a document.
+    """
+    passages: dict[str, Passage] = {}
+
+    def holds(passage_id: str, article: str) -> bool:
+        document = passage_id.rpartition("#")[0]
+        if not places:
+            return document == article
+        id, start, end = places[article]
+        if document != id:
+            return False
+        passage = passages.setdefault(passage_id, engine.catalogue.passage(passage_id))
+        shared = min(passage.end, end) - max(passage.start, start)
+        return 2 * shared >= min(end - start, passage.end - passage.start)
+
+    return holds
+
+
 def ask(corpus: Corpus, skipped: set[str], open_index: IndexOpener) -> Iterator[QuestionSet]:
     """Index a corpus, and yield the examples of each of its data sets that is not skipped."""
     datasets = [dataset for dataset in corpus.datasets if dataset.name not in skipped]
     if not datasets:
         return
     documents, places = corpus.build_documents()
-    passages: dict[str, Passage] = {}
     with open_index(corpus) as engine:
         engine.index_documents(documents)
 
-        def holds(passage_id: str, gold: str) -> bool:
-            document = passage_id.rpartition("#")[0]
-            if not places:
-                return document == gold
-            id, start, end = places[gold]
-            if document != id:
-                return False
-            passage = passages.setdefault(passage_id, engine.catalogue.passage(passage_id))
-            shared = min(passage.end, end) - max(passage.start, start)
-            return 2 * shared >= min(end - start, passage.end - passage.start)
-
+        holds = build_article_test(engine, places)
         for dataset in datasets:
             examples = []
             signals = extract_signals(engine, [query.text for query in dataset.queries])

@@ -31,7 +31,7 @@ from polyad_baselines.settings import LightRAGSettings
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sources:
-    """What fits the keywords of a question.
+    """The entities and facts of the index that are most similar to the keywords of a question.
 
     Attributes:
         entities: Entities that fit the low-level keywords, the most similar first.

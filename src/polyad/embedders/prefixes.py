@@ -22,7 +22,7 @@ _MODELS = tuple(
         (r"e5-.*instruct", Prefixes(f"{_TASK} ")),
         (r"^(?:multilingual-)?e5-(?:small|base|large)", Prefixes("query: ", "passage: ")),
         (r"^bge-(?:small|base|large)-en|arctic-embed(?!2|.*v2)|^mxbai-embed-large|^uae-large", _BGE),
-        (r"^bge-(?:small|base|large)-zh", Prefixes("为这个句子生成表示以用于检索相关文章：")),  # noqa: RUF001
+        (r"^bge-(?:small|base|large)-zh", Prefixes("为这个句子生成表示以用于检索相关文章：")),  # noqa: RUF001  Chinese colon
         (r"arctic-embed", Prefixes("query: ")),
         (r"^nomic-embed-text|^modernbert-embed", Prefixes("search_query: ", "search_document: ")),
         (r"^qwen3-embedding", Prefixes(_TASK)),

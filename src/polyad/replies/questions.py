@@ -10,14 +10,14 @@ from polyad.text.words import collapse_whitespace
 
 _JSON = re.compile(r"(?:[^{\n]{0,80}\n)?\s*(?:```\w*\s*)?\{")
 _LABEL = re.compile(
-    r"[^?？:：]{0,60}\b(?:question|query|rewritten|pregunta|frage|domanda|vraag|sure)\b[^?？:：]{0,30}[:：](?=\W)"  # noqa: RUF001
+    r"[^?？:：]{0,60}\b(?:question|query|rewritten|pregunta|frage|domanda|vraag|sure)\b[^?？:：]{0,30}[:：](?=\W)"  # noqa: RUF001  Chinese
     r"|(?:sure|certainly|of course|okay|ok)\b[^.!?:]{0,40}[.!]",
     re.IGNORECASE,
 )
 """Words before the question, such as "Sure! Here is the standalone question:" """
 
 _QUOTES = " \t\"'*_`\u201c\u201d\u201e\u201a\u2018\u2019\u00ab\u00bb\u300c\u300d\u300e\u300f"
-_QUESTION_END = re.compile(r"[?？؟;]\W*$")  # noqa: RUF001
+_QUESTION_END = re.compile(r"[?？؟;]\W*$")  # noqa: RUF001  signs of other scripts
 
 
 def is_question(text: str) -> bool:

@@ -27,7 +27,10 @@ _WORDS_PER_PASSAGE = 100
 
 
 def _describe(help: str, default_text: str = "", **metadata: object) -> dict[str, Any]:
-    """Return the metadata of a field of :class:`SearchOptions`; ``python -OO`` drops docstrings, but not metadata."""
+    """Return the metadata of a field of :class:`SearchOptions`, among them its help text.
+
+    The help is no docstring, because ``python -OO`` drops docstrings.
+    """
     return {"help": help, "default_text": default_text, **metadata}
 
 

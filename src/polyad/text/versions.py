@@ -33,7 +33,7 @@ _SHORT_LINE = 60
 """Characters of a line that may state a status without a number or date."""
 
 _MAX_GAP = 6
-"""Characters between words such as "in force from" and a date."""
+"""Most characters between words such as "in force from" and the date that belongs to them."""
 
 _MIN_TITLE_WORDS = 2
 """Words of a title by which documents form a family; one word, such as "Form", is too common."""
