@@ -16,8 +16,8 @@ pytestmark = pytest.mark.attacks
 TEXT = "The bell of Tarn was cast by Ines Moreau in 1702."
 SIZE = 1_000_000
 LONG_WORDS = ("x" * SIZE, "X" * SIZE, "1" * SIZE, "é" * SIZE, "A." * (SIZE // 2), "a-" * (SIZE // 2))
-MAX_BYTES_PER_CHARACTER = 40
-"""Some copies of a text, of up to four bytes a character, and of its encoded form."""
+MAX_BYTES_PER_CHARACTER = 80
+"""A word of letters takes up to 17, a number or a chain of letters and signs, which may be a code, 70."""
 
 
 def build_document(field: str, word: str) -> Document:
