@@ -33,6 +33,7 @@ from measured_rows import write_rows
 from PIL import Image, ImageDraw, ImageFont
 
 from polyad.errors import ReadError
+from polyad.readers.format import Source
 from polyad.readers.pictures import read_picture
 from polyad.readers.worker import get_peak_memory
 from polyad.text.removals import UNCERTAIN
@@ -132,7 +133,7 @@ def read_file(path: Path) -> Reading:
     start = time.process_time()
     text, uncertain, error = "", 0, ""
     try:
-        content = read_picture(path.read_bytes())
+        content = read_picture(Source.from_bytes(path.read_bytes()))
         text, uncertain = content.text, len(content.removals.get(UNCERTAIN, ()))
     except ReadError as failure:
         error = str(failure)

@@ -28,6 +28,7 @@ from polyad.engine.settings import Settings
 from polyad.indexing.split import SentenceSplitter
 from polyad.model import Document, Evidence
 from polyad.readers.files import FileReader
+from polyad.readers.format import Source
 from polyad.readers.markdown import read_markdown
 from polyad_bench.datasets.beir import Dataset, Question, load_beir
 from polyad_bench.reports.tables import format_percent
@@ -126,7 +127,7 @@ def format_sections(
         for document in documents[first : first + SECTIONS]:
             parts[id].append((len(text) if parts[id] else 0, document.id))
             text += f"## {document.title}\n\n{document.text}\n\n"
-        content = read_markdown(text.encode())
+        content = read_markdown(Source.from_bytes(text.encode()))
         files.append(Document(id, content.title, content.text, sections=content.sections))
     return files, queries, Settings(), parts
 

@@ -18,10 +18,10 @@ from starlette.responses import StreamingResponse
 
 from polyad.curation.corrections import Retraction, Withdrawal
 from polyad.engine.document_table import FACETS, DocumentQuery, Facet, SortKey
-from polyad.engine.formats import build_file_reader
 from polyad.engine.registry import methods
 from polyad.errors import ConfigurationError
 from polyad.model import MetadataValue
+from polyad.readers.files import FileReader
 from polyad.schemas.catalogue import ListKind, PassageItemSchema, list_items, statistics_json
 from polyad.schemas.filling import fill_schema
 from polyad.schemas.reports import CorrectionSchema, RemovalSchema, WithdrawalSchema, correction_json
@@ -278,7 +278,7 @@ def list_removals(access: Reader, state: State, id: Id) -> JSONResponse:
     texts: Mapping[str, Sequence[str]] = {}
     if source and Path(source).is_file():
         with state.heavy_requests.hold_slot(access.workspace.name):
-            texts = build_file_reader(engine.components.settings.read).list_removals(Path(source))
+            texts = FileReader(engine.components.settings.read).list_removals(Path(source))
     counts = {note: origin.metadata[kind] for kind, note in NOTES.items() if kind in origin.metadata}
     return respond_json({"counts": counts, "texts": {NOTES.get(kind, kind): list(texts[kind]) for kind in texts}})
 

@@ -18,6 +18,7 @@ import numpy as np
 from polyad.answering.citations import CitableSource, CitationFilter, Claims
 from polyad.answering.layout import TokenBudget, escape_marks, format_line, lay_out_passages
 from polyad.answering.name_lists import cite_names, parse_names
+from polyad.config import ReadSettings
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.indexing.documents import build_title, find_sections, validate_document
 from polyad.indexing.facts.grounding import Grounder
@@ -46,6 +47,7 @@ from polyad.readers import pdf_headings, pdf_paragraphs
 from polyad.readers.docx import read_docx
 from polyad.readers.eml import read_eml
 from polyad.readers.epub import read_epub
+from polyad.readers.format import Context, Source
 from polyad.readers.front_matter import parse_front_matter
 from polyad.readers.html import parse_markup, read_html
 from polyad.readers.markdown import read_markdown
@@ -128,8 +130,12 @@ def _folder() -> Path:
     return Path(tempfile.mkdtemp(prefix="growth-"))
 
 
-def _records(read: Callable[[Path, str, int], Any]) -> Callable[[Path], object]:
-    return lambda path: list(read(path, "file", 1 << 30))
+def _records(read: Callable[[Source, Context], Any]) -> Callable[[Path], object]:
+    return lambda path: list(read(Source(path, "file"), Context(ReadSettings(max_bytes=1 << 30))))
+
+
+def _from_bytes(read: Callable[[Source], object]) -> Callable[[bytes], object]:
+    return lambda data: read(Source.from_bytes(data))
 
 
 def _zipped(parts: dict[str, str]) -> bytes:
@@ -489,7 +495,7 @@ def _outlined(pages: list[list[Line]]) -> object:
 
 def _cut_by_headings(text: str) -> object:
     """Passages and titles of what Markdown makes of a text."""
-    content = read_markdown(_bytes(text))
+    content = read_markdown(Source.from_bytes(_bytes(text)))
     document = Document("d", content.title, content.text, sections=content.sections)
     spans = SentenceSplitter().passages(document.text, [section.start for section in document.sections])
     results = list(find_sections(document, spans))
@@ -657,7 +663,7 @@ TARGETS = (
     Target("read txt", read_text, _bytes, ("Title: a\n", "Author: b\n", " c\n")),
     Target("read bytes", decode, lambda text: text.encode("utf-16-le", "replace")[1:], most=1 << 16),
     Target("read latin", decode, lambda text: text.encode("cp1252", "replace") + b"\xe4\xf6", most=1 << 16),
-    Target("read md", read_markdown, _bytes, _MARKDOWN),
+    Target("read md", _from_bytes(read_markdown), _bytes, _MARKDOWN),
     Target(
         "read front matter",
         parse_front_matter,
@@ -670,29 +676,32 @@ TARGETS = (
         lambda text: f"+++\n{text}\n+++\nx",
         ("a = 1\n", "[a]\n", '"""', "[[a.b]]\n"),
     ),
-    Target("read html", read_html, _bytes, _HTML),
+    Target("read html", _from_bytes(read_html), _bytes, _HTML),
     Target("read markup", parse_markup, str, _HTML),
-    Target("read rst", read_rst, _bytes, _RST),
-    Target("read code", read_source_code, _bytes, ("def f():\n", "    x = 1\n", '"""', "/*", "*/", "// ")),
+    Target("read rst", _from_bytes(read_rst), _bytes, _RST),
+    Target("read code", _from_bytes(read_source_code), _bytes, ("def f():\n", "    x = 1\n", '"""', "/*", "*/", "// ")),
     Target(
-        "read eml", read_eml, _bytes, ("Subject: ", "To: a@b, ", "\n\n", "=?utf-8?q?a?=", "=?utf-8?b?", "\n ", "From: ")
+        "read eml",
+        _from_bytes(read_eml),
+        _bytes,
+        ("Subject: ", "To: a@b, ", "\n\n", "=?utf-8?q?a?=", "=?utf-8?b?", "\n ", "From: "),
     ),
     Target(
         "read eml headers",
-        read_eml,
+        _from_bytes(read_eml),
         lambda text: _bytes(f"Subject: {text}\n\nx"),
         ("=?utf-8?q?a?=", "\n ", "\nTo: a, "),
     ),
     Target(
         "read eml parameters",
-        read_eml,
+        _from_bytes(read_eml),
         lambda text: _bytes("Subject: a\nContent-Type: text/plain; " + text.replace("\n", "") + "\n\nx"),
         ("; ", '"', "a*0=b;", "=", "a*", "=b;", "\\", "filename*", "name=a;"),
     ),
-    Target("read eml text", read_eml, _headed, ("> ", "--b\n", "<p>")),
+    Target("read eml text", _from_bytes(read_eml), _headed, ("> ", "--b\n", "<p>")),
     Target(
         "read eml parts",
-        read_eml,
+        _from_bytes(read_eml),
         _parted,
         ("--b\n", "--b\n\nx\n", "Content-Type: multipart/mixed; boundary=c\n\n--c\n"),
     ),
@@ -709,14 +718,18 @@ TARGETS = (
         ("aB", "_", "AB"),
         most=1 << 16,
     ),
-    Target("read docx", read_docx, _docx, _DOCX, only=True),
-    Target("read xlsx", read_xlsx, _xlsx, _XLSX, only=True),
-    Target("read pptx", read_pptx, _pptx, _PPTX, only=True),
-    Target("read pptx table", read_pptx, lambda rows: _pptx(_TABLE.format(rows)), (_ROW,), only=True),
-    Target("read odt", read_odt, _odt, _ODT, only=True),
-    Target("read epub", read_epub, lambda text: _epub([text]), (*_HTML, "<a/>", "<a ", "/>", "<a:b ")),
+    Target("read docx", _from_bytes(read_docx), _docx, _DOCX, only=True),
+    Target("read xlsx", _from_bytes(read_xlsx), _xlsx, _XLSX, only=True),
+    Target("read pptx", _from_bytes(read_pptx), _pptx, _PPTX, only=True),
+    Target("read pptx table", _from_bytes(read_pptx), lambda rows: _pptx(_TABLE.format(rows)), (_ROW,), only=True),
+    Target("read odt", _from_bytes(read_odt), _odt, _ODT, only=True),
+    Target("read epub", _from_bytes(read_epub), lambda text: _epub([text]), (*_HTML, "<a/>", "<a ", "/>", "<a:b ")),
     Target(
-        "read epub chapters", read_epub, lambda text: _epub(text.split("\f")), (_CHAPTER, "\f", "<p>a\f"), only=True
+        "read epub chapters",
+        _from_bytes(read_epub),
+        lambda text: _epub(text.split("\f")),
+        (_CHAPTER, "\f", "<p>a\f"),
+        only=True,
     ),
     Target("pdf text", normalize_text, str, ("\ufb01", "\xa8a", "\x02", "\ufffe")),
     Target("pdf furniture", remove_furniture, _pages, _LAYOUT + _CONTENTS),

@@ -26,6 +26,7 @@ from polyad.language_models.scripted.model import ScriptedLanguageModel
 from polyad.model import Document, Evidence, FloatArray, Mention, Passage, Query
 from polyad.protocols.components import Prompt, Reply, TextKind
 from polyad.protocols.snapshot import Snapshot
+from polyad.readers.format import Format
 from polyad.readers.one_file import read_content
 
 ERRORS = (IndexError("7"), ValueError("no"), KeyError("k"), sqlite3.DatabaseError("file is not a database"), OSError())
@@ -167,8 +168,9 @@ def test_an_exception_of_a_reader_is_reported_as_the_readers(tmp_path: Path, mon
 
     monkeypatch.setattr("json.loads", fail)
     (tmp_path / "a.bell").write_text("text")
+    bell = Format(name="bell", extensions=(".bell",), read="json:loads", takes_bytes=True)
     with pytest.raises(ReadError, match=r"^the reader 'json:loads' failed: IndexError: 7 8$"):
-        read_content(tmp_path / "a.bell", "json:loads", ReadSettings())
+        read_content(tmp_path / "a.bell", bell, ReadSettings())
 
 
 def test_a_damaged_index_is_still_reported_as_damaged(tmp_path: Path, engine: Engine) -> None:

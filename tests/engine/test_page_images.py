@@ -25,10 +25,10 @@ from polyad.engine import page_images
 from polyad.engine.settings import Settings
 from polyad.errors import NotFoundError, PageImageError
 from polyad.readers import page_image, workers
-from polyad.readers.embedded_pictures import PictureReader
+from polyad.readers.format import Content, Context, Format, Source
+from polyad.readers.formats import list_formats
 from polyad.readers.html import read_html
 from polyad.readers.page_image import find_marks, join_boxes
-from polyad.readers.plain_text import Content
 
 LINES = [
     "The bell of Tarn was cast in 1702 by Anna Voss.",
@@ -256,9 +256,9 @@ def test_all_who_wait_for_a_page_get_one_rendering_whose_width_is_one_of_a_few(
     id = index(engine, build_pdf())
     render, widths = workers.WorkerPool.render_page, []
 
-    def record(pool: workers.WorkerPool, path: Path, function: str, request: Mapping[str, Any]) -> Mapping[str, Any]:
+    def record(pool: workers.WorkerPool, path: Path, format: Format, request: Mapping[str, Any]) -> Mapping[str, Any]:
         widths.append(request["width"])
-        return render(pool, path, function, request)
+        return render(pool, path, format, request)
 
     monkeypatch.setattr(workers.WorkerPool, "render_page", record)
     images = render_at_once(engine, [{"width": width} for width in (610, 777, 1000)], id)
@@ -301,17 +301,18 @@ def test_another_width_of_a_picture_reads_its_document_once(tmp_path: Path, monk
     page = tmp_path / "page.html"
     page.write_text(f'<p>Seals sleep.</p><img alt="Seals at rest" src="data:image/png;base64,{content}">')
     digest = hashlib.sha256(page.read_bytes()).hexdigest()
-    request = {"digest": digest, "extension": ".html", "page": 1, "passage": "", "sentence": "", "crop": False}
+    format = list_formats()[".html"]
+    request = {"digest": digest, "read": format.read, "page": 1, "passage": "", "sentence": "", "crop": False}
     reads = []
 
-    def record(data: bytes, pictures: PictureReader) -> Content:
-        reads.append(data)
-        return read_html(data, pictures)
+    def record(source: Source, context: Context) -> Content:
+        reads.append(source)
+        return read_html(source, context)
 
     monkeypatch.setattr("polyad.readers.html.read_html", record)
 
     for width in (300, 600):
-        page_image.render_marked_page(page, {**request, "width": width}, ReadSettings())
+        page_image.render_marked_page(Source(page), Context(), {**request, "width": width})
 
     assert len(reads) == 1
 

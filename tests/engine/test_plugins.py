@@ -22,7 +22,7 @@ import numpy as np
 
 from polyad.model import Passage
 from polyad.embedders.hashing import HashingEmbedder
-from polyad.readers.plain_text import Content
+from polyad.readers.format import Content
 from polyad.stores.sqlite import SqliteStore
 from polyad.engine.registry import RetrieverSpec
 from polyad.retrieval.evidence import build_evidence

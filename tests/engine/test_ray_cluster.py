@@ -20,6 +20,7 @@ from polyad.errors import ConfigurationError
 from polyad.indexing.run import IndexReport
 from polyad.language_models.scripted import Request, extract_passage
 from polyad.model import IndexedDocument
+from polyad.readers.formats import list_formats
 from polyad.stores.sqlite import SqliteStore
 from tests.scripted_server import ScriptedServer
 
@@ -136,7 +137,7 @@ def test_a_file_above_the_limit_is_not_sent_to_the_cluster(tmp_path: Path, clust
     path.write_text(f"<p>{'word ' * 100}</p>")
     pool = cluster.open_reading_pool(ReadSettings(max_bytes=100))
     with contextlib.closing(pool), pytest.raises(Exception, match="max_bytes"):
-        pool.submit(path, "polyad.readers.html:read_html").wait(lambda _: None)
+        pool.submit(path, list_formats()[".html"]).wait(lambda _: None)
 
 
 def test_a_run_continues_when_processes_of_the_cluster_are_killed(

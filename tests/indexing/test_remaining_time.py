@@ -8,6 +8,7 @@ import pytest
 
 from polyad.indexing.remaining_time import RemainingTime
 from polyad.model import Document
+from polyad.readers.formats import estimate_lengths
 
 MANUALS = [
     (".html", 60967, 35893), (".html", 27888, 12520), (".html", 48891, 33109), (".html", 11315, 3830),
@@ -41,7 +42,8 @@ def split_batches(files: Sequence[File]) -> Iterator[list[Document]]:
 def simulate(files: Sequence[File], changed: Callable[[int], bool]) -> list[tuple[float, float | None]]:
     """Return (time, estimate) of each report of a run, the last at the end."""
     clock = [0.0]
-    remaining = RemainingTime({f"{n:03}{file[0]}": file[1] for n, file in enumerate(files)}, lambda: clock[0])
+    lengths = estimate_lengths({f"{n:03}{file[0]}": file[1] for n, file in enumerate(files)})
+    remaining = RemainingTime(lengths, lambda: clock[0])
     reports: list[tuple[float, float | None]] = []
     for number, batch in enumerate(split_batches(files)):
         ids = {document.id for document in batch if changed(int(document.id[:3]))}

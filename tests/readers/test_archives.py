@@ -13,8 +13,8 @@ import pytest
 from polyad.errors import ReadError
 from polyad.readers.docx import read_docx
 from polyad.readers.epub import read_epub
+from polyad.readers.format import Content, Source
 from polyad.readers.odt import read_odt
-from polyad.readers.plain_text import Content
 from polyad.readers.pptx import read_pptx
 from polyad.readers.xlsx import read_xlsx
 
@@ -67,7 +67,7 @@ def presentation() -> bytes:
     return saved(slides)
 
 
-Read = Callable[[bytes], Content]
+Read = Callable[[Source], Content]
 KINDS: list[tuple[Read, Callable[[], bytes], str]] = [
     (read_docx, word, "a Word document"),
     (read_xlsx, workbook, "an Excel workbook"),
@@ -91,7 +91,7 @@ def with_part(data: bytes, name: str, content: bytes) -> bytes:
 
 @every_kind
 def test_a_sound_file_is_read(read: Read, make: Callable[[], bytes], kind: str) -> None:
-    assert read(make()).text == "Pumps."
+    assert read(Source.from_bytes(make())).text == "Pumps."
 
 
 @every_kind
@@ -99,24 +99,24 @@ def test_a_file_that_is_cut_short_is_reported(read: Read, make: Callable[[], byt
     data = make()
     for share in (0.1, 0.5, 0.9):
         with pytest.raises(ReadError, match=f"not {kind}, or damaged"):
-            read(data[: int(share * len(data))])
+            read(Source.from_bytes(data[: int(share * len(data))]))
 
 
 @every_kind
 def test_a_file_of_another_kind_is_reported(read: Read, make: Callable[[], bytes], kind: str) -> None:
     for data in (b"Pumps.", packed({"readme.txt": "Pumps."}), *(other() for of, other, _ in KINDS if of is not read)):
         with pytest.raises(ReadError, match=f"not {kind}, or damaged"):
-            read(data)
+            read(Source.from_bytes(data))
 
 
 @every_kind
 def test_a_file_with_a_password_is_reported(read: Read, make: Callable[[], bytes], kind: str) -> None:
     with pytest.raises(ReadError):
-        read(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\x00" * 600)
+        read(Source.from_bytes(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\x00" * 600))
     data = bytearray(make())
     data[data.rindex(b"PK\x01\x02") + 8] |= 1  # the flag of encryption in the directory, of the last part
     with pytest.raises(ReadError):
-        read(bytes(data))
+        read(Source.from_bytes(bytes(data)))
 
 
 @every_kind
@@ -125,7 +125,7 @@ def test_a_file_that_unpacks_to_too_much_xml_is_refused_before_it_is_unpacked(
 ) -> None:
     monkeypatch.setattr(import_module(read.__module__), "_MAX_EXPANDED", 100_000)
     with pytest.raises(ReadError, match="bytes of XML; at most 100,000 are read"):
-        read(with_part(make(), "more.xml", b" " * 100_000))
+        read(Source.from_bytes(with_part(make(), "more.xml", b" " * 100_000)))
 
 
 @every_kind
@@ -135,8 +135,8 @@ def test_xml_counts_whatever_its_part_is_called(
 ) -> None:
     monkeypatch.setattr(import_module(read.__module__), "_MAX_EXPANDED", 1_000_000)
     with pytest.raises(ReadError, match="bytes of XML; at most 1,000,000 are read"):
-        read(with_part(make(), "word/document.dat", begins + b" " * 1_000_000))
-    assert read(with_part(make(), "picture.png", b"\x89PNG" + b" " * 1_000_000)).text == "Pumps."
+        read(Source.from_bytes(with_part(make(), "word/document.dat", begins + b" " * 1_000_000)))
+    assert read(Source.from_bytes(with_part(make(), "picture.png", b"\x89PNG" + b" " * 1_000_000))).text == "Pumps."
 
 
 @every_kind
@@ -145,7 +145,7 @@ def test_a_file_that_unpacks_to_too_much_of_anything_is_refused(
 ) -> None:
     monkeypatch.setattr("polyad.readers.archives._MAX_UNPACKED", 1_000_000)
     with pytest.raises(ReadError, match="at most 1,000,000 are read"):
-        read(with_part(make(), "picture.png", b" " * 1_000_000))
+        read(Source.from_bytes(with_part(make(), "picture.png", b" " * 1_000_000)))
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
@@ -166,19 +166,19 @@ def test_entities_that_multiply_are_never_expanded(
     levels = "".join(f'<!ENTITY e{level} "{f"&e{level - 1};" * 10}">' for level in range(1, 12))
     bomb = f'<?xml version="1.0"?><!DOCTYPE r [<!ENTITY e0 "ha">{levels}]><r>&e11;</r>'
     with pytest.raises(ReadError):
-        read(with_part(make(), part, bomb.encode(encoding)))
+        read(Source.from_bytes(with_part(make(), part, bomb.encode(encoding))))
 
 
 def test_entities_in_a_part_of_any_name_are_refused_and_a_page_kept_in_a_document_is_not() -> None:
     bomb = b'<!DOCTYPE r [<!ENTITY e "ha">]><r>&e;</r>'
     with pytest.raises(ReadError):
-        read_docx(with_part(word(), "word/document.dat", bomb))
+        read_docx(Source.from_bytes(with_part(word(), "word/document.dat", bomb)))
     page = with_part(word(), "word/page.html", b"<!DOCTYPE html><p>Pumps.</p>")
-    assert read_docx(page).text == "Pumps."
+    assert read_docx(Source.from_bytes(page)).text == "Pumps."
 
 
 def test_markup_that_nests_without_end_is_read() -> None:
     deep = "<text:list><text:list-item>" * 50_000 + "<text:p>Pumps.</text:p>"
     deep += "</text:list-item></text:list>" * 50_000
     nested = ODT["content.xml"].replace("<text:p>Pumps.</text:p>", deep)
-    assert read_odt(packed({"content.xml": nested})).text.strip().endswith("Pumps.")
+    assert read_odt(Source.from_bytes(packed({"content.xml": nested}))).text.strip().endswith("Pumps.")

@@ -8,7 +8,7 @@ import docx  # type: ignore[import-untyped, unused-ignore]  # typed only when it
 import pytest
 
 from polyad.readers.docx import read_docx
-from polyad.readers.plain_text import Content
+from polyad.readers.format import Content, Source
 from polyad.text.removals import COMMENTS, CONTENTS, FILES, PICTURES
 
 DRAWING = "http://schemas.openxmlformats.org/drawingml/2006/"
@@ -22,7 +22,7 @@ def read(build: Callable[[Any], object]) -> Content:
     build(document)
     file = io.BytesIO()
     document.save(file)
-    return read_docx(file.getvalue())
+    return read_docx(Source.from_bytes(file.getvalue()))
 
 
 def test_text_in_the_style_title_is_the_title() -> None:
@@ -101,7 +101,7 @@ def write_word(body: str, **parts: str) -> bytes:
 
 
 def text_of(body: str, **parts: str) -> str:
-    return read_docx(write_word(body, **parts)).text
+    return read_docx(Source.from_bytes(write_word(body, **parts))).text
 
 
 def run(text: str, properties: str = "") -> str:
@@ -194,7 +194,7 @@ def test_numbers_of_headings_clauses_and_lists_are_those_that_word_displays() ->
         + paragraph("By its style.", "Clause") + numbered("Restarted.", 0, 2) + numbered("Bare.", 0, 0)
     )  # fmt: skip
     styles = '<w:style w:styleId="Clause"><w:pPr><w:numPr><w:numId w:val="1"/></w:numPr></w:pPr></w:style>'
-    content = read_docx(write_word(body, numbering=CONTRACT, styles=styles))
+    content = read_docx(Source.from_bytes(write_word(body, numbering=CONTRACT, styles=styles)))
     assert content.text == (
         "1. Supply\n\n    1.1 Ten days.\n    1.2 In parts.\n\n"
         "2. Payment\n\n    2.1 Thirty days.\n\n      (a) by bank\n\nNote.\n\n      (b) in euros\n    2.2 Interest.\n"
@@ -268,10 +268,10 @@ def test_a_row_that_repeats_on_each_page_names_the_columns() -> None:
 
 def test_tables_in_tables_and_headings_in_tables_are_read() -> None:
     inner = f"<w:tc><w:tbl>{row(cell('a'), cell('b'))}</w:tbl><w:p/></w:tc>"
-    content = read_docx(write_word(f"<w:tbl>{row(cell('x'), inner)}</w:tbl>"))
+    content = read_docx(Source.from_bytes(write_word(f"<w:tbl>{row(cell('x'), inner)}</w:tbl>")))
     assert content.text == "x\n\na\tb"
     heading = f"<w:tc>{paragraph('Pumps', 'Heading1')}{paragraph('Old.')}</w:tc>"
-    content = read_docx(write_word(f"<w:tbl>{row(heading)}</w:tbl>"))
+    content = read_docx(Source.from_bytes(write_word(f"<w:tbl>{row(heading)}</w:tbl>")))
     assert (content.text, [section.name for section in content.sections]) == ("Pumps\n\nOld.", ["Pumps"])
 
 
@@ -283,15 +283,23 @@ def test_headings_are_found_by_style_and_outline_level_in_any_language() -> None
     )
     body = paragraph("A", "berschrift1") + paragraph("B", "Mine") + paragraph("C", "Plain")
     body += paragraph("D", properties='<w:outlineLvl w:val="1"/>') + paragraph("E", "Heading3")
-    assert [section.name for section in read_docx(write_word(body, styles=styles)).sections] == ["A", "B", "D", "E"]
+    assert [section.name for section in read_docx(Source.from_bytes(write_word(body, styles=styles))).sections] == [
+        "A",
+        "B",
+        "D",
+        "E",
+    ]
 
 
 def test_several_headings_of_the_highest_level_are_no_title() -> None:
     chapters = paragraph("Supply", "Heading1") + paragraph("x") + paragraph("Payment", "Heading1")
-    assert read_docx(write_word(chapters)).title == ""
+    assert read_docx(Source.from_bytes(write_word(chapters))).title == ""
     with_appendix = paragraph("Pumps", "Heading1") + paragraph("Old.") + paragraph("Appendix", "Heading1")
-    assert read_docx(write_word(with_appendix)).title == "Pumps"
-    assert read_docx(write_word(paragraph("Manual of pumps", "Heading1") + chapters)).title == "Manual of pumps"
+    assert read_docx(Source.from_bytes(write_word(with_appendix))).title == "Pumps"
+    assert (
+        read_docx(Source.from_bytes(write_word(paragraph("Manual of pumps", "Heading1") + chapters))).title
+        == "Manual of pumps"
+    )
 
 
 def spaced(text: str, properties: str = "") -> str:
@@ -323,7 +331,7 @@ def test_generated_tables_of_contents_are_left_out() -> None:
     by_control = f"<w:sdt>{gallery}<w:sdtContent>{paragraph('Pumps 2')}</w:sdtContent></w:sdt>"
     begin, end = field('TOC \\o "1-3"', "|").split("|")
     by_field = f"<w:p>{begin}{run('Pumps 2')}</w:p>{paragraph('Seals 3')}<w:p>{end}</w:p>"
-    content = read_docx(write_word(by_style + by_control + by_field + paragraph("Text.")))
+    content = read_docx(Source.from_bytes(write_word(by_style + by_control + by_field + paragraph("Text."))))
     assert content.text == "Text."
     assert content.removals == {CONTENTS: ("1 Pumps 2", "Pumps 2", "Pumps 2", "Seals 3")}
 
@@ -335,7 +343,7 @@ def test_pictures_without_a_description_are_counted() -> None:
         f' descr="{description}"/><a:blip xmlns:a="{DRAWING}main"/></wp:inline></w:drawing></w:r></w:p>'
         for number, description in enumerate(["A pump", ""])
     )
-    content = read_docx(write_word(pictures + paragraph("Text.")))
+    content = read_docx(Source.from_bytes(write_word(pictures + paragraph("Text."))))
     assert content.text == "A pump\n\nText."
     assert content.removals == {PICTURES: ("Picture 1",)}
 
@@ -373,7 +381,9 @@ def test_each_body_is_read() -> None:
 
 def test_comments_and_embedded_files_are_listed() -> None:
     comments = f"<w:comment>{paragraph('Which pump?')}<w:p/></w:comment>"
-    content = read_docx(write_word(paragraph("Pumps leak."), comments=comments, package="", oleObject1=""))
+    content = read_docx(
+        Source.from_bytes(write_word(paragraph("Pumps leak."), comments=comments, package="", oleObject1=""))
+    )
     assert content.text == "Pumps leak."
     assert content.removals == {COMMENTS: ("Which pump?",), FILES: ("package.xml", "oleObject1.xml")}
 
@@ -390,7 +400,9 @@ def test_text_of_headers_and_footers_comes_first_and_once_without_page_numbers()
     simple = '<w:p><w:fldSimple w:instr=" PAGE "><w:r><w:t>2</w:t></w:r></w:fldSimple></w:p>'
     body = paragraph("Screens", "Heading1") + paragraph("Lift them.")
     content = read_docx(
-        write_word(body, header1=pages, header2=pages + paragraph("Screens"), footer1=simple + paragraph("- 17 -"))
+        Source.from_bytes(
+            write_word(body, header1=pages, header2=pages + paragraph("Screens"), footer1=simple + paragraph("- 17 -"))
+        )
     )
     assert content.text == "WI-4471,\n\nScreens\n\nLift them."
     assert (content.title, content.text[content.sections[0].start :][:7]) == ("Screens", "Screens")
@@ -440,7 +452,9 @@ def test_a_missing_target_of_a_relation_leaves_the_text() -> None:
 )
 def test_embedded_pages_are_read_at_their_place(chunk: str) -> None:
     content = read_docx(
-        write_word(paragraph("Cover.") + '<w:altChunk r:id="aFChunk"/>' + paragraph("End."), aFChunk=chunk)
+        Source.from_bytes(
+            write_word(paragraph("Cover.") + '<w:altChunk r:id="aFChunk"/>' + paragraph("End."), aFChunk=chunk)
+        )
     )
     assert content.text == "Cover.\n\nBoilers\n\nOpened at 9.1 bar.\n\nEnd."
     assert [section.name for section in content.sections] == ["Boilers"]
@@ -454,4 +468,4 @@ def test_a_document_in_the_strict_form_is_read() -> None:
             '<w:document xmlns:w="http://purl.oclc.org/ooxml/wordprocessingml/main"><w:body>'
             f"{paragraph('Text.')}</w:body></w:document>",
         )
-    assert read_docx(file.getvalue()).text == "Text."
+    assert read_docx(Source.from_bytes(file.getvalue())).text == "Text."

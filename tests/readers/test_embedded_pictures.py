@@ -16,9 +16,9 @@ from pptx.util import Inches as SlideInches
 from polyad.config import ReadSettings
 from polyad.model import MetadataValue
 from polyad.readers import embedded_pictures, ocr, one_file
-from polyad.readers.files import ONE_DOCUMENT
+from polyad.readers.format import NEW_SCAN, Content
+from polyad.readers.formats import list_formats
 from polyad.readers.one_file import read_content
-from polyad.readers.plain_text import Content
 from polyad.text.pictures import PICTURE_LIST, select_labels
 from polyad.text.removals import OMITTED_PICTURES, PICTURES, READ_PICTURES, UNREAD_PICTURES
 
@@ -77,7 +77,7 @@ def read(place: Path, name: str, data: bytes, **settings: object) -> Content:
     """The content of a file with these bytes."""
     path = place / name
     path.write_bytes(data)
-    return read_content(path, ONE_DOCUMENT[path.suffix], ReadSettings(**settings))  # type: ignore[arg-type]
+    return read_content(path, list_formats()[path.suffix], ReadSettings(**settings))  # type: ignore[arg-type]
 
 
 def read_bare(folder: Path, name: str, data: bytes) -> Content:
@@ -250,11 +250,11 @@ def test_of_many_pictures_the_first_are_read_and_the_others_named(
     path.write_bytes(build_docx("The pump is old.", *map(fill, range(500))))
 
     settings = ReadSettings(max_pictures=30)
-    content = one_file.read_content(path, ONE_DOCUMENT[".docx"], settings, lambda *report: reports.append(report))
+    content = one_file.read_content(path, list_formats()[".docx"], settings, lambda *report: reports.append(report))
 
     assert content.text == "The pump is old."
     assert len(recognized) == 30
-    assert reports == [(number, 0, one_file.NEW_SCAN) for number in range(1, 31)]
+    assert reports == [(number, 0, NEW_SCAN) for number in range(1, 31)]
     assert len(content.removals[OMITTED_PICTURES]) == 470
     assert content.removals[OMITTED_PICTURES][0] == "image31.png (more than 30 pictures; see max_pictures)"
 

@@ -5,6 +5,7 @@ import pytest
 from polyad.errors import ReadError
 from polyad.model import Section
 from polyad.readers.eml import read_eml
+from polyad.readers.format import Source
 
 HEADER = "From: Ines Moreau <ines@example.org>\nTo: bob@example.org\nDate: 1 May 2023, 10:00\n\n"
 
@@ -21,7 +22,7 @@ def message(text: str = "The pump is old.\n> Is it?\n") -> EmailMessage:
 
 
 def test_the_subject_is_the_title_and_who_wrote_when_precedes_the_text() -> None:
-    content = read_eml(message().as_bytes())
+    content = read_eml(Source.from_bytes(message().as_bytes()))
     assert (content.title, content.text) == ("Übersicht: the pump", f"{HEADER}The pump is old.\n> Is it?")
     assert content.metadata == {
         "from": "Ines Moreau <ines@example.org>",
@@ -33,13 +34,13 @@ def test_the_subject_is_the_title_and_who_wrote_when_precedes_the_text() -> None
 def test_of_several_forms_plain_text_is_read() -> None:
     made = message()
     made.add_alternative("<p>The <b>page</b></p>", subtype="html")
-    assert read_eml(made.as_bytes()).text == f"{HEADER}The pump is old.\n> Is it?"
+    assert read_eml(Source.from_bytes(made.as_bytes())).text == f"{HEADER}The pump is old.\n> Is it?"
 
 
 def test_html_is_read_where_there_is_no_plain_text() -> None:
     made = message("")
     made.set_content("<h1>Pumps</h1><nav>Away</nav><p>Old.</p>", subtype="html")
-    content = read_eml(made.as_bytes())
+    content = read_eml(Source.from_bytes(made.as_bytes()))
     assert content.text == f"{HEADER}Pumps\n\nOld."
     assert content.sections == (Section("Pumps", 0, len(content.text)),)
 
@@ -49,7 +50,7 @@ def test_attachments_are_named_and_attached_texts_read() -> None:
     made.add_attachment(b"\x00\x01", maintype="image", subtype="png", filename="pump.png")
     made.add_attachment("The dredger is sold.\n", filename="notes.txt")
     made.add_attachment(b"<p>The gate</p>", maintype="application", subtype="octet-stream", filename="Süd.html")
-    content = read_eml(made.as_bytes())
+    content = read_eml(Source.from_bytes(made.as_bytes()))
     assert content.metadata["attachments"] == ("pump.png", "notes.txt", "Süd.html")
     assert content.removals == {"pictures_without_text": ("pump.png",)}
     assert content.text == (
@@ -67,7 +68,10 @@ def test_attachments_are_named_and_attached_texts_read() -> None:
 def test_an_attachment_that_is_no_text_in_spite_of_its_name_is_only_named(filename: str) -> None:
     made = message()
     made.add_attachment(bytes(99), maintype="application", subtype="octet-stream", filename=filename)
-    assert read_eml(made.as_bytes()).text == f"{HEADER[:-1]}Attachments: {filename}\n\nThe pump is old.\n> Is it?"
+    assert (
+        read_eml(Source.from_bytes(made.as_bytes())).text
+        == f"{HEADER[:-1]}Attachments: {filename}\n\nThe pump is old.\n> Is it?"
+    )
 
 
 @pytest.mark.parametrize(
@@ -87,7 +91,7 @@ def test_plain_text_gives_way_to_html_if_it_is_a_stub(plain: str, html: str, tex
     made = message(plain)
     made.add_alternative(html, subtype="html")
     expected = text or "Hello,\n\nThe seal costs 14 euros and is here."
-    assert read_eml(made.as_bytes()).text == HEADER + expected
+    assert read_eml(Source.from_bytes(made.as_bytes())).text == HEADER + expected
 
 
 def test_a_footer_of_plain_text_does_not_hide_a_body_of_html() -> None:
@@ -97,7 +101,10 @@ def test_a_footer_of_plain_text_does_not_hide_a_body_of_html() -> None:
     footer = EmailMessage()
     footer.set_content("To unsubscribe, write to the list.")
     made.attach(footer)
-    assert read_eml(made.as_bytes()).text == f"{HEADER}The pump is old.\n\nTo unsubscribe, write to the list."
+    assert (
+        read_eml(Source.from_bytes(made.as_bytes())).text
+        == f"{HEADER}The pump is old.\n\nTo unsubscribe, write to the list."
+    )
 
 
 def test_a_forwarded_message_has_its_own_headers_and_section() -> None:
@@ -106,7 +113,7 @@ def test_a_forwarded_message_has_its_own_headers_and_section() -> None:
     inner.replace_header("From", "Karin Holt <karin@example.net>")
     inner.add_attachment("The log.", filename="log.txt")
     outer.add_attachment(inner)
-    content = read_eml(outer.as_bytes())
+    content = read_eml(Source.from_bytes(outer.as_bytes()))
     assert content.text.endswith(
         "\n\nSee below.\n\nSubject: Crane inspection\nFrom: Karin Holt <karin@example.net>\nTo: bob@example.org\n"
         "Date: 1 May 2023, 10:00\nAttachments: log.txt\n\nThe inspector needs the log book.\n\n"
@@ -123,7 +130,7 @@ def test_an_invitation_is_read_as_lines() -> None:
         "DESCRIPTION:Bring the drawings\\nand the log.\nEND:VEVENT\nEND:VCALENDAR\n",
         subtype="calendar",
     )
-    assert read_eml(made.as_bytes()).text == HEADER + (
+    assert read_eml(Source.from_bytes(made.as_bytes())).text == HEADER + (
         "Please come.\n\nStart: 12 June 2024, 09:00 (Europe/Paris)\nEnd: 12 June 2024, 10:00 UTC\n"
         "Event: Review of the lock\nLocation: Room 4, left\nOrganizer: Moreau: Ines, ines@example.org\n"
         "Description: Bring the drawings\nand the log."
@@ -132,14 +139,14 @@ def test_an_invitation_is_read_as_lines() -> None:
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
 def test_a_byte_order_mark_precedes_no_header(encoding: str) -> None:
-    assert read_eml("Subject: Tür\n\nThe gate is shut.".encode(encoding)).title == "Tür"
+    assert read_eml(Source.from_bytes("Subject: Tür\n\nThe gate is shut.".encode(encoding))).title == "Tür"
 
 
 @pytest.mark.parametrize("charset", ["nonsense", "idna", "us-ascii"])
 def test_a_text_in_another_encoding_than_it_declares_is_read(charset: str) -> None:
     headers = f"Subject: Pump\nContent-Type: text/plain; charset={charset}\nContent-Transfer-Encoding: 8bit"
     data = f"{headers}\n\nGröße der Straße."
-    assert read_eml(data.encode()).text == "Größe der Straße."
+    assert read_eml(Source.from_bytes(data.encode())).text == "Größe der Straße."
 
 
 @pytest.mark.parametrize(
@@ -155,18 +162,18 @@ def test_a_text_in_another_encoding_than_it_declares_is_read(charset: str) -> No
     ],
 )
 def test_the_words_of_a_header_are_decoded_in_their_encodings(header: str, title: str) -> None:
-    assert read_eml(f"Subject: {header}\n\nOld.".encode()).title == title
+    assert read_eml(Source.from_bytes(f"Subject: {header}\n\nOld.".encode())).title == title
 
 
 def test_bytes_of_a_header_are_in_the_encoding_of_the_body() -> None:
     data = "Subject: Ящик\nContent-Type: text/plain; charset=koi8-r\n\nЯщик.".encode("koi8-r")
-    assert read_eml(data).title == "Ящик"
+    assert read_eml(Source.from_bytes(data)).title == "Ящик"
 
 
 @pytest.mark.parametrize("data", [b"", b"no headers at all\n\nat all", b"\x00\x01"])
 def test_files_that_are_no_message_are_reported(data: bytes) -> None:
     with pytest.raises(ReadError, match="not an e-mail"):
-        read_eml(data)
+        read_eml(Source.from_bytes(data))
 
 
 @pytest.mark.parametrize(
@@ -178,10 +185,15 @@ def test_files_that_are_no_message_are_reported(data: bytes) -> None:
     ],
 )
 def test_malformed_headers_do_not_keep_a_message_from_being_read(headers: str) -> None:
-    assert read_eml(f"X: y\n{headers}\n\nOld.".encode()).metadata.keys() <= {"from", "to", "date", "attachments"}
+    assert read_eml(Source.from_bytes(f"X: y\n{headers}\n\nOld.".encode())).metadata.keys() <= {
+        "from",
+        "to",
+        "date",
+        "attachments",
+    }
 
 
 def test_parts_within_parts_without_end_are_reported() -> None:
     nested = "".join(f"Content-Type: multipart/mixed; boundary=b{depth}\n\n--b{depth}\n" for depth in range(2000))
     with pytest.raises(ReadError):
-        read_eml(f"Subject: Pump\n{nested}".encode())
+        read_eml(Source.from_bytes(f"Subject: Pump\n{nested}".encode()))

@@ -8,7 +8,7 @@ from polyad.errors import ReadError
 from polyad.model import Document, Failure
 from polyad.readers.epub import read_epub
 from polyad.readers.files import FileReader
-from polyad.readers.plain_text import Content
+from polyad.readers.format import Content, Source
 
 NCX = (
     '<!DOCTYPE ncx PUBLIC "-//NISO//DTD ncx 2005-1//EN" "http://www.daisy.org/z3986/2005/ncx-2005-1.dtd">'
@@ -29,7 +29,7 @@ def read(
     guide: str = "",
     parts: dict[str, str] | None = None,
 ) -> Content:
-    return read_epub(save(chapters, metadata=metadata, items=items, guide=guide, parts=parts))
+    return read_epub(Source.from_bytes(save(chapters, metadata=metadata, items=items, guide=guide, parts=parts)))
 
 
 def save(

@@ -22,6 +22,7 @@ from polyad.config import ReadSettings
 from polyad.errors import ConfigurationError
 from polyad.model import Document, Failure, MetadataValue
 from polyad.readers.files import FileReader
+from polyad.readers.format import Source
 from polyad.readers.html import parse_markup
 from polyad.readers.markdown import read_markdown
 from polyad.readers.plain_text import clean, decode
@@ -240,7 +241,7 @@ def test_a_unicode_file_name_is_its_id() -> None:
 
 
 def test_one_bad_file_does_not_keep_others_from_being_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(data: bytes) -> None:
+    def fail(*_: object) -> None:
         raise RuntimeError("a library's own\ntrouble")
 
     monkeypatch.setattr("polyad.readers.markdown.read_markdown", fail)
@@ -409,7 +410,7 @@ def test_utf_8_is_read_as_it_was_written(text: str) -> None:
     ],
 )
 def test_the_title_of_markdown_is_its_first_heading_and_its_text_is_whole(text: str, title: str) -> None:
-    content = read_markdown(text.encode())
+    content = read_markdown(Source.from_bytes(text.encode()))
     assert (content.title, content.text) == (title, text)
 
 

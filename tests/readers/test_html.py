@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polyad.errors import ReadError
+from polyad.readers.format import Source
 from polyad.readers.html import parse_markup, read_html
 from polyad.text.removals import NAVIGATION, PICTURES
 
@@ -249,12 +250,12 @@ def test_an_address_that_no_browser_should_open_is_not_taken() -> None:
 def test_a_declared_encoding_that_the_page_cannot_be_in_is_not_believed(charset: str) -> None:
     page = f'<meta charset="{charset}"><p>Größe der Straße: die Lüfter überprüfen.'
     for encoding in ("utf-8", "cp1252"):
-        assert read_html(page.encode(encoding)).text == "Größe der Straße: die Lüfter überprüfen."
+        assert read_html(Source.from_bytes(page.encode(encoding))).text == "Größe der Straße: die Lüfter überprüfen."
 
 
 def test_the_encoding_in_the_declaration_of_xml_is_believed() -> None:
     page = '<?xml version="1.0" encoding="koi8-r"?><html><body><p>да</p></body></html>'
-    assert read_html(page.encode("koi8-r")).text == "да"
+    assert read_html(Source.from_bytes(page.encode("koi8-r"))).text == "да"
 
 
 # Hostile pages
@@ -310,7 +311,7 @@ def test_no_word_of_a_page_is_lost_or_joined_with_another(pieces: list[str]) -> 
 )
 def test_the_alphabetical_index_of_a_manual_is_omitted(index: str) -> None:
     page = f"<html><body><h1>Index</h1>{index}<p>See the manual.</p></body></html>"
-    assert "Clone" not in read_html(page.encode()).text
+    assert "Clone" not in read_html(Source.from_bytes(page.encode())).text
 
 
 # What is easily lost or glued

@@ -2,12 +2,12 @@ from collections.abc import Mapping
 
 import pytest
 
+from polyad.readers.format import Content, Source
 from polyad.readers.markdown import read_markdown
-from polyad.readers.plain_text import Content
 
 
 def read(text: str) -> Content:
-    return read_markdown(text.encode())
+    return read_markdown(Source.from_bytes(text.encode()))
 
 
 def sections(content: Content) -> Mapping[str, str]:
@@ -103,15 +103,21 @@ def test_marks_without_end_cost_no_time(part: str) -> None:
 
 def test_each_row_of_a_table_names_its_columns() -> None:
     table = "| Part | **Price** | Stock |\n|---|:-:|--|\n| Seal \\| ring | 3 | |\n| Cap || 4 |\nEnd."
-    assert read_markdown(f"Parts:\n\n{table}".encode()).text == (
+    assert read_markdown(Source.from_bytes(f"Parts:\n\n{table}".encode())).text == (
         "Parts:\n\nPart: Seal | ring\tPrice: 3\nPart: Cap\tStock: 4\nEnd."
     )
 
 
 def test_a_table_may_be_quoted_or_have_no_names_or_names_that_are_numbers() -> None:
-    assert read_markdown(b"> a | b\n> --|--\n> 1 | 2").text == "> a: 1\tb: 2"
-    assert read_markdown(b"| | |\n|-|-|\n| Port | Saltby |\n| Budget | 3 |").text == "Port\tSaltby\nBudget\t3"
-    assert read_markdown(b"| Week | 1 | 2 |\n|-|-|-|\n| Aldby | 3 | 4 |").text == "Week: Aldby\t1: 3\t2: 4"
+    assert read_markdown(Source.from_bytes(b"> a | b\n> --|--\n> 1 | 2")).text == "> a: 1\tb: 2"
+    assert (
+        read_markdown(Source.from_bytes(b"| | |\n|-|-|\n| Port | Saltby |\n| Budget | 3 |")).text
+        == "Port\tSaltby\nBudget\t3"
+    )
+    assert (
+        read_markdown(Source.from_bytes(b"| Week | 1 | 2 |\n|-|-|-|\n| Aldby | 3 | 4 |")).text
+        == "Week: Aldby\t1: 3\t2: 4"
+    )
 
 
 @pytest.mark.parametrize(
@@ -119,4 +125,4 @@ def test_a_table_may_be_quoted_or_have_no_names_or_names_that_are_numbers() -> N
     ["```\n| a | b |\n|---|---|\n| 1 | 2 |\n```", "a | b\nc | d", "| a | b |\n|---|\n| 1 | 2 |", "a\n---\nb | c"],
 )
 def test_lines_with_pipes_that_are_no_table_stay(text: str) -> None:
-    assert read_markdown(text.encode()).text == text
+    assert read_markdown(Source.from_bytes(text.encode())).text == text

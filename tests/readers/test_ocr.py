@@ -23,9 +23,9 @@ from polyad import Engine
 from polyad.config import ReadSettings
 from polyad.errors import ConfigurationError, ReadError
 from polyad.model import Document, Failure
-from polyad.readers import files, ocr, pdf_scans, pictures
+from polyad.readers import ocr, pdf_scans, pictures
 from polyad.readers.files import FileReader
-from polyad.readers.one_file import NEW_SCAN, STORED_SCAN, TEXT_PAGE
+from polyad.readers.format import NEW_SCAN, STORED_SCAN, TEXT_PAGE, Context, Format, Source
 from polyad.readers.pdf import read_pdf, recognize_pages
 from polyad.readers.pictures import read_picture
 from polyad.readers.workers import ReadJob, WorkerPool
@@ -93,7 +93,8 @@ def build_scan(count: int) -> bytes:
 
 def without_ocr(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make the tests' process one without the extra."""
-    for module in (files, pdf_scans, pictures):
+    monkeypatch.setattr(Format, "is_installed", lambda _: False)
+    for module in (pdf_scans, pictures):
         monkeypatch.setattr(module, "is_ocr_installed", lambda: False)
 
 
@@ -102,7 +103,7 @@ def get_lines(text: str) -> list[str]:
 
 
 def test_a_scanned_page_between_pages_of_text_is_read_with_its_page_number() -> None:
-    content = read_pdf(build_pdf(PUMP, draw_page((1, 1, BELL)), []))
+    content = read_pdf(Source.from_bytes(build_pdf(PUMP, draw_page((1, 1, BELL)), [])))
 
     assert get_lines(content.text) == [*PUMP, *BELL]
     assert content.text[content.places[1].start : content.places[1].end].split("\n") == BELL
@@ -115,7 +116,7 @@ def test_a_page_that_was_scanned_sideways_upside_down_or_skewed_is_read(degrees:
         degrees, expand=True, fillcolor="white", resample=Image.Resampling.BICUBIC
     )
 
-    assert get_lines(read_picture(encode(page)).text) == BELL + PUMP
+    assert get_lines(read_picture(Source.from_bytes(encode(page))).text) == BELL + PUMP
 
 
 @pytest.mark.parametrize(("degrees", "attempts"), [(0, 1), (180, 2)])
@@ -133,7 +134,7 @@ def test_a_page_is_read_in_the_direction_that_its_longest_lines_show(
     monkeypatch.setattr(engine, "recognize_txt", count)
     page = draw_page((1, 1, [*BELL, *PUMP, "1", "2"])).rotate(degrees)
 
-    assert get_lines(read_picture(encode(page)).text) == [*BELL, *PUMP, "1", "2"]
+    assert get_lines(read_picture(Source.from_bytes(encode(page))).text) == [*BELL, *PUMP, "1", "2"]
     assert counts == [4] * attempts + [6]
 
 
@@ -147,7 +148,7 @@ def test_a_scan_on_a_page_that_the_pdf_file_turns_is_read(rotation: int) -> None
         document[0].set_rotation(rotation)
         document.save(file)
 
-    assert get_lines(read_pdf(file.getvalue()).text) == BELL + PUMP
+    assert get_lines(read_pdf(Source.from_bytes(file.getvalue())).text) == BELL + PUMP
 
 
 def test_a_scan_in_strips_with_a_stamp_is_read_from_its_picture() -> None:
@@ -161,7 +162,7 @@ def test_a_scan_in_strips_with_a_stamp_is_read_from_its_picture() -> None:
             canvas.drawImage(ImageReader(strip), 0, 432 * (3 - place) / 4, 595, 108)
         canvas.drawString(20, 10, "Archive 7")
 
-    content = read_pdf(draw_pdf(draw, page))
+    content = read_pdf(Source.from_bytes(draw_pdf(draw, page)))
 
     assert get_lines(content.text)[: len(BELL + PUMP)] == BELL + PUMP
     assert content.removals[SCANS] == ("p. 1",)
@@ -178,7 +179,7 @@ def test_an_invisible_layer_of_text_over_a_scan_is_used(monkeypatch: pytest.Monk
         text.textLines(BELL + PUMP)
         canvas.drawText(text)
 
-    content = read_pdf(draw_pdf(draw, page))
+    content = read_pdf(Source.from_bytes(draw_pdf(draw, page)))
 
     assert get_lines(content.text) == BELL + PUMP
     assert SCANS not in content.removals
@@ -198,13 +199,13 @@ def test_a_page_whose_text_has_no_characters_is_read_from_its_picture() -> None:
     data = draw_pdf(draw, draw_page())
     assert b"/ToUnicode" in data
 
-    content = read_pdf(data.replace(b"/ToUnicode", b"/NoUnicode"))
+    content = read_pdf(Source.from_bytes(data.replace(b"/ToUnicode", b"/NoUnicode")))
 
     assert get_lines(content.text) == BELL + PUMP
 
 
 def test_an_empty_scanned_page_has_no_text() -> None:
-    content = read_pdf(build_pdf(PUMP, draw_page(), draw_page((1, 1, BELL))))
+    content = read_pdf(Source.from_bytes(build_pdf(PUMP, draw_page(), draw_page((1, 1, BELL)))))
 
     assert get_lines(content.text) == PUMP + BELL
     assert [place.page for place in content.places] == [1, 2, 3]
@@ -216,7 +217,7 @@ def test_columns_of_prose_follow_each_other_below_a_heading() -> None:
     right = ["Its founder was a", "woman from Lund who", "had learnt the craft", "from her own father."]
     page = draw_page((1.6, 0.6, ["The history of the bell and its founder"]), (1, 1.4, left), (4.4, 1.4, right))
 
-    text = read_picture(encode(page)).text
+    text = read_picture(Source.from_bytes(encode(page))).text
 
     assert " ".join(left + right) in " ".join(text.split())
 
@@ -225,7 +226,7 @@ def test_the_rows_of_a_scanned_table_stay_together() -> None:
     columns = [["Pump", "Alpha", "Beta", "Gamma"], ["Flow", "12", "35", "70"], ["Year", "1990", "2004", "2019"]]
     page = draw_page(*((1 + 2 * place, 1, cells) for place, cells in enumerate(columns)))
 
-    lines = get_lines(read_picture(encode(page)).text)
+    lines = get_lines(read_picture(Source.from_bytes(encode(page))).text)
 
     assert [[cell in line for cell in ("Beta", "35", "2004")] for line in lines if "Beta" in line] == [[True] * 3]
     assert not any("35" in line and "70" in line for line in lines)
@@ -235,7 +236,7 @@ def test_a_page_without_text_is_counted_and_words_of_doubt_are_listed(tmp_path: 
     photo = Image.effect_noise((600, 400), 20).convert("RGB")
     blurred = draw_page((1, 1, BELL), size=7).resize((400, 242)).resize((1240, 750))
 
-    content = read_pdf(build_pdf(PUMP, photo, blurred))
+    content = read_pdf(Source.from_bytes(build_pdf(PUMP, photo, blurred)))
 
     assert content.removals[PICTURES] == ("p. 2",)
     assert get_lines(content.text)[:2] == PUMP
@@ -264,9 +265,8 @@ def test_pages_without_text_share_one_limit_on_time() -> None:
     blank, page = Image.new("1", (40, 40), 1), draw_page((1, 1, BELL), height=3)
     kinds: list[str] = []
 
-    read_picture(
-        encode(blank, "TIFF", save_all=True, append_images=[blank, page]), lambda *state: kinds.append(state[2])
-    )
+    data = encode(blank, "TIFF", save_all=True, append_images=[blank, page])
+    read_picture(Source.from_bytes(data), Context(on_page=lambda *state: kinds.append(state[2])))
 
     assert kinds == [TEXT_PAGE, TEXT_PAGE, NEW_SCAN]
 
@@ -276,13 +276,13 @@ def test_a_picture_with_too_many_pixels_is_refused_before_it_is_decoded(monkeypa
     monkeypatch.setattr(Image.Image, "load", lambda _: pytest.fail("the picture was decoded"))
 
     with pytest.raises(ReadError, match="10,000 x 10,000 pixels"):
-        read_picture(data)
+        read_picture(Source.from_bytes(data))
 
 
 @pytest.mark.parametrize("data", [b"", b"\x89PNG\r\n\x1a\n", encode(draw_page())[:2000], b"%PDF-1.7"])
 def test_a_damaged_picture_is_an_error(data: bytes) -> None:
     with pytest.raises(ReadError):
-        read_picture(data)
+        read_picture(Source.from_bytes(data))
 
 
 def test_an_interrupted_document_continues_at_the_next_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -300,12 +300,12 @@ def test_an_interrupted_document_continues_at_the_next_page(tmp_path: Path, monk
 
     monkeypatch.setattr(ocr, "recognize", count)
     with pytest.raises(KeyboardInterrupt):
-        read_pdf(data, stop, settings)
-    content = read_pdf(data, lambda *_: None, settings)
+        read_pdf(Source.from_bytes(data), Context(settings, stop))
+    content = read_pdf(Source.from_bytes(data), Context(settings))
 
     assert len(recognized) == 2
     assert get_lines(content.text) == BELL + PUMP
-    assert read_pdf(data, lambda *_: None, settings) == content
+    assert read_pdf(Source.from_bytes(data), Context(settings)) == content
     assert len(recognized) == 2
 
 
@@ -315,7 +315,7 @@ def test_other_processes_recognise_pages_from_the_end_of_a_document(tmp_path: Pa
     ocr_cache = ocr.PageOcr(settings, hashlib.sha256(data).hexdigest())
     pages: list[int] = []
 
-    recognize_pages(path, (0, 2), settings, lambda page, *_: pages.append(page))
+    recognize_pages(Source(path), Context(settings, lambda page, *_: pages.append(page)), (0, 2))
 
     assert pages == [4, 2]
     assert [ocr_cache.find_page(page) is not None for page in range(1, 5)] == [False, True, False, True]
@@ -406,19 +406,19 @@ def test_a_pdf_may_be_larger_than_files_that_are_read_into_memory(
 
 @pytest.mark.parametrize("read", [read_pdf, read_picture])
 def test_without_the_extra_a_scan_says_how_to_get_it(
-    read: Callable[[bytes], object], monkeypatch: pytest.MonkeyPatch
+    read: Callable[[Source], object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     without_ocr(monkeypatch)
     page = draw_page((1, 1, BELL))
 
     with pytest.raises(ReadError, match=r'pip install "polyad\[ocr\]"'):
-        read(build_pdf(page) if read is read_pdf else encode(page))
+        read(Source.from_bytes(build_pdf(page) if read is read_pdf else encode(page)))
 
 
 def test_without_the_extra_the_scans_of_a_mixed_document_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     without_ocr(monkeypatch)
 
-    content = read_pdf(build_pdf(PUMP, draw_page((1, 1, BELL))))
+    content = read_pdf(Source.from_bytes(build_pdf(PUMP, draw_page((1, 1, BELL)))))
 
     assert content.removals == {"unread_scans": ("p. 2",)}
 
@@ -459,8 +459,8 @@ def test_a_page_in_a_script_that_the_model_does_not_know_is_reported(monkeypatch
     monkeypatch.setattr(ocr, "recognize", lambda *_: lines)
 
     with pytest.raises(ReadError, match="script is unknown"):
-        read_picture(encode(draw_page((1, 1, BELL))))
-    content = read_pdf(build_pdf(PUMP, draw_page((1, 1, BELL))))
+        read_picture(Source.from_bytes(encode(draw_page((1, 1, BELL)))))
+    content = read_pdf(Source.from_bytes(build_pdf(PUMP, draw_page((1, 1, BELL)))))
 
     assert get_lines(content.text) == PUMP
     assert "script is unknown" in content.removals[PAGES][0]

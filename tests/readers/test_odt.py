@@ -3,8 +3,8 @@ import zipfile
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from polyad.readers.format import Content, Source
 from polyad.readers.odt import read_odt
-from polyad.readers.plain_text import Content
 
 SPACES = " ".join(
     f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{space}:1.0"'
@@ -36,7 +36,7 @@ def read(body: str, styles: str = "", meta: str = "", parts: Mapping[str, str] =
         )
         for name, content in parts.items():
             archive.writestr(name, content)
-    return read_odt(file.getvalue())
+    return read_odt(Source.from_bytes(file.getvalue()))
 
 
 def test_headings_are_sections_and_paragraphs_stay_apart() -> None:

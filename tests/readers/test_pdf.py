@@ -16,8 +16,8 @@ from reportlab.pdfgen.canvas import Canvas  # type: ignore[import-untyped, unuse
 from polyad.errors import ReadError
 from polyad.model import Document, Failure
 from polyad.readers.files import FileReader
+from polyad.readers.format import Content, Context, Source
 from polyad.readers.pdf import read_pdf
-from polyad.readers.plain_text import Content
 from polyad.text.page_labels import find_page_label
 from polyad.text.removals import CONTENTS, HEADERS, PAGES, PICTURES
 
@@ -51,7 +51,7 @@ def read_pages(pages: Iterable[Sequence[str]], **properties: str) -> Content:
             write_lines(canvas, lines)
             canvas.showPage()
 
-    return read_pdf(drawn(draw, **properties))
+    return read_pdf(Source.from_bytes(drawn(draw, **properties)))
 
 
 def names(content: Content) -> list[str]:
@@ -90,9 +90,12 @@ def test_a_pdf_without_a_title_in_its_properties_is_called_by_the_largest_line_o
         canvas.drawString(72, 714, "and Valves")
         write_lines(canvas, [WORDS] * 20, top=660)
 
-    assert read_pdf(drawn(draw)).title == "Handbook of Pumps and Valves"
-    assert read_pdf(drawn(draw, title="Pumps at Saltby")).title == "Pumps at Saltby"
-    assert read_pdf(drawn(draw, title="Microsoft Word - pumps_v2.doc")).title == "Handbook of Pumps and Valves"
+    assert read_pdf(Source.from_bytes(drawn(draw))).title == "Handbook of Pumps and Valves"
+    assert read_pdf(Source.from_bytes(drawn(draw, title="Pumps at Saltby"))).title == "Pumps at Saltby"
+    assert (
+        read_pdf(Source.from_bytes(drawn(draw, title="Microsoft Word - pumps_v2.doc"))).title
+        == "Handbook of Pumps and Valves"
+    )
 
 
 @pytest.mark.parametrize("large", ["Contents", "7", "Chapter 1", "and so it goes on"])
@@ -102,7 +105,7 @@ def test_a_large_line_that_names_nothing_is_no_title(large: str) -> None:
         canvas.drawString(72, 740, large)
         write_lines(canvas, [WORDS] * 20, top=660)
 
-    assert read_pdf(drawn(draw)).title == ""
+    assert read_pdf(Source.from_bytes(drawn(draw))).title == ""
 
 
 def test_a_pdf_of_one_size_is_called_by_the_entry_of_its_outline_that_all_others_stand_below() -> None:
@@ -112,7 +115,7 @@ def test_a_pdf_of_one_size_is_called_by_the_entry_of_its_outline_that_all_others
             canvas.bookmarkPage(name)
             canvas.addOutlineEntry(name, name, level)
 
-    assert read_pdf(drawn(draw)).title == "Handbook of Pumps"
+    assert read_pdf(Source.from_bytes(drawn(draw))).title == "Handbook of Pumps"
 
 
 def test_a_title_that_is_drawn_last_stands_before_the_text_below_it() -> None:
@@ -124,7 +127,7 @@ def test_a_title_that_is_drawn_last_stands_before_the_text_below_it() -> None:
         canvas.drawString(72, 740, "Handbook of Pumps")
         canvas.drawString(72, 714, "and Valves")
 
-    content = read_pdf(drawn(draw))
+    content = read_pdf(Source.from_bytes(drawn(draw)))
     assert content.title == "Handbook of Pumps and Valves"
     lines = [line for line in content.text.splitlines() if line]
     assert lines[:4] == ["Saltby Water Works", "Handbook of Pumps", "and Valves", WORDS]
@@ -138,7 +141,7 @@ def test_a_headline_over_the_second_column_stays_there() -> None:
         canvas.drawString(320, 740, "New valves")
         write_lines(canvas, ["The valves shut."] * 18, top=710, left=320)
 
-    assert read_pdf(drawn(draw)).text.startswith("The pumps are old.")
+    assert read_pdf(Source.from_bytes(drawn(draw))).text.startswith("The pumps are old.")
 
 
 # What is no text of the document
@@ -155,7 +158,7 @@ def numbered_pages(count: int, head: str, foot: str) -> Content:
             write_lines(canvas, [f"In year {number} {word} were mended." for word in WORDS.split()])
             canvas.showPage()
 
-    return read_pdf(drawn(draw))
+    return read_pdf(Source.from_bytes(drawn(draw)))
 
 
 @pytest.mark.parametrize(
@@ -175,7 +178,7 @@ def test_roman_numbers_of_pages_are_left_out() -> None:
             write_lines(canvas, [f"Here {word} is mended."])
             canvas.showPage()
 
-    assert all(line.startswith("Here") for line in read_pdf(drawn(draw)).text.splitlines() if line)
+    assert all(line.startswith("Here") for line in read_pdf(Source.from_bytes(drawn(draw))).text.splitlines() if line)
 
 
 def test_the_head_of_a_chapter_of_one_page_is_left_out_where_all_other_pages_have_one() -> None:
@@ -186,7 +189,7 @@ def test_the_head_of_a_chapter_of_one_page_is_left_out_where_all_other_pages_hav
             write_lines(canvas, [f"In year {number} {word} were mended." for word in WORDS.split()])
             canvas.showPage()
 
-    assert "Seals" not in read_pdf(drawn(draw)).text
+    assert "Seals" not in read_pdf(Source.from_bytes(drawn(draw))).text
 
 
 def headed_pages(heads: Sequence[str], *, size: float = 11, font: str = "Helvetica") -> Content:
@@ -199,7 +202,7 @@ def headed_pages(heads: Sequence[str], *, size: float = 11, font: str = "Helveti
             write_lines(canvas, [f"In year {number} {word} were mended." for word in WORDS.split()])
             canvas.showPage()
 
-    return read_pdf(drawn(draw))
+    return read_pdf(Source.from_bytes(drawn(draw)))
 
 
 @pytest.mark.parametrize(
@@ -252,7 +255,7 @@ def test_prose_at_the_bottom_of_pages_stays_though_footnotes_count_as_pages_do()
                 canvas.drawString(72, 80, f"{number - 3} This note is about pump {WORDS.split()[number]}.")
             canvas.showPage()
 
-    assert read_pdf(drawn(draw)).text.count("This note is about pump") == 3
+    assert read_pdf(Source.from_bytes(drawn(draw))).text.count("This note is about pump") == 3
 
 
 def test_a_table_of_contents_is_left_out_and_prose_on_its_page_stays() -> None:
@@ -378,7 +381,7 @@ def test_pages_that_are_pictures_are_counted() -> None:
         canvas.showPage()
         canvas.showPage()
 
-    assert read_pdf(drawn(draw)).removals == {PICTURES: ("p. 2",)}
+    assert read_pdf(Source.from_bytes(drawn(draw))).removals == {PICTURES: ("p. 2",)}
 
 
 def test_the_pages_beside_a_damaged_page_are_read_and_it_is_named(tmp_path: Path) -> None:
@@ -391,7 +394,7 @@ def test_the_pages_beside_a_damaged_page_are_read_and_it_is_named(tmp_path: Path
     damaged = re.sub(
         rb"(/Kids \[ \d+ 0 R) \d+ 0 R", lambda match: match[1] + b" null".ljust(len(match[0]) - len(match[1])), sound
     )
-    content = read_pdf(damaged)
+    content = read_pdf(Source.from_bytes(damaged))
     assert content.text == "Gate 1 was painted.\n\nGate 3 was painted."
     assert [place.page for place in content.places if place.start < place.end] == [1, 3]
     assert content.removals == {PAGES: ("p. 2",)}
@@ -416,7 +419,7 @@ def test_a_first_line_that_is_moved_in_begins_a_paragraph() -> None:
         for place, (indent, line) in enumerate([(0, "The pump is old."), (15, "The valve"), (0, "is new.")]):
             write_lines(canvas, [line], top=700 - 14 * place, left=72 + indent)
 
-    assert read_pdf(drawn(draw)).text == "The pump is old.\n\nThe valve\nis new."
+    assert read_pdf(Source.from_bytes(drawn(draw))).text == "The pump is old.\n\nThe valve\nis new."
 
 
 def test_a_paragraph_goes_on_over_the_end_of_a_page_and_a_finished_one_does_not() -> None:
@@ -438,18 +441,18 @@ def test_a_mark_that_stands_above_its_line_stays_with_it() -> None:
         canvas.drawString(72, 704, "3")
         write_lines(canvas, ["Before the war."], left=80)
 
-    assert read_pdf(drawn(draw)).text == "3 Before the war."
+    assert read_pdf(Source.from_bytes(drawn(draw))).text == "3 Before the war."
 
 
 def test_ligatures_and_accents_apart_from_their_letters_become_letters() -> None:
     stream = b"BT /F 12 Tf 100 700 Td <0102> Tj 0 -14 Td <030402> Tj ET"
     letters = {1: "FB01", 2: "0078", 3: "00A8", 4: "006F"}
-    assert read_pdf(coded(stream, letters)).text == "fix\nöx"
+    assert read_pdf(Source.from_bytes(coded(stream, letters))).text == "fix\nöx"
 
 
 def test_letters_beyond_the_basic_plane_are_read() -> None:
     assert (
-        read_pdf(coded(b"BT /F 12 Tf 100 700 Td <010201> Tj ET", {1: "D835DC00", 2: "0041"})).text
+        read_pdf(Source.from_bytes(coded(b"BT /F 12 Tf 100 700 Td <010201> Tj ET", {1: "D835DC00", 2: "0041"}))).text
         == "\U0001d400A\U0001d400"
     )
 
@@ -465,7 +468,7 @@ def test_a_pdf_without_an_outline_has_its_sections_from_the_type_of_its_lines() 
             canvas.drawString(72, top, text)
             top = write_lines(canvas, [WORDS] * 8, top=top - 30) - 20
 
-    content = read_pdf(drawn(draw))
+    content = read_pdf(Source.from_bytes(drawn(draw)))
     assert content.title == "Handbook"
     spans = {section.name: content.text[section.start : section.end].count(WORDS) for section in content.sections}
     assert spans == {"1 Pumps": 16, "1.1 Seals": 8, "2 Valves": 8}
@@ -480,7 +483,7 @@ def test_bold_lines_that_stand_alone_are_headings_and_bold_words_in_prose_are_no
             top = write_lines(canvas, ["Beware of hot oil."], top=top, font="Helvetica-Bold")
             top = write_lines(canvas, [WORDS], top=top) - 20
 
-    assert names(read_pdf(drawn(draw))) == ["Seals", "Bearings"]
+    assert names(read_pdf(Source.from_bytes(drawn(draw)))) == ["Seals", "Bearings"]
 
 
 def test_large_type_that_is_most_of_a_page_makes_no_sections() -> None:
@@ -490,7 +493,7 @@ def test_large_type_that_is_most_of_a_page_makes_no_sections() -> None:
             canvas.drawString(72, 780 - 60 * place, f"Pump {place}")
             write_lines(canvas, ["is old"], top=750 - 60 * place)
 
-    assert names(read_pdf(drawn(draw))) == []
+    assert names(read_pdf(Source.from_bytes(drawn(draw)))) == []
 
 
 def test_an_outline_costs_time_that_grows_with_its_entries_and_the_pages_alone() -> None:
@@ -504,7 +507,7 @@ def test_an_outline_costs_time_that_grows_with_its_entries_and_the_pages_alone()
             canvas.bookmarkPage(str(number))
             canvas.addOutlineEntry(name, str(number), 0)
 
-    content = read_pdf(drawn(draw))
+    content = read_pdf(Source.from_bytes(drawn(draw)))
     assert len(content.sections) == 4000
     assert all(part.name in content.text[part.start : part.start + 40] for part in content.sections)
 
@@ -516,7 +519,7 @@ def test_entries_of_one_name_are_the_lines_of_that_name_in_their_order() -> None
             canvas.bookmarkPage(key)
             canvas.addOutlineEntry("Usage", key, 0)
 
-    content = read_pdf(drawn(draw))
+    content = read_pdf(Source.from_bytes(drawn(draw)))
     assert [content.text[part.start : part.end].strip() for part in content.sections] == [f"Usage\n{WORDS}"] * 2
 
 
@@ -527,7 +530,7 @@ def test_an_entry_that_is_no_line_of_its_page_begins_where_it_points() -> None:
             canvas.bookmarkPage(key, fit="XYZ", left=0, top=top, zoom=0)
             canvas.addOutlineEntry(name, key, 0)
 
-    content = read_pdf(drawn(draw))
+    content = read_pdf(Source.from_bytes(drawn(draw)))
     assert content.text[content.sections[1].start :].startswith("About seals")
 
 
@@ -547,7 +550,7 @@ def test_the_properties_of_a_pdf_are_metadata() -> None:
         subject="Bells",
         keywords="cast, ring; cast",
     )
-    metadata = dict(read_pdf(data).metadata)
+    metadata = dict(read_pdf(Source.from_bytes(data)).metadata)
     assert metadata.pop("created") == metadata.pop("modified") == "2000-01-01T00:00:00+00:00"
     assert metadata.pop("sha256") == hashlib.sha256(data).hexdigest()
     assert metadata == {"author": "Ines Moreau", "subject": "Bells", "keywords": ("cast", "ring"), "pages": 1}
@@ -563,7 +566,7 @@ def test_damaged_properties_leave_the_text_and_the_others() -> None:
         b"<</Title <FEFF0041DC00> /Author (Ines Moreau)>>",
         information=b"/Info 6 0 R",
     )
-    content = read_pdf(data)
+    content = read_pdf(Source.from_bytes(data))
     assert (content.title, content.text, content.metadata["author"]) == ("", "Pumps.", "Ines Moreau")
 
 
@@ -619,7 +622,7 @@ def test_a_small_file_that_shows_one_stream_on_many_pages_is_refused() -> None:
         *[page] * 400,
     )
     with pytest.raises(ReadError):
-        read_pdf(data)
+        read_pdf(Source.from_bytes(data))
 
 
 def test_a_page_of_more_lines_than_any_real_one_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -636,7 +639,8 @@ def test_progress_states_the_page() -> None:
             write_lines(canvas, [word])
             canvas.showPage()
 
-    read_pdf(drawn(draw), lambda page, pages, _: messages.append((page, pages)))
+    context = Context(on_page=lambda page, pages, _: messages.append((page, pages)))
+    read_pdf(Source.from_bytes(drawn(draw)), context)
     assert messages == [(1, 3), (2, 3), (3, 3)]
 
 
@@ -650,6 +654,6 @@ def test_the_printed_labels_of_pages_are_kept() -> None:
             write_lines(canvas, [f"Page {number} of the handbook."])
             canvas.showPage()
 
-    metadata = read_pdf(drawn(draw)).metadata
+    metadata = read_pdf(Source.from_bytes(drawn(draw))).metadata
     assert [find_page_label(metadata, page) for page in range(1, 5)] == ["i", "ii", "A-1", "A-2"]
     assert find_page_label(read_pages([["Text."]]).metadata, 1) is None

@@ -3,6 +3,7 @@ from collections.abc import Sequence
 
 from reportlab.pdfgen.canvas import Canvas  # type: ignore[import-untyped, unused-ignore]  # typed only with its stubs
 
+from polyad.readers.format import Source
 from polyad.readers.pdf import read_pdf
 
 CODE = [
@@ -25,7 +26,7 @@ def read_lines(pages: Sequence[Sequence[str]], *, by_spaces: bool = False) -> st
             canvas.drawString(72 + 6 * indent, 700 - 12 * number, line[indent:])
         canvas.showPage()
     canvas.save()
-    return read_pdf(file.getvalue()).text
+    return read_pdf(Source.from_bytes(file.getvalue())).text
 
 
 def test_lines_of_code_keep_their_indentation_and_columns() -> None:

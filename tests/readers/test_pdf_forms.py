@@ -4,6 +4,7 @@ from collections.abc import Callable
 import pytest
 from reportlab.pdfgen.canvas import Canvas  # type: ignore[import-untyped, unused-ignore]  # typed only with its stubs
 
+from polyad.readers.format import Source
 from polyad.readers.pdf import read_pdf
 
 
@@ -14,7 +15,7 @@ def read_form(draw: Callable[[Canvas], object]) -> str:
     canvas.setFont("Helvetica", 11)
     draw(canvas)
     canvas.save()
-    return read_pdf(file.getvalue()).text
+    return read_pdf(Source.from_bytes(file.getvalue())).text
 
 
 def read_page(content: str, *annotations: str, form: str = "") -> str:
@@ -40,7 +41,7 @@ def read_page(content: str, *annotations: str, form: str = "") -> str:
     rows = "".join(f"{offset:010d} 00000 n \n" for offset in offsets)
     size = len(bodies) + 1
     trailer = f"xref\n0 {size}\n0000000000 65535 f \n{rows}trailer<</Size {size}/Root 1 0 R>>\nstartxref\n{len(data)}\n"
-    return read_pdf(f"{data}{trailer}%%EOF".encode("latin-1")).text
+    return read_pdf(Source.from_bytes(f"{data}{trailer}%%EOF".encode("latin-1"))).text
 
 
 def join_paragraphs(text: str) -> list[str]:

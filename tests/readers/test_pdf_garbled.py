@@ -6,8 +6,8 @@ import pytest
 from reportlab.pdfgen.canvas import Canvas  # type: ignore[import-untyped, unused-ignore]  # typed only with its stubs
 
 from polyad.errors import ReadError
+from polyad.readers.format import Content, Source
 from polyad.readers.pdf import read_pdf
-from polyad.readers.plain_text import Content
 from polyad.text.removals import PAGES
 
 KOREAN = [0x0213, 0x1A4C, 0x0455, 0x0939, 0x0E12, 0x05D3, 0x0627, 0x10A4, 0x0391, 0x0C21, 0x03B6, 0x0531]
@@ -47,7 +47,7 @@ def read_glyphs(pages: Sequence[Sequence[Sequence[int] | str]], *, code_map: str
     size = len(bodies) + 1
     rows = b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
     trailer = b"xref\n0 %d\n0000000000 65535 f \n%strailer<</Size %d/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF"
-    return read_pdf(data + trailer % (size, rows, size, len(data)))
+    return read_pdf(Source.from_bytes(data + trailer % (size, rows, size, len(data))))
 
 
 def test_a_page_of_glyph_numbers_is_one_that_cannot_be_read() -> None:
@@ -88,7 +88,7 @@ def test_symbols_and_signs_are_read() -> None:
         canvas.drawString(72, 720, text)
         canvas.showPage()
     canvas.save()
-    content = read_pdf(file.getvalue())
+    content = read_pdf(Source.from_bytes(file.getvalue()))
     assert "\u03b1\u03b2\u03b3" in content.text
     assert "\u2701\u2702\u2703" in content.text
     assert content.removals == {}

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from polyad.readers.format import Source
 from polyad.readers.pdf import read_pdf
 from polyad.readers.pdf_right_to_left import Glyph, order_letters
 
@@ -71,9 +72,9 @@ def draw_codes(codes: str, letters: dict[str, str]) -> bytes:
 
 def test_a_ligature_of_arabic_letters_is_read_in_order() -> None:
     letters = dict(zip("abcdef", ["ج", "ا", "ت", "ن", "لإ", "ا"], strict=True))
-    assert read_pdf(draw_codes("abcdef", letters)).text == "الإنتاج"
+    assert read_pdf(Source.from_bytes(draw_codes("abcdef", letters))).text == "الإنتاج"
 
 
 def test_letters_in_the_form_that_they_have_in_a_word_are_read_as_letters() -> None:
     letters = dict(zip("abcd", ["\ufe8e", "\ufee4", "\ufee0", "\ufee3"], strict=True))
-    assert read_pdf(draw_codes("abcd", letters)).text == "ملما"
+    assert read_pdf(Source.from_bytes(draw_codes("abcd", letters))).text == "ملما"

@@ -14,6 +14,7 @@ from reportlab.platypus import (  # type: ignore[import-untyped, unused-ignore]
     TableStyle,
 )
 
+from polyad.readers.format import Source
 from polyad.readers.pdf import read_pdf
 
 LEFTS = (72, 200, 300, 400)
@@ -32,7 +33,7 @@ def read_rows(rows: Sequence[Sequence[str]], *, lefts: Sequence[float] = LEFTS, 
                 canvas.drawString(left, top - 12 * number, line)
         top -= 18 + 12 * (max(map(len, cells)) - 1)
     canvas.save()
-    return read_pdf(file.getvalue()).text
+    return read_pdf(Source.from_bytes(file.getvalue())).text
 
 
 def test_blank_cells_of_a_table_stay_in_their_columns() -> None:
@@ -84,7 +85,7 @@ def test_ruling_lines_separate_the_rows_wherever_their_cells_stand() -> None:
     file = io.BytesIO()
     table = Table(rows, colWidths=[100, 90, 60, 140], style=TableStyle([("GRID", (0, 0), (-1, -1), 1, colors.black)]))
     SimpleDocTemplate(file).build([table])
-    assert read_pdf(file.getvalue()).text.split("\n") == [
+    assert read_pdf(Source.from_bytes(file.getvalue())).text.split("\n") == [
         "Part: Gate valve with a long name that wraps\tMaterial: Cast iron\tInterval: 12"
         "\tNote: Before Winter Before Winter Before Winter Before Winter",
         "Part: Pump\tInterval: 6",

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import pytest
 from reportlab.pdfgen.canvas import Canvas  # type: ignore[import-untyped, unused-ignore]  # typed only with its stubs
 
+from polyad.readers.format import Content, Source
 from polyad.readers.pdf import read_pdf
-from polyad.readers.plain_text import Content
 
 PROSE = (
     "The pumps of the old station were mended in the spring and have run without a fault ever since that day, which "
@@ -26,7 +26,7 @@ def read_pages(pages: Sequence[Sequence[str]], font: str = "Helvetica") -> Conte
             canvas.drawString(72, 760 - 14 * number, line)
         canvas.showPage()
     canvas.save()
-    return read_pdf(file.getvalue())
+    return read_pdf(Source.from_bytes(file.getvalue()))
 
 
 def test_the_lines_of_a_paragraph_are_one_line() -> None:

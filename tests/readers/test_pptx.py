@@ -15,7 +15,7 @@ from pptx.util import Inches
 from polyad.indexing.documents import build_title, find_headings, find_sections
 from polyad.model import Document, Span
 from polyad.readers.drawings import list_paragraphs, read_diagram
-from polyad.readers.plain_text import Content
+from polyad.readers.format import Content, Source
 from polyad.readers.pptx import read_pptx
 
 TITLE, BULLETS, TITLE_ONLY, BLANK = 0, 1, 5, 6
@@ -28,7 +28,7 @@ def read(build: Callable[[Any], object], title: str = "") -> Content:
     build(presentation)
     file = io.BytesIO()
     presentation.save(file)
-    return read_pptx(file.getvalue())
+    return read_pptx(Source.from_bytes(file.getvalue()))
 
 
 def slide(presentation: Any, layout: int, title: str = "", body: str = "") -> Any:
@@ -165,14 +165,16 @@ def save(build: Callable[[Any], object]) -> bytes:
 
 def test_a_shape_with_the_id_of_the_title_is_read() -> None:
     data = change(save(boxes(("Old", 1, 2))), "ppt/slides/slide1.xml", (' id="3"', ' id="2"'))
-    assert read_pptx(data).text == "Pumps\n\nOld"
+    assert read_pptx(Source.from_bytes(data)).text == "Pumps\n\nOld"
 
 
 def test_a_presentation_that_refers_to_a_missing_part_is_read() -> None:
     relation = '<Relationship Id="rId9" Type="http://x/image" Target="../media/NULL"/></Relationships>'
     data = save(boxes(("Old", 1, 2)))
     assert (
-        read_pptx(change(data, "ppt/slides/_rels/slide1.xml.rels", ("</Relationships>", relation))).text
+        read_pptx(
+            Source.from_bytes(change(data, "ppt/slides/_rels/slide1.xml.rels", ("</Relationships>", relation)))
+        ).text
         == "Pumps\n\nOld"
     )
 
@@ -258,7 +260,7 @@ def test_repeated_footers_pictures_comments_and_embedded_files_are_listed() -> N
         archive.writestr(
             "ppt/comments.xml", '<c:cmLst xmlns:c="urn:c"><c:cm><c:text>Too long</c:text></c:cm></c:cmLst>'
         )
-    content = read_pptx(file.getvalue())
+    content = read_pptx(Source.from_bytes(file.getvalue()))
     assert content.text.split("\n\n") == ["Draft 7", "The hall in 1902"]
     assert content.removals == {
         "removed_headers": ("Draft 7",),
@@ -280,6 +282,6 @@ def test_headers_and_typed_dates_are_read_and_numbers_and_dates_of_today_are_not
             [("hdr", "r", "Secret"), ("dt", "r", "May 1995"), ("dt", "fld", "Today"), ("sldNum", "fld", "7")], 90
         )
     )
-    content = read_pptx(change(save(build), part, ("</p:spTree>", f"{shapes}</p:spTree>")))
+    content = read_pptx(Source.from_bytes(change(save(build), part, ("</p:spTree>", f"{shapes}</p:spTree>"))))
     assert sorted(content.text.split("\n\n")) == ["May 1995", "Say why.", "Secret"]
     assert content.removals == {"removed_headers": ("Today", "7")}

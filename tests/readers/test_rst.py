@@ -2,12 +2,12 @@ from collections.abc import Mapping
 
 import pytest
 
-from polyad.readers.plain_text import Content
+from polyad.readers.format import Content, Source
 from polyad.readers.rst import read_rst
 
 
 def read(text: str) -> Content:
-    return read_rst(text.encode())
+    return read_rst(Source.from_bytes(text.encode()))
 
 
 def sections(content: Content) -> Mapping[str, str]:

@@ -24,8 +24,9 @@ from polyad.config import ReadSettings
 from polyad.errors import SettingError
 from polyad.model import Document, Failure, Location, Section
 from polyad.readers.files import FileReader
+from polyad.readers.format import Content, Format
+from polyad.readers.formats import list_formats
 from polyad.readers.one_file import read_content
-from polyad.readers.plain_text import Content
 from polyad.text.json_types import format_value, parse_value
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="limits are those of the system")
@@ -35,7 +36,7 @@ LEAST_MEMORY = 256 * 1024 * 1024
 READERS = """
 import ctypes, os, signal, time
 from pathlib import Path
-from polyad.readers.plain_text import Content
+from polyad.readers.format import Content
 
 held = []
 
@@ -109,7 +110,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def reader(settings: ReadSettings | None = None) -> FileReader:
-    return FileReader(settings, one_document={".do": "hostile_readers:read"})
+    return FileReader(settings, [Format(name="do", extensions=(".do",), read="hostile_readers:read", takes_bytes=True)])
 
 
 def done(*actions: str, **settings: float) -> Iterator[Document | Failure]:
@@ -359,8 +360,7 @@ def test_documents_are_the_same_as_those_read_in_this_process_and_come_in_order(
     assert [item.id for item in results] == [str(path) for path in paths]
     for path, item in zip(paths, results, strict=True):
         assert isinstance(item, Document), item
-        function = f"polyad.readers.{path.suffix[1:]}:read_{path.suffix[1:]}"
-        here = read_content(path, function, ReadSettings())
+        here = read_content(path, list_formats()[path.suffix], ReadSettings())
         assert (item.text, item.sections, item.places) == (here.text, here.sections, here.places)
         assert here.metadata.items() <= item.metadata.items()
 

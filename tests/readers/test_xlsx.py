@@ -9,7 +9,7 @@ import pytest
 from openpyxl.styles import Font
 
 from polyad.errors import ReadError
-from polyad.readers.plain_text import Content
+from polyad.readers.format import Content, Source
 from polyad.readers.xlsx import read_xlsx
 
 
@@ -23,7 +23,7 @@ def read(build: Callable[[Any], object], **sheets: Sequence[Sequence[object]]) -
     build(workbook)
     file = io.BytesIO()
     workbook.save(file)
-    return read_xlsx(file.getvalue())
+    return read_xlsx(Source.from_bytes(file.getvalue()))
 
 
 def nothing(_: object) -> None:
@@ -198,7 +198,7 @@ def test_workbooks_of_other_programs_are_read(part: str, old: str, new: str) -> 
             target.writestr(
                 name, data.replace(old, new).replace(old.replace(" />", "/>"), new) if name == part else data
             )
-    assert read_xlsx(changed.getvalue()).text == "Name: P1\tFlow: 3"
+    assert read_xlsx(Source.from_bytes(changed.getvalue())).text == "Name: P1\tFlow: 3"
 
 
 def write_parts(**parts: str) -> bytes:
@@ -226,13 +226,15 @@ def test_text_boxes_charts_and_descriptions_of_pictures_on_a_sheet_are_read() ->
         '<x:pic><x:nvPicPr><x:cNvPr name="B" descr="hall 2.png"/></x:nvPicPr></x:pic></x:wsDr>'
     )
     chart = f'<c:title xmlns:c="urn:c" xmlns:a="{MAIN}"><a:p><a:r><a:t>Output</a:t></a:r></a:p></c:title>'
-    content = read_xlsx(write_parts(drawing=drawing, chart=f"<root>{chart}</root>"))
+    content = read_xlsx(Source.from_bytes(write_parts(drawing=drawing, chart=f"<root>{chart}</root>")))
     assert content.text == "Flow\n\nMind the units\n\nOutput\n\nThe hall"
     assert content.removals == {"pictures_without_text": ("B",)}
 
 
 def test_comments_and_embedded_files_are_listed_and_a_damaged_drawing_loses_no_sheet() -> None:
     comments = '<c:comments xmlns:c="urn:c"><c:comment><c:text><c:r><c:t>In litres</c:t></c:r></c:text></c:comment>'
-    content = read_xlsx(write_parts(drawing="<damaged", comments=f"{comments}</c:comments>", package=""))
+    content = read_xlsx(
+        Source.from_bytes(write_parts(drawing="<damaged", comments=f"{comments}</c:comments>", package=""))
+    )
     assert content.text == "Flow"
     assert content.removals == {"removed_comments": ("In litres",), "embedded_files": ("package.xml",)}

@@ -153,9 +153,9 @@ def show(
         if summary and kind is schemas.Kind.ENTITY:
             shape["summary"] = engine.catalogue.summary(str(shape["key"]))
     if show_removed:
-        from polyad.engine.formats import build_file_reader  # takes 0.2 s
+        from polyad.readers.files import FileReader  # takes 0.2 s
 
-        removals = build_file_reader(settings.stages.read).list_removals(Path(get_source_file(str(shape["source"]))))
+        removals = FileReader(settings.stages.read).list_removals(Path(get_source_file(str(shape["source"]))))
         shape["removed"] = {kind: list(texts) for kind, texts in removals.items()}
     if json:
         say_json(shape)

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 from polyad.config import ReadSettings
 from polyad.engine.catalogue import Catalogue
 from polyad.errors import ConfigurationError, PageImageError, ReadError
-from polyad.model import MetadataValue, Origin, Pagination
+from polyad.model import Origin, Pagination
+from polyad.readers.format import Format
+from polyad.readers.formats import list_formats
 from polyad.readers.metadata import CONTENT_HASH
-from polyad.readers.one_file import PICTURE_READERS
 from polyad.readers.sources import get_copy, is_digest
 from polyad.text.files import get_source_file
 from polyad.text.pictures import PICTURE_LIST, find_label
@@ -24,7 +25,7 @@ from polyad.text.pictures import PICTURE_LIST, find_label
 if TYPE_CHECKING:
     from polyad.readers.workers import WorkerPool
 
-_RENDER = "polyad.readers.page_image:render_marked_page"
+_NO_PAGES = "this document has no pages and no pictures: only pages of PDF files and pictures can be shown"
 
 _MAX_CACHED = 64 * 1024 * 1024
 """Bytes of the pictures in memory; a page of text has 100 to 300 kB."""
@@ -138,7 +139,8 @@ class PageImages:
         labels = _get_labels(origin)
         if not 1 <= number <= len(labels):
             raise PageImageError(f"the picture is {number}; the document lists {len(labels)}")
-        if get_picture_format(origin.metadata):
+        format = _find_format(origin)
+        if format and format.pictures:
             return self._render(origin, number, width, "", "", crop=False)
         document = self._catalogue.document(document_id)
         place = find_label(document.text, labels[number - 1])
@@ -149,14 +151,17 @@ class PageImages:
 
     def _render(self, origin: Origin, number: int, width: int, passage: str, sentence: str, *, crop: bool) -> PageImage:
         """Return a page or picture from memory, or let a worker process render it, once for all threads that wait."""
-        digest, extension = str(origin.metadata.get(CONTENT_HASH, "")), get_picture_format(origin.metadata)
+        digest, format = str(origin.metadata.get(CONTENT_HASH, "")), _find_format(origin)
         file = self._find_file(origin, digest)
+        if format is None or not format.render:
+            raise PageImageError(_NO_PAGES)
         status = file.stat()
         width = next(each for each in _WIDTHS if each >= min(width, MAX_WIDTH))
         place = (digest, status.st_mtime_ns, status.st_size, number)
         key = (*place, width, passage, sentence, crop)
-        request: dict[str, object] = {"digest": digest, "extension": extension, "page": number, "width": width}
-        request |= {"passage": passage, "sentence": sentence, "crop": crop and not extension}
+        request: dict[str, object] = {"digest": digest, "page": number, "width": width}
+        request |= {"read": format.read if format.pictures else "", "crop": crop and format.has_pages}
+        request |= {"passage": passage, "sentence": sentence}
         with self._lock:
             if image := self._cache.get(key):
                 self._cache.move_to_end(key)
@@ -170,7 +175,7 @@ class PageImages:
         if running:
             return future.result()
         try:
-            image = self._render_in_worker(file, request, place)
+            image = self._render_in_worker(file, format, request, place)
             future.set_result(image)
         except BaseException as error:  # raised in all threads that wait
             future.set_exception(error)
@@ -184,14 +189,16 @@ class PageImages:
                 self._cache.popitem(last=False)
         return image
 
-    def _render_in_worker(self, file: Path, request: Mapping[str, Any], place: tuple[object, ...]) -> PageImage:
+    def _render_in_worker(
+        self, file: Path, format: Format, request: Mapping[str, Any], place: tuple[object, ...]
+    ) -> PageImage:
         """Let a worker process render a picture, and remember its ``place`` if that takes too long."""
         from polyad.readers.workers import SlowFileError, WorkerPool  # commands that only search do not need it
 
         with self._lock:
             pool = self._pool = self._pool or WorkerPool(self._settings)
         try:
-            reply = pool.render_page(file, _RENDER, request)
+            reply = pool.render_page(file, format, request)
         except SlowFileError as error:
             message = f"the picture takes more than {self._settings.max_seconds:g} seconds to draw; its text is indexed"
             with self._lock:
@@ -202,9 +209,8 @@ class PageImages:
         except ReadError as error:
             raise PageImageError(str(error)) from error
         boxes = tuple(tuple(box) for box in reply["boxes"])
-        is_page = not request["extension"]
         png = base64.b64decode(reply["png"])
-        return PageImage(png, request["page"], int(reply["pages"]), int(reply["figures"]), is_page, boxes)
+        return PageImage(png, request["page"], int(reply["pages"]), int(reply["figures"]), format.has_pages, boxes)
 
     def close(self) -> None:
         """End the worker processes."""
@@ -242,9 +248,7 @@ class PageImages:
         if not is_digest(digest):
             if origin.metadata.get("extension") == ".pdf":
                 raise PageImageError("this PDF file was indexed by a version that shows no pages; index it again")
-            raise PageImageError(
-                "this document has no pages and no pictures: only pages of PDF files and pictures can be shown"
-            )
+            raise PageImageError(_NO_PAGES)
         if self._settings.folder and (copy := get_copy(self._settings.folder, digest)).is_file():
             return copy
         if not origin.source:
@@ -261,7 +265,6 @@ def _get_labels(origin: Origin) -> tuple[str, ...]:
     return labels if isinstance(labels, tuple) else ()
 
 
-def get_picture_format(metadata: Mapping[str, MetadataValue]) -> str:
-    """Return the extension of a document with pictures inside, such as ``.docx``; empty for a file with pages."""
-    extension = metadata.get("extension")
-    return extension if isinstance(extension, str) and extension in PICTURE_READERS else ""
+def _find_format(origin: Origin) -> Format | None:
+    """Return the format of a document's file."""
+    return list_formats().get(str(origin.metadata.get("extension", "")))

@@ -25,7 +25,7 @@ from polyad.language_models.openai.language_model import OpenAILanguageModel
 from polyad.model import FloatArray, Mention
 from polyad.openai_api.endpoint import EndpointError
 from polyad.protocols.components import Embedder, LanguageModel, MentionExtractor, Reply, TextKind
-from polyad.readers.plain_text import Content
+from polyad.readers.format import Content, Format
 from polyad.readers.workers import ReadJob, WorkerPool
 
 try:
@@ -265,11 +265,11 @@ class _RayReadingPool(WorkerPool):
         self.count = count
         self._read_remotely = ray.remote(read_bytes).options(max_retries=_MAX_REPEATS)
 
-    def submit(self, path: Path, function: str) -> ReadJob:
-        """Start a Ray task that reads one file with ``function``.
+    def submit(self, path: Path, format: Format) -> ReadJob:
+        """Start a Ray task that reads one file.
 
         See :meth:`WorkerPool.submit`.
         """
         if path.stat().st_size > self._settings.max_bytes:  # this process reports the failure without reading the file
-            return super().submit(path, function)
-        return _RayReadJob(self._read_remotely.remote(path.read_bytes(), path.suffix, function, self._settings))
+            return super().submit(path, format)
+        return _RayReadJob(self._read_remotely.remote(path.read_bytes(), path.suffix, format, self._settings))

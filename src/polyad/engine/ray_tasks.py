@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from polyad.config import ReadSettings
 from polyad.errors import ConfigurationError
-from polyad.readers.plain_text import Content
+from polyad.readers.format import Content, Format
 from polyad.readers.workers import WorkerPool
 
 
@@ -53,12 +53,12 @@ def _get_pool(settings: ReadSettings) -> WorkerPool:
     return WorkerPool(replace(settings, workers=1))
 
 
-def read_bytes(data: bytes, suffix: str, function: str, settings: ReadSettings) -> Content:
+def read_bytes(data: bytes, suffix: str, format: Format, settings: ReadSettings) -> Content:
     """Return the content of a document (text, pages, metadata) from ``data``, the bytes of its file.
 
-    ``suffix`` is the ending of the file name; ``function`` is a reference to the function that reads the format.
+    ``suffix`` is the ending of the file name.
     """
     with TemporaryDirectory(prefix="polyad-") as folder:
         path = Path(folder, f"document{suffix}")
         path.write_bytes(data)
-        return _get_pool(settings).submit(path, function).wait(lambda _: None)
+        return _get_pool(settings).submit(path, format).wait(lambda _: None)

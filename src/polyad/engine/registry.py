@@ -202,9 +202,9 @@ class SpendingLimits:
 
 
 def _read_files(settings: ReadSettings) -> Reader:
-    from polyad.engine.formats import build_file_reader
+    from polyad.readers.files import FileReader
 
-    return build_file_reader(settings)
+    return FileReader(settings)
 
 
 def _read_tuples(settings: ReadSettings) -> Reader:
@@ -365,9 +365,9 @@ class MethodAssignment:
 
 def get_tables() -> tuple[Table[Any], ...]:
     """Return all tables of components (such as retrievers and readers); packages can also add commands."""
-    from polyad.engine.formats import readers
+    from polyad.readers.formats import get_readers
 
-    return retrievers, methods, readers, embedders, mentions, rerankers, stores
+    return retrievers, methods, get_readers(), embedders, mentions, rerankers, stores
 
 
 # Settings

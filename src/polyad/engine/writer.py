@@ -22,7 +22,7 @@ from polyad.engine.embedder_choice import (
     choose_embedder_for_questions,
     follow_languages,
 )
-from polyad.engine.file_runs import FileRuns, FileSelection, MethodRun
+from polyad.engine.file_runs import NO_SIZES, FileRuns, FileSelection, MethodRun
 from polyad.engine.registry import (
     DEFAULT_METHOD,
     METHOD_BY_KIND,
@@ -35,7 +35,6 @@ from polyad.engine.search import Searcher
 from polyad.engine.transfer import Importer, ImportReport
 from polyad.errors import ConfigurationError, NoMoreRepliesError, NotFoundError
 from polyad.indexing.indexer import Indexer
-from polyad.indexing.remaining_time import NO_SIZES
 from polyad.indexing.replacement import VectorReplacement
 from polyad.indexing.run import IndexCounts, IndexReport, RebuildCheckpoint
 from polyad.indexing.split import SentenceSplitter
@@ -44,6 +43,7 @@ from polyad.protocols.components import Embedder, HyperedgeBuilder, Progress, Pr
 from polyad.protocols.lookups import find_duplicates, get_document_kinds, get_kinds, get_sources, get_version
 from polyad.protocols.store import Store, StoredDocument
 from polyad.readers.files import FileReader
+from polyad.readers.formats import estimate_lengths
 from polyad.readers.sources import MissingDocuments, find_missing_documents, find_moved_documents, get_source_roots
 from polyad.snapshot.provider import SnapshotProvider
 
@@ -300,7 +300,11 @@ class Writer:
         with model.replacing_replies(checkpoint) if model and checkpoint is not None else nullcontext():
             indexer = self._build_indexer(builder, run.method, command.recorder)
             counts = indexer.index(
-                documents, run.progress, run.file_count, file_sizes=run.file_sizes, checkpoint=checkpoint
+                documents,
+                run.progress,
+                run.file_count,
+                file_lengths=estimate_lengths(run.file_sizes),
+                checkpoint=checkpoint,
             )
         self._searcher.min_version = get_version(self._store)
         self._snapshots.save(counts.hyperedges)

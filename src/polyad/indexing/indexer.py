@@ -19,7 +19,7 @@ from polyad.indexing.documents import (
     validate_document,
 )
 from polyad.indexing.embedding import PendingVectors, embed_passages, get_parallelism
-from polyad.indexing.remaining_time import NO_SIZES
+from polyad.indexing.remaining_time import NO_LENGTHS
 from polyad.indexing.run import IndexCounts, RebuildCheckpoint, RunProgress
 from polyad.model import (
     NO_VECTOR,
@@ -158,7 +158,7 @@ class Indexer:
         progress: Progress,
         file_count: int | None = None,
         *,
-        file_sizes: Mapping[str, int] = NO_SIZES,
+        file_lengths: Mapping[str, float] = NO_LENGTHS,
         checkpoint: RebuildCheckpoint | None = None,
     ) -> IndexCounts:
         """Index new and changed documents of ``items`` (documents and read failures), and return counts.
@@ -167,11 +167,11 @@ class Indexer:
             items: Documents, and failures to read a file.
             progress: Receives the progress, in files if ``file_count`` is known, else in documents.
             file_count: Number of files that ``items`` come from.
-            file_sizes: Size in bytes of each file, from which the remaining time is estimated.
+            file_lengths: Characters of text that each file usually has, from which the remaining time is estimated.
             checkpoint: Build unchanged documents again too, except for the documents in the checkpoint. A document that
                 fails remains stored in its earlier version.
         """
-        run = _Run(RunProgress(progress, file_count, file_sizes), checkpoint)
+        run = _Run(RunProgress(progress, file_count, file_lengths), checkpoint)
         run.progress.report("reading")
         counts = IndexCounts()
         attempted: list[str] = []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections import defaultdict
 from collections.abc import Callable, Container, Mapping, Sequence
@@ -12,22 +11,14 @@ from types import MappingProxyType
 from polyad.model import Document, Failure
 from polyad.text.files import get_source_file
 
-NO_SIZES: Mapping[str, int] = MappingProxyType({})
-"""Sizes of files that are unknown."""
+NO_LENGTHS: Mapping[str, float] = MappingProxyType({})
+"""Lengths of the texts of files that are unknown."""
 
 _MIN_SECONDS = 5.0
 """Run time before the remaining time is estimated; the first seconds, in which models load, are not representative."""
 
 _MIN_SHARE = 0.1
 """Share of the work that must be done before the remaining time is estimated."""
-
-_CHARACTERS_PER_BYTE = {".pdf": 0.3, ".docx": 0.5, ".odt": 0.5, ".epub": 0.4, ".pptx": 0.05}
-"""Characters of text in a byte of a file, by extension, until files of this type have been read; 1 for all others."""
-
-_HTML = (".html", ".htm", ".xhtml")
-_HTML_EXPONENT, _HTML_FACTOR = 0.75, 6.6
-"""An HTML file of n bytes has some 6.6 n^0.75 characters of text, since large files are tables of links and code.
-Chosen on 61 HTML files of ``benchmarks/manuals``."""
 
 _PRIOR_CHARACTERS = 10_000
 """Characters of files of a type for which the prior value counts."""
@@ -39,21 +30,22 @@ _UNCHANGED_WORK = 0.02
 class RemainingTime:
     """Estimates the remaining time of an indexing run.
 
-    The unit of work is a character of a new or changed document. The work in unread files follows from their sizes and
-    from the files of the same type that were read. A batch of documents first takes time before it is embedded
-    (reading, finding names, calls of a language model), then for embedding; both are averaged over the run.
+    The unit of work is a character of a new or changed document. The work in unread files follows from the usual length
+    of the text of a file of their format and size, and from the files of the same type that were read. A batch of
+    documents first takes time before it is embedded (reading, finding names, calls of a language model), then for
+    embedding; both are averaged over the run.
 
     Args:
-        sizes: Size of each file in bytes; nothing is estimated if they are unknown.
+        lengths: Characters of text that each file usually has; nothing is estimated if they are unknown.
         clock: Returns the time in seconds.
     """
 
-    def __init__(self, sizes: Mapping[str, int] = NO_SIZES, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, lengths: Mapping[str, float] = NO_LENGTHS, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._has_sizes = bool(sizes)
-        self._unread = dict(sizes)
+        self._has_lengths = bool(lengths)
+        self._unread = dict(lengths)
         self._expected_work, self._actual_work = defaultdict[str, float](float), defaultdict[str, float](float)
-        self._open_file, self._open_bytes, self._open_work = "", 0, 0.0
+        self._open_file, self._open_length, self._open_work = "", 0.0, 0.0
         self._done = self._batch = 0.0
         self._seconds = {"preparing": 0.0, "embedding": 0.0}
         self._started_at = self._batch_started_at = clock()
@@ -65,7 +57,7 @@ class RemainingTime:
             source = item.source or item.id if isinstance(item, Document) else item.id
             if (file := get_source_file(source)) != self._open_file:
                 self._close_file()
-                self._open_file, self._open_bytes = file, self._unread.pop(file, 0)
+                self._open_file, self._open_length = file, self._unread.pop(file, 0.0)
             characters = len(item.text) if isinstance(item, Document) else 0
             work = characters * (1.0 if item.id in changed_ids else _UNCHANGED_WORK)
             self._open_work += work
@@ -87,7 +79,7 @@ class RemainingTime:
         self._batch, self._batch_started_at, self._embedding_started_at = 0.0, now, None
 
     def estimate(self, batch_share: float) -> float | None:
-        """Return the remaining seconds; None before a tenth of the work is done, or without sizes of files.
+        """Return the remaining seconds; None before a tenth of the work is done, or without lengths of texts.
 
         Args:
             batch_share: Embedded share of the current batch, in [0, 1].
@@ -96,7 +88,7 @@ class RemainingTime:
         rest, unread = self._batch - embedded, self._predict_unread_work()
         done = self._done + embedded
         if (
-            not self._has_sizes
+            not self._has_lengths
             or now - self._started_at < _MIN_SECONDS
             or not done
             or done < _MIN_SHARE * (done + rest + unread)
@@ -112,23 +104,16 @@ class RemainingTime:
     def _close_file(self) -> None:
         """Record the expected and the actual work of a file that was read completely."""
         suffix = PurePath(self._open_file).suffix.lower()
-        self._expected_work[suffix] += _guess_characters(suffix, self._open_bytes)
+        self._expected_work[suffix] += self._open_length
         self._actual_work[suffix] += self._open_work
-        self._open_file, self._open_bytes, self._open_work = "", 0, 0.0
+        self._open_file, self._open_length, self._open_work = "", 0.0, 0.0
 
     def _predict_unread_work(self) -> float:
-        open_work = self._predict_work(self._open_file, self._open_bytes) - self._open_work
+        open_work = self._predict_work(self._open_file, self._open_length) - self._open_work
         return max(0.0, open_work) + sum(self._predict_work(*file) for file in self._unread.items())
 
-    def _predict_work(self, file: str, size: int) -> float:
-        """Return the work of a file: the guess by its size, corrected by the files of its type that were read."""
+    def _predict_work(self, file: str, length: float) -> float:
+        """Return the work of a file: the usual length of its text, corrected by the files of its type."""
         suffix = PurePath(file).suffix.lower()
         correction = (self._actual_work[suffix] + _PRIOR_CHARACTERS) / (self._expected_work[suffix] + _PRIOR_CHARACTERS)
-        return _guess_characters(suffix, size) * correction
-
-
-def _guess_characters(suffix: str, size: int) -> float:
-    """Return the number of characters of text that a file of a type and size usually has."""
-    if suffix in _HTML:
-        return min(size, _HTML_FACTOR * math.pow(size, _HTML_EXPONENT))
-    return size * _CHARACTERS_PER_BYTE.get(suffix, 1.0)
+        return length * correction

@@ -10,7 +10,7 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import PurePath
 
-from polyad.indexing.remaining_time import NO_SIZES, RemainingTime
+from polyad.indexing.remaining_time import NO_LENGTHS, RemainingTime
 from polyad.model import Document, Failure, Usage
 from polyad.protocols.components import Progress
 from polyad.protocols.store import REBUILDS, Store
@@ -140,7 +140,7 @@ class RunProgress:
     Args:
         progress: Receives the number of completed files or documents, the total, and a message.
         files: Number of files; None if unknown.
-        sizes: Size of each file in bytes, from which the remaining time is estimated.
+        lengths: Characters of text that each file usually has, from which the remaining time is estimated.
         clock: Returns the time in seconds.
     """
 
@@ -148,12 +148,12 @@ class RunProgress:
         self,
         progress: Progress,
         files: int | None,
-        sizes: Mapping[str, int] = NO_SIZES,
+        lengths: Mapping[str, float] = NO_LENGTHS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._progress = progress
         self._files = files
-        self._remaining_time = RemainingTime(sizes, clock)
+        self._remaining_time = RemainingTime(lengths, clock)
         self._last_file = ""
         self._last_is_open = False  # whether the last file contains records, of which more may follow
         self._completed = 0

@@ -12,9 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise, takewhile
 
+from polyad.readers.format import DEFAULT_CONTEXT, Content, Context, Source
 from polyad.readers.headings import Heading, build_sections
 from polyad.readers.markdown import find_headings, find_title
-from polyad.readers.plain_text import Content, decode, read_text
+from polyad.readers.plain_text import decode, read_text
 from polyad.readers.titles import choose_document_title
 
 # Files of up to 1 MB are read in this process, so that no pattern may take the square of a long line's length.
@@ -63,7 +64,7 @@ _START_CHARACTERS = 20_000
 """Characters at the beginning of a text file in which markup of AsciiDoc is looked for."""
 
 
-def read_asciidoc(data: bytes) -> Content:
+def read_asciidoc(source: Source, _: Context = DEFAULT_CONTEXT) -> Content:
     """Return the content of an AsciiDoc file; the title is its first heading that is not generic.
 
     Comments, attributes, conditions and delimiters are removed. Macros are replaced by the text that they display, and
@@ -72,16 +73,16 @@ def read_asciidoc(data: bytes) -> Content:
     Raises:
         ReadError: The file is not text.
     """
-    return _build_content(decode(data))
+    return _build_content(decode(source.read()))
 
 
-def read_text_file(data: bytes) -> Content:
+def read_text_file(source: Source, _: Context = DEFAULT_CONTEXT) -> Content:
     """Return the content of a text file: AsciiDoc if it looks like that, otherwise with its underlined headings.
 
     Raises:
         ReadError: The file is not text.
     """
-    content = read_text(data)
+    content = read_text(source.read())
     lines = content.text.split("\n")
     headings = list(_find_underlined(lines))
     start = next((line.strip() for line in lines if line.strip()), "")

@@ -17,10 +17,10 @@ from polyad.readers.docx_numbering import Numbering
 from polyad.readers.docx_package import Relation, WordPackage, get_value
 from polyad.readers.docx_pictures import WordPictures, get_picture_id
 from polyad.readers.docx_styles import Styles
-from polyad.readers.embedded_pictures import PictureReader
+from polyad.readers.format import DEFAULT_CONTEXT, Content, Context, Pictures, Source
 from polyad.readers.headings import Heading, build_sections
 from polyad.readers.page_headers import add_headers
-from polyad.readers.plain_text import Content, decode
+from polyad.readers.plain_text import decode
 from polyad.readers.text_builder import TextBuilder
 from polyad.readers.titles import choose_document_title, clean_stated_title
 from polyad.text.removals import COMMENTS, FILES, merge_removals
@@ -34,23 +34,19 @@ _MAX_TAGS = 1_500_000
 _WEB_PAGE = re.compile(rb"\s*<", re.ASCII)
 
 
-def read_docx(data: bytes, pictures: PictureReader | None = None) -> Content:
+def read_docx(source: Source, context: Context = DEFAULT_CONTEXT) -> Content:
     """Return the text of a Word document, without page locations, since only Word lays out pages.
 
     Headers and footers come first, once and without page numbers; notes come last. The title is the first paragraph in
     the style *Title*, else the title in the properties, else the only specific heading of the highest level.
 
-    Args:
-        data: The bytes of the file.
-        pictures: Reads the pictures of the main part; None if their text is not read.
-
     Raises:
         ReadError: The file is encrypted, damaged, too large or not a Word document.
     """
-    return _read_word(data, pictures, is_embedded=False)
+    return _read_word(source.read(), context.pictures, is_embedded=False)
 
 
-def _read_word(data: bytes, pictures: PictureReader | None = None, *, is_embedded: bool) -> Content:
+def _read_word(data: bytes, pictures: Pictures | None = None, *, is_embedded: bool) -> Content:
     with (
         open_office_file(data, "a Word document", max_text=_MAX_EXPANDED, max_tags=_MAX_TAGS) as (stated, metadata),
         ZipFile(io.BytesIO(data)) as archive,
@@ -68,7 +64,7 @@ def _read_word(data: bytes, pictures: PictureReader | None = None, *, is_embedde
 class _Document:
     """Joins the parts of a Word document to one text."""
 
-    def __init__(self, package: WordPackage, is_embedded: bool, pictures: PictureReader | None) -> None:
+    def __init__(self, package: WordPackage, is_embedded: bool, pictures: Pictures | None) -> None:
         self.titles: list[str] = []
         self.removals: Mapping[str, Sequence[str]] = {}
         self._package = package
@@ -154,7 +150,7 @@ class _Document:
             flow.end_line(2)
 
     def _read_embedded(self, path: str, data: bytes) -> Content:
-        from polyad.readers.html import parse_markup, read_html  # needs a package that other documents do not need
+        from polyad.readers.html import parse_markup, read_page  # needs a package that other documents do not need
 
         if data.startswith(b"PK"):
             return Content("", "") if self._is_embedded else _read_word(data, is_embedded=True)
@@ -162,7 +158,7 @@ class _Document:
             body = message_from_bytes(data, policy=policy.default).get_body(("html", "plain"))
             return parse_markup(str(body.get_content())) if body is not None else Content("", "")
         if path.endswith((".htm", ".html", ".xhtml")) or _WEB_PAGE.match(data):
-            return read_html(data)
+            return read_page(data)
         return Content("", "" if data.startswith(b"{\\rtf") else decode(data))
 
 

@@ -7,7 +7,7 @@ from functools import partial
 from xml.etree.ElementTree import Element
 
 from polyad.readers.docx_package import Relation, WordPackage, get_value
-from polyad.readers.embedded_pictures import PictureReader
+from polyad.readers.format import Pictures
 
 _IDS = {"blip": "embed", "v-imagedata": "id"}
 """Attribute with the relation id, by the name of the element that shows a picture."""
@@ -27,7 +27,7 @@ class WordPictures:
         pictures: Reads the text of pictures.
     """
 
-    def __init__(self, package: WordPackage, relations: Mapping[str, Relation], pictures: PictureReader) -> None:
+    def __init__(self, package: WordPackage, relations: Mapping[str, Relation], pictures: Pictures) -> None:
         self._package = package
         self._relations = relations
         self._pictures = pictures

@@ -19,9 +19,10 @@ from zipfile import BadZipFile, ZipFile
 from polyad.config import ReadSettings
 from polyad.errors import MissingExtraError, ReadError
 from polyad.model import MetadataValue, Section
+from polyad.readers.format import NEW_SCAN, Content, Context, Load, Source
 from polyad.readers.metadata import CONTENT_HASH
 from polyad.readers.ocr import PageOcr, is_ocr_installed, list_uncertain_words
-from polyad.readers.plain_text import Content, to_single_line
+from polyad.readers.plain_text import to_single_line
 from polyad.text.files import read_file
 from polyad.text.pictures import MAX_LISTED, PICTURE_LIST, build_label, contains_text
 from polyad.text.removals import OMITTED_PICTURES, READ_PICTURES, UNCERTAIN, UNREAD_PICTURES, merge_removals
@@ -39,9 +40,6 @@ _MAX_BYTES = 64 * 1024 * 1024
 _DATA_ADDRESS = re.compile(r"data:image/([\w.+-]*)((?:;[\w=.-]*)*),", re.IGNORECASE)
 _DRAWING = re.compile(r"(?:emf|emz|wmf|wmz|svgz?|pict|eps)(?:\+xml)?", re.IGNORECASE)
 """Formats of drawings, which have no pixels; to draw them would need another program."""
-
-Load = Callable[[], bytes]
-"""Returns the bytes of a picture; may raise any error of a damaged file."""
 
 
 @dataclass(slots=True)
@@ -66,6 +64,16 @@ class EmbeddedPicture:
         """Return whether a passage contains a description of the picture, or a line of text recognised in it."""
         lines = self.text.split("\n")[1:]
         return any(contains_text(passage, text) for text in (*self.descriptions, *lines))
+
+
+def open_pictures(source: Source, context: Context) -> PictureReader:
+    """Return the reader of the pictures in a document; those of a web page may also lie in its folder.
+
+    A copy of a file in an index has no extension, so that no file in its folder is opened.
+    """
+    is_page = source.path.suffix.lower() in (".html", ".htm", ".xhtml")
+    folder = source.path.parent if is_page else None
+    return PictureReader(context.settings, source.read(), lambda number: context.on_page(number, 0, NEW_SCAN), folder)
 
 
 class PictureReader:

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 from polyad.errors import ReadError
 from polyad.model import Section
-from polyad.readers.embedded_pictures import PictureReader
 from polyad.readers.encodings import decode_text
+from polyad.readers.format import DEFAULT_CONTEXT, Content, Context, Pictures, Source
 from polyad.readers.metadata import build_metadata
-from polyad.readers.plain_text import Content, decode, join_contents, to_single_line
+from polyad.readers.plain_text import decode, join_contents, to_single_line
 from polyad.readers.properties import prepend_lines
 from polyad.text.removals import FILES, PICTURES, merge_removals
 
@@ -59,7 +59,7 @@ class _Attachments(NamedTuple):
     """The names of the attachments of a message, and the reader of its pictures."""
 
     names: list[str]
-    pictures: PictureReader | None
+    pictures: Pictures | None
 
 
 class _Part(NamedTuple):
@@ -69,21 +69,18 @@ class _Part(NamedTuple):
     content: Content
 
 
-def read_eml(data: bytes, pictures: PictureReader | None = None) -> Content:
+def read_eml(source: Source, context: Context = DEFAULT_CONTEXT) -> Content:
     """Return the text of an e-mail message: sender, recipients and date, then the body with quoted replies.
 
     An HTML part is read if the message has no plain text, or a plain text without the words of the HTML. Attached
     texts, messages, pictures with text and invitations follow the body. The headers and the names of attachments are
     metadata.
 
-    Args:
-        data: The bytes of the file.
-        pictures: Reads the pictures of the message; None if their text is not read.
-
     Raises:
         ReadError: The file has no headers, or its parts nest too deeply.
     """
-    attachments = _Attachments([], pictures)
+    data = source.read()
+    attachments = _Attachments([], context.pictures)
     try:
         message = BytesParser(_Message).parsebytes(decode_text(data).encode() if data.startswith(_MARKS) else data)
         if not message.keys():
@@ -149,7 +146,7 @@ def _read_parts(part: Message, attachments: _Attachments) -> list[_Part]:
     return [_Part("attachment" if is_attachment else kind, content)] if content.text.strip() else []
 
 
-def _read_picture(part: Message, name: str, pictures: PictureReader) -> Content:
+def _read_picture(part: Message, name: str, pictures: Pictures) -> Content:
     """Return the text of a picture; it is counted as a picture without text if it has none."""
     payload = part.get_payload(decode=True)
     data = payload if isinstance(payload, bytes) else b""

@@ -19,10 +19,10 @@ from zipfile import BadZipFile, ZipFile
 from polyad.errors import ReadError
 from polyad.model import MetadataValue, Section
 from polyad.readers.archives import DUBLIN_CORE, open_archive, parse_xml
-from polyad.readers.embedded_pictures import Load, PictureReader
-from polyad.readers.html import read_html
+from polyad.readers.format import DEFAULT_CONTEXT, Content, Context, Load, Pictures, Source
+from polyad.readers.html import read_page
 from polyad.readers.metadata import build_metadata
-from polyad.readers.plain_text import Content, join_contents, to_single_line
+from polyad.readers.plain_text import join_contents, to_single_line
 from polyad.readers.titles import clean_stated_title
 from polyad.text.removals import CONTENTS, PAGES, merge_removals
 
@@ -59,21 +59,18 @@ class _Item(NamedTuple):
     properties: str
 
 
-def read_epub(data: bytes, pictures: PictureReader | None = None) -> Content:
+def read_epub(source: Source, context: Context = DEFAULT_CONTEXT) -> Content:
     """Return the text of a book's chapters in reading order, without the table of contents.
 
     The sections are the headings of the chapters. A file without headings has a section for each of its entries in the
     table of contents. Chapters whose files are missing or damaged are listed in the metadata
     (``missing_chapters``) and as pages that cannot be read.
 
-    Args:
-        data: The bytes of the file.
-        pictures: Reads the pictures of the chapters; None if their text is not read.
-
     Raises:
         ReadError: The file is encrypted, damaged, too large or not an EPUB book.
     """
-    with open_archive(data, "an EPUB book", max_text=_MAX_EXPANDED) as archive:
+    pictures = context.pictures
+    with open_archive(source.read(), "an EPUB book", max_text=_MAX_EXPANDED) as archive:
         paths = archive.namelist()
         files = {_fold_path(path): path for path in paths} | {path: path for path in paths}
         package_path = _find_package_path(archive, files)
@@ -97,8 +94,8 @@ def read_epub(data: bytes, pictures: PictureReader | None = None) -> Content:
         for path, page in pages.items():
             if path not in listings:
                 find = partial(_find_picture, pictures, path, files) if pictures else None
-                read = partial(read_html, pictures=pictures, find_picture=find)
-                chapters.append(_read_chapter(page, names.get(path, {}), read if pictures else read_html))
+                read = partial(read_page, pictures=pictures, find_picture=find)
+                chapters.append(_read_chapter(page, names.get(path, {}), read if pictures else read_page))
         contents = [line for path in pages if path in listings for line in _list_links(pages[path])]
         title, metadata = _read_properties(package)
     content = join_contents([chapter for chapter in chapters if chapter.text.strip()])
@@ -107,9 +104,7 @@ def read_epub(data: bytes, pictures: PictureReader | None = None) -> Content:
     return replace(content, title=clean_stated_title(title), metadata=metadata, removals=removals)
 
 
-def _find_picture(
-    pictures: PictureReader, chapter: str, files: Mapping[str, str], address: str
-) -> tuple[str, Load] | None:
+def _find_picture(pictures: Pictures, chapter: str, files: Mapping[str, str], address: str) -> tuple[str, Load] | None:
     """Return key and bytes of the picture of a chapter that is part of the book; None for an address elsewhere."""
     if place := pictures.find_address(address):
         return place
@@ -128,9 +123,9 @@ def _read_chapter(markup: bytes, names: Mapping[str, str], read: Callable[[bytes
         names: Fragment to name of each entry in the table of contents that leads to the file.
         read: Reads the file with its pictures, once, because a picture has text only at its first place.
     """
-    content = read_html(markup)
+    content = read_page(markup)
     if content.sections or not names:
-        return read(markup) if b"<img" in markup and read is not read_html else content
+        return read(markup) if b"<img" in markup and read is not read_page else content
     numbers = {fragment.encode(): number for number, fragment in enumerate(names) if fragment and len(names) > 1}
     marked = read(_ANCHOR.sub(lambda tag: tag[0] + (_MARK % numbers[tag[1]] if tag[1] in numbers else b""), markup))
     text, *pieces = _MARK_IN_TEXT.split(marked.text)

@@ -7,7 +7,7 @@ import os
 import re
 import stat
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing, suppress
 from dataclasses import replace
 from itertools import islice
@@ -17,58 +17,17 @@ from typing import NamedTuple
 from polyad.config import ReadSettings
 from polyad.errors import ConfigurationError, ReadError
 from polyad.model import Document, Failure
+from polyad.readers.format import Content, Context, Format, load_function
+from polyad.readers.formats import find_format, list_formats, map_extensions
 from polyad.readers.ignoring import IgnoreRules
 from polyad.readers.metadata import CONTENT_HASH, FILE_NAME, TITLE_FROM, count_undecodable, get_file_metadata
-from polyad.readers.ocr import INSTALL, is_ocr_installed
-from polyad.readers.one_file import PAGED_READERS, format_reason, load_function, read_content, require_plausible_length
-from polyad.readers.plain_text import Content, to_single_line
+from polyad.readers.one_file import format_reason, open_source, read_content, require_plausible_length
+from polyad.readers.plain_text import to_single_line
 from polyad.readers.sources import format_path, is_digest, keep_copy
 from polyad.readers.titles import get_readable_file_name, is_generic_name
 from polyad.readers.workers import ReadJob, WorkerPool
 from polyad.text.files import open_file
-from polyad.text.removals import PAGES, UNREAD_PICTURES, Removals, count_removals
-
-_SOURCE_CODE = (
-    *(".bash", ".bat", ".c", ".cc", ".cfg", ".clj", ".cmake", ".conf", ".cpp", ".cs", ".cxx", ".dart", ".el", ".erl"),
-    *(".ex", ".exs", ".f90", ".go", ".gradle", ".graphql", ".groovy", ".h", ".hpp", ".hs", ".ini", ".java", ".jl"),
-    *(".js", ".jsx", ".kt", ".lisp", ".lua", ".m", ".mjs", ".ml", ".nim", ".php", ".pl", ".pm", ".properties"),
-    *(".proto", ".ps1", ".py", ".pyi", ".r", ".rb", ".rs", ".scala", ".scm", ".sh", ".sql", ".swift", ".tcl", ".tex"),
-    *(".tf", ".toml", ".ts", ".tsx", ".vb", ".vue", ".yaml", ".yml", ".zig"),
-)
-"""Extensions of text files that people write; not of data, logs or generated files."""
-
-_READ_PICTURE = "polyad.readers.pictures:read_picture"
-
-ONE_DOCUMENT = {
-    **dict.fromkeys(_SOURCE_CODE, "polyad.readers.plain_text:read_source_code"),
-    **dict.fromkeys((".txt", ".text"), "polyad.readers.asciidoc:read_text_file"),
-    **dict.fromkeys((".adoc", ".asciidoc"), "polyad.readers.asciidoc:read_asciidoc"),
-    ".rst": "polyad.readers.rst:read_rst",
-    ".eml": "polyad.readers.eml:read_eml",
-    ".xhtml": "polyad.readers.html:read_html",
-    ".md": "polyad.readers.markdown:read_markdown",
-    ".markdown": "polyad.readers.markdown:read_markdown",
-    ".html": "polyad.readers.html:read_html",
-    ".htm": "polyad.readers.html:read_html",
-    ".pdf": "polyad.readers.pdf:read_pdf",
-    **dict.fromkeys((".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp"), _READ_PICTURE),
-    ".docx": "polyad.readers.docx:read_docx",
-    ".xlsx": "polyad.readers.xlsx:read_xlsx",
-    ".pptx": "polyad.readers.pptx:read_pptx",
-    ".epub": "polyad.readers.epub:read_epub",
-    ".odt": "polyad.readers.odt:read_odt",
-}
-"""Extension to the ``module:function`` that turns the bytes of a file into one document."""
-
-MANY_DOCUMENTS = {
-    ".jsonl": "polyad.readers.records:read_json_lines",
-    ".csv": "polyad.readers.records:read_csv",
-}
-"""Extension to the ``module:function`` that streams the documents of a file."""
-
-
-_FAST_READERS = {ONE_DOCUMENT[extension] for extension in (*_SOURCE_CODE, ".txt", ".adoc", ".rst", ".md")}
-"""Readers without a library, whose time depends on the size of the file alone."""
+from polyad.text.removals import INSTALL_OCR, PAGES, UNREAD_PICTURES, Removals, count_removals
 
 _SMALL_FILE = 1024 * 1024
 """Bytes of the largest file that this process reads without a worker process; a book of 500 pages has as many."""
@@ -95,13 +54,13 @@ class _QueuedFile(NamedTuple):
     Attributes:
         path: Path of the file.
         size: Bytes of the file.
-        function: The ``module:function`` that converts the file to one document; empty if the file has many documents.
+        format: Format of the file.
         job: Reading by a worker process; None if this process reads the file.
     """
 
     path: Path
     size: int
-    function: str
+    format: Format
     job: ReadJob | None
 
 
@@ -125,8 +84,7 @@ class FileReader:
 
     Args:
         settings: Limits on documents and reading, and which links are followed.
-        one_document: Extension to the ``module:function`` that converts the bytes of a file to one document.
-        many_documents: Extension to the ``module:function`` that streams the documents of a file.
+        formats: The formats; None for all, including those of plug-ins. The last format of an extension counts.
 
     Attributes:
         open_pool: Opens the pool of worker processes.
@@ -138,18 +96,10 @@ class FileReader:
             folder or below names them, or because tools generate them (see :mod:`polyad.readers.ignoring`).
     """
 
-    def __init__(
-        self,
-        settings: ReadSettings | None = None,
-        *,
-        one_document: Mapping[str, str] = ONE_DOCUMENT,
-        many_documents: Mapping[str, str] = MANY_DOCUMENTS,
-    ) -> None:
+    def __init__(self, settings: ReadSettings | None = None, formats: Iterable[Format] | None = None) -> None:
         self.open_pool: Callable[[ReadSettings], WorkerPool] = WorkerPool
         self._settings = settings or ReadSettings()
-        self._one_document = one_document
-        self._many_documents = many_documents
-        self._extensions = sorted({*one_document, *many_documents})
+        self._formats = list_formats() if formats is None else map_extensions(formats)
         self._start_paths: list[Path] = []
         self.skipped: list[str] = []
         self.ignored: list[str] = []
@@ -208,14 +158,19 @@ class FileReader:
         for path in self._walk_folders(start_paths, ignored):
             if isinstance(path, Failure) or path in start_paths:
                 yield path
-            elif path.suffix.lower() not in self._extensions or _is_minified(path) or self._is_unread_picture(path):
+            elif self._is_skipped(path):
                 skipped.append(format_path(path))
             else:
                 yield path
 
-    def _is_unread_picture(self, path: Path) -> bool:
-        """Return whether a file is a picture, and OCR is not installed."""
-        return self._one_document.get(path.suffix.lower()) == _READ_PICTURE and not is_ocr_installed()
+    def _is_skipped(self, path: Path) -> bool:
+        """Return whether a file in a folder is not read: of no format, minified code, or a picture without OCR."""
+        format = self._formats.get(path.suffix.lower())
+        return (
+            format is None
+            or (format.is_code and _is_minified(path))
+            or (format.is_picture and not format.is_installed())
+        )
 
     def list_removals(self, path: Path) -> Removals:
         """Read a file again, and return what its text leaves out, by kind; nothing for a file of many documents.
@@ -242,17 +197,12 @@ class FileReader:
 
     def _queue_file(self, path: Path, workers: WorkerPool) -> _QueuedFile:
         """Return a queue entry for a file; a worker process starts to read the file unless it is small and simple."""
-        extension = path.suffix.lower()
-        if extension not in self._extensions:
-            formats = [name for name in self._extensions if name not in _SOURCE_CODE]
-            expected = ", ".join(formats) + (" or source code" if len(formats) < len(self._extensions) else "")
-            raise ReadError(f"cannot read {extension or 'a file without extension'}; expected {expected}")
+        format = find_format(path, self._formats)
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
             raise ReadError("not a regular file")
-        function = self._one_document.get(extension, "")
-        is_in_process = not function or (function in _FAST_READERS and status.st_size <= _SMALL_FILE)
-        return _QueuedFile(path, status.st_size, function, None if is_in_process else workers.submit(path, function))
+        is_in_process = format.has_records or (format.in_process and status.st_size <= _SMALL_FILE)
+        return _QueuedFile(path, status.st_size, format, None if is_in_process else workers.submit(path, format))
 
     def _walk_folders(self, start_paths: list[Path], ignored: list[str]) -> Iterator[Path | Failure]:
         """Yield each file in or below ``start_paths``, and a Failure for each file that cannot or must not be read.
@@ -314,27 +264,28 @@ class FileReader:
         self, file: _QueuedFile, workers: WorkerPool, on_progress: Callable[[str], None]
     ) -> Iterator[Document | Failure]:
         """Yield the documents in a file of the queue; ``on_progress`` receives the file name and the current page."""
-        path, _, function, job = file
+        path, _, format, job = file
         name = format_path(path)
-        if not function:
+        if format.has_records:
             yield from self._read_records(file, name, workers)
             return
         if job:
             content = job.wait(lambda page: on_progress(f"reading {name.rpartition('/')[2]} {page}".rstrip()))
         else:
-            content = read_content(path, function, self._settings)
+            content = read_content(path, format, self._settings)
         if not content.text.strip():
-            if function == _READ_PICTURE and path not in self._start_paths:
+            if format.is_picture and path not in self._start_paths:
                 self.skipped.append(name)
                 return
             if content.removals.get(UNREAD_PICTURES):
-                raise ReadError(f"no text in it; to read its pictures, {INSTALL}")
-            raise ReadError("no text was found in the picture" if function == _READ_PICTURE else "empty: no text")
-        content = _drop_stated_digest(path, function, content)
+                raise ReadError(f"no text in it; to read its pictures, {INSTALL_OCR}")
+            raise ReadError("no text was found in the picture" if format.is_picture else "empty: no text")
+        if not format.has_pages:
+            content = _drop_stated_digest(path, content)
         digest = content.metadata.get(CONTENT_HASH)
         if self._settings.keep_files and self._settings.folder and is_digest(digest):
             keep_copy(path, self._settings.folder, str(digest))
-        yield _build_document(path, name, content)
+        yield _build_document(path, name, format, content)
         if pages := content.removals.get(PAGES):
             numbers = ", ".join(pages[:_MAX_SHOWN_PAGES]) + (" ..." if len(pages) > _MAX_SHOWN_PAGES else "")
             yield Failure(name, f"{numbers} cannot be read; the other pages are indexed")
@@ -342,11 +293,11 @@ class FileReader:
     def _read_records(self, file: _QueuedFile, name: str, workers: WorkerPool) -> Iterator[Document | Failure]:
         """Yield the documents of a file with one document per line or row, such as CSV."""
         file_metadata, settings = get_file_metadata(file.path), self._settings
-        function = self._many_documents[file.path.suffix.lower()]
         if file.size <= _SMALL_FILE:
-            records = load_function(function)(file.path, name, settings.max_bytes)
+            source = open_source(file.path, file.format, settings, name)
+            records = load_function(file.format.read)(source, Context(settings))
         else:
-            records = workers.read_records(file.path, function, name)
+            records = workers.read_records(file.path, file.format, name)
         count = characters = 0
         for record in records:
             count += 1
@@ -390,13 +341,13 @@ def _prefetch(items: Iterator[_QueuedFile | Failure], count: int) -> Iterator[_Q
         queue.extend(islice(items, 1))
 
 
-def _drop_stated_digest(path: Path, function: str, content: Content) -> Content:
+def _drop_stated_digest(path: Path, content: Content) -> Content:
     """Return the content without a ``sha256`` that its author states and that is not the one of the file.
 
     The copy of a removed file is kept while a document has its ``sha256``.
     """
     digest = content.metadata.get(CONTENT_HASH)
-    if digest is None or function in PAGED_READERS:
+    if digest is None:
         return content
     with open_file(path) as file:
         if digest == hashlib.file_digest(file, "sha256").hexdigest():
@@ -404,14 +355,13 @@ def _drop_stated_digest(path: Path, function: str, content: Content) -> Content:
     return replace(content, metadata={key: each for key, each in content.metadata.items() if key != CONTENT_HASH})
 
 
-def _build_document(path: Path, name: str, content: Content) -> Document:
+def _build_document(path: Path, name: str, format: Format, content: Content) -> Document:
     """Return a document with the content of a file; the file name is the title if the content has no specific title."""
     counts = {**count_undecodable(content.text), **count_removals(content.removals)}
     metadata = {**get_file_metadata(path), **counts, **content.metadata}
     title = content.title
     if not title or is_generic_name(title):
-        is_code = path.suffix.lower() in _SOURCE_CODE
-        file_title = to_single_line(Path(name).name if is_code else get_readable_file_name(Path(name)))
+        file_title = to_single_line(Path(name).name if format.is_code else get_readable_file_name(Path(name)))
         if not title or not is_generic_name(file_title):
             title = file_title
             metadata[TITLE_FROM] = FILE_NAME
@@ -454,8 +404,7 @@ def _is_minified(path: Path) -> bool:
 
     Only regular files are opened. A file that cannot be opened is not minified: reading it then reports the reason.
     """
-    extension = path.suffix.lower()
-    if extension not in _SOURCE_CODE or extension == ".tex" or not path.is_file():  # TeX has a paragraph on each line
+    if path.suffix.lower() == ".tex" or not path.is_file():  # TeX has a paragraph on each line
         return False
     try:
         with path.open("rb") as file:

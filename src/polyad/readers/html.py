@@ -7,11 +7,11 @@ import re
 
 from polyad.errors import MissingExtraError, ReadError
 from polyad.model import MetadataValue
-from polyad.readers.embedded_pictures import PictureReader
 from polyad.readers.encodings import decode_text
+from polyad.readers.format import DEFAULT_CONTEXT, Content, Context, Pictures, Source
 from polyad.readers.headings import Heading, build_sections
 from polyad.readers.metadata import build_metadata
-from polyad.readers.plain_text import Content, require_text, to_single_line
+from polyad.readers.plain_text import require_text, to_single_line
 from polyad.readers.titles import choose_title, is_generic_name
 from polyad.text.removals import NAVIGATION, PICTURES, merge_removals
 
@@ -66,10 +66,19 @@ _METADATA_KEYS = {name: key for key, names in _NAMES_BY_KEY.items() for name in 
 _ADDRESS = re.compile(r"https?://\S+", re.IGNORECASE)
 
 
-def read_html(data: bytes, pictures: PictureReader | None = None, find_picture: FindPicture | None = None) -> Content:
+def read_html(source: Source, context: Context = DEFAULT_CONTEXT) -> Content:
     """Return the content of an HTML page, without scripts and navigation.
 
     The title is the page's ``<title>``, or the first heading if it is a part of ``<title>`` or ``<title>`` is missing.
+
+    Raises:
+        ReadError: The file is not text.
+    """
+    return read_page(source.read(), context.pictures)
+
+
+def read_page(data: bytes, pictures: Pictures | None = None, find_picture: FindPicture | None = None) -> Content:
+    """Return the content of an HTML page, which may be a part of a document.
 
     Args:
         data: The bytes of the file.
@@ -82,9 +91,7 @@ def read_html(data: bytes, pictures: PictureReader | None = None, find_picture: 
     return parse_markup(_decode(data), pictures, find_picture)
 
 
-def parse_markup(
-    markup: str, pictures: PictureReader | None = None, find_picture: FindPicture | None = None
-) -> Content:
+def parse_markup(markup: str, pictures: Pictures | None = None, find_picture: FindPicture | None = None) -> Content:
     """Return the content of an HTML page.
 
     A table row becomes a line with tabs between cells, each with its column name; see :mod:`polyad.readers.tables`.

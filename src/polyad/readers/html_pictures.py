@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from resiliparse.parse.html import ElementNode, HTMLTree
 
-from polyad.readers.embedded_pictures import Load, PictureReader
+from polyad.readers.format import Load, Pictures
 
 _MAX_FIGURE_DEPTH = 6
 """Elements between a picture and the figure whose caption belongs to it."""
@@ -24,7 +24,7 @@ class HtmlPictures:
         tree: The page.
     """
 
-    def __init__(self, pictures: PictureReader, find_picture: FindPicture, tree: HTMLTree) -> None:
+    def __init__(self, pictures: Pictures, find_picture: FindPicture, tree: HTMLTree) -> None:
         self._pictures = pictures
         self._find_picture = find_picture
         images = tree.body.query_selector_all("img") if tree.body else []

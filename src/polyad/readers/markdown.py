@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from polyad.readers.format import DEFAULT_CONTEXT, Content, Context, Source
 from polyad.readers.front_matter import parse_front_matter
 from polyad.readers.headings import Heading, build_sections
-from polyad.readers.plain_text import Content, decode, to_single_line
+from polyad.readers.plain_text import decode, to_single_line
 from polyad.readers.tables import Cell, format_table
 from polyad.readers.titles import choose_title, is_generic_name
 
@@ -47,13 +48,13 @@ _MIN_ENTRIES = 3
 """Least consecutive items with links within the same text that are a table of contents."""
 
 
-def read_markdown(data: bytes) -> Content:
+def read_markdown(source: Source, _: Context = DEFAULT_CONTEXT) -> Content:
     """Return the content of a Markdown file, with the title in the front matter or else in the first heading.
 
     Front matter (a block of metadata before the text) becomes metadata. Comments, badges, anchors and tables of
     contents are removed. The marker of a note becomes a word. Each row of a table has the names of its columns.
     """
-    text = decode(data)
+    text = decode(source.read())
     matter = parse_front_matter(text)
     text = "\n".join(_format_tables(list(_remove_contents(_clean_lines(text[matter.end :]))))) if text.strip() else text
     headings = list(find_headings(text))

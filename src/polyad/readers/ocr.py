@@ -24,8 +24,6 @@ from polyad.errors import MissingExtraError, ReadError
 Picture = npt.NDArray[np.uint8]
 """A picture in the colours blue, green and red, of shape ``[height, width, 3]``."""
 
-INSTALL = 'run: pip install "polyad[ocr]"'
-
 FILE_NAME = "ocr.sqlite"
 """File in the folder of an index that stores the recognised lines of pages."""
 

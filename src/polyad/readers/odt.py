@@ -7,11 +7,12 @@ from zipfile import ZipFile
 from polyad.errors import ReadError
 from polyad.model import MetadataValue
 from polyad.readers.archives import DUBLIN_CORE, open_archive, parse_xml
+from polyad.readers.format import DEFAULT_CONTEXT, Content, Context, Source
 from polyad.readers.headings import build_sections
 from polyad.readers.metadata import build_metadata, split_keywords
 from polyad.readers.odt_body import OdtReader
 from polyad.readers.page_headers import add_headers
-from polyad.readers.plain_text import Content, to_single_line
+from polyad.readers.plain_text import to_single_line
 from polyad.readers.text_builder import TextBuilder
 from polyad.readers.titles import choose_document_title, clean_stated_title
 from polyad.text.removals import merge_removals
@@ -22,7 +23,7 @@ _MAX_EXPANDED = 128 * 1024 * 1024
 _META = "{urn:oasis:names:tc:opendocument:xmlns:meta:1.0}"
 
 
-def read_odt(data: bytes) -> Content:
+def read_odt(source: Source, _: Context = DEFAULT_CONTEXT) -> Content:
     """Return the text of an OpenDocument text (``.odt``), with footnotes in brackets at their references.
 
     Headers and footers come first, once and without page numbers. The title is the first paragraph in the style
@@ -31,7 +32,7 @@ def read_odt(data: bytes) -> Content:
     Raises:
         ReadError: The file is encrypted, damaged, too large or not an OpenDocument text.
     """
-    with open_archive(data, "an OpenDocument text", max_text=_MAX_EXPANDED) as archive:
+    with open_archive(source.read(), "an OpenDocument text", max_text=_MAX_EXPANDED) as archive:
         if "META-INF/manifest.xml" in archive.namelist() and b"encryption-data" in archive.read(
             "META-INF/manifest.xml"
         ):

@@ -14,17 +14,17 @@ import os
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
+from dataclasses import replace
+from io import BufferedIOBase
 from statistics import median
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from polyad.config import ReadSettings
 from polyad.errors import MissingExtraError, ReadError
-from polyad.readers.embedded_pictures import PictureReader
+from polyad.readers.embedded_pictures import PictureReader, open_pictures
+from polyad.readers.format import Context, Source, load_function
 from polyad.readers.ocr import OcrLine, PageOcr, Picture, is_ocr_installed
-from polyad.readers.one_file import PDF_FACTOR, PICTURE_READERS, load_function, open_pictures, require_size
 from polyad.readers.scans import get_reading_order
 
 _COLOUR = np.array([120, 225, 255], dtype=np.uint16)
@@ -69,34 +69,34 @@ class _Page(NamedTuple):
     figures: Sequence[tuple[str, Box]] = ()
 
 
-def render_marked_page(path: Path, request: Mapping[str, Any], settings: ReadSettings) -> dict[str, Any]:
+def render_marked_page(source: Source, context: Context, request: Mapping[str, Any]) -> dict[str, Any]:
     """Return the picture of a page as PNG, in base64, with the marked boxes as shares of its width and height.
 
     Args:
-        path: The file.
+        source: The file.
+        context: Limits of reading, and the folder of recognised lines.
         request: SHA-256 of the file (``digest``), number of the page from 1 (``page``), ``width`` of the picture in
             pixels, text of the ``passage`` and of its ``sentence``; both may be empty. ``crop`` reduces the page to the
-            figure whose caption is in the text. Of a document with pictures inside, the ``extension``; its pages are
-            the pictures of the passage, or all its pictures without a passage.
-        settings: Limits of reading, and the folder of recognised lines.
+            figure whose caption is in the text. Of a document with pictures inside, the function that reads it
+            (``read``), else empty; its pages are the pictures of the passage, or all its pictures without a passage.
 
     Raises:
         ReadError: The file was changed, cannot be read, or does not have this page, picture or figure.
     """
-    with path.open("rb") as file:
+    with source.open() as file:
         status = os.fstat(file.fileno())
-        is_pdf = not request["extension"] and b"%PDF-" in file.read(1024)
-        require_size(status.st_size, settings.max_bytes * (PDF_FACTOR if is_pdf else 1))
         identity = (status.st_ino, status.st_size, status.st_mtime_ns)
         # Reading a scan of 500 MB takes longer than rendering one of its pages.
         if _recall("digest", identity, lambda: _compute_digest(file)) != request["digest"]:
             raise ReadError("the file was changed after it was indexed; index it again to see its pages")
-        if request["extension"]:
-            page, count = _render_embedded(path, file, request, settings)
+        if request["read"]:
+            page, count = _render_embedded(source, context, request)
         else:
-            render = _render_pdf_page if is_pdf else _render_frame
+            file.seek(0)
+            render = _render_pdf_page if b"%PDF-" in file.read(1024) else _render_frame
             key = (request["digest"], request["page"], request["width"])
-            page, count = _recall("page", key, lambda: render(file, request, PageOcr(settings, request["digest"])))
+            ocr = PageOcr(context.settings, request["digest"])
+            page, count = _recall("page", key, lambda: render(file, request, ocr))
             page = page._replace(picture=page.picture.copy())  # on which marks are drawn
     figures: list[Box] = []
     for text in (request["sentence"], request["passage"]):
@@ -124,7 +124,7 @@ def render_marked_page(path: Path, request: Mapping[str, Any], settings: ReadSet
     }
 
 
-def _compute_digest(file: io.BufferedReader) -> str:
+def _compute_digest(file: BufferedIOBase) -> str:
     """Return the SHA-256 of a file."""
     file.seek(0)
     return hashlib.file_digest(file, "sha256").hexdigest()
@@ -139,7 +139,7 @@ def _recall(step: str, key: tuple[object, ...], compute: Callable[[], T]) -> T:
     return result
 
 
-def _render_pdf_page(file: io.BufferedReader, request: Mapping[str, Any], ocr: PageOcr) -> tuple[_Page, int]:
+def _render_pdf_page(file: BufferedIOBase, request: Mapping[str, Any], ocr: PageOcr) -> tuple[_Page, int]:
     """Return a page of a PDF file and the number of pages."""
     import pypdfium2  # type: ignore[import-untyped]  # has no stubs
 
@@ -170,7 +170,7 @@ def _locate_figures(page: Any, picture: Picture) -> list[tuple[str, Box]]:
 
     text_page = page.get_textpage()
     try:
-        lines, _ = split_lines(text_page, page, list(extract_lines(text_page, [])))
+        lines, _ = split_lines(text_page, page, extract_lines(text_page)[0])
     finally:
         text_page.close()
     return [(figure.caption, _to_pixels(page, picture, figure.box)) for figure in find_figures(page, lines)]
@@ -203,19 +203,15 @@ def _draw_frame(picture: Picture, box: Box) -> None:
     part[3:-3, 3:-3] = inside
 
 
-def _render_embedded(
-    path: Path, file: io.BufferedReader, request: Mapping[str, Any], settings: ReadSettings
-) -> tuple[_Page, int]:
+def _render_embedded(source: Source, context: Context, request: Mapping[str, Any]) -> tuple[_Page, int]:
     """Return a picture inside a document, and the number of pictures of the passage, or of the document."""
 
     def read() -> PictureReader:
-        file.seek(0)
-        data = file.read()
-        pictures = open_pictures(path, data, settings)
-        load_function(PICTURE_READERS[request["extension"]])(data, pictures)
+        pictures = open_pictures(source, context)
+        load_function(request["read"])(source, replace(context, pictures=pictures))
         return pictures
 
-    pictures = _recall("pictures", (request["digest"], request["extension"], str(path)), read)
+    pictures = _recall("pictures", (request["digest"], request["read"], str(source.path)), read)
     candidates = pictures.list_pictures()
     if request["passage"]:
         candidates = [picture for picture in candidates if picture.is_in(request["passage"])]
@@ -224,14 +220,12 @@ def _render_embedded(
         raise ReadError("no picture of the document is in this passage")
     picture = candidates[_require_page(request["page"], len(candidates)) - 1]
     content = picture.load()
-    ocr = PageOcr(settings, hashlib.sha256(content).hexdigest(), request["digest"]) if picture.text else None
+    ocr = PageOcr(context.settings, hashlib.sha256(content).hexdigest(), request["digest"]) if picture.text else None
     page, _ = _render_frame(io.BytesIO(content), {"page": 1, "width": request["width"]}, ocr)
     return page, len(candidates)
 
 
-def _render_frame(
-    file: io.BufferedReader | io.BytesIO, request: Mapping[str, Any], ocr: PageOcr | None
-) -> tuple[_Page, int]:
+def _render_frame(file: BufferedIOBase, request: Mapping[str, Any], ocr: PageOcr | None) -> tuple[_Page, int]:
     """Return a page of a picture and the number of pages; without ``ocr``, no text is located on it."""
     from polyad.readers.pictures import count_frames, open_frame, resize
 

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
 import re
 import sys
-from collections import defaultdict
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
-from itertools import islice
-from pathlib import Path
+from io import BufferedIOBase
+from types import MappingProxyType
 from typing import NamedTuple
 
-from polyad.config import ReadSettings
 from polyad.errors import MissingExtraError, ReadError
 from polyad.model import MetadataValue
+from polyad.readers.format import DEFAULT_CONTEXT, TEXT_PAGE, Content, Context, OnPage, Source
 from polyad.readers.headings import build_sections
-from polyad.readers.metadata import CONTENT_HASH, build_metadata, split_keywords
-from polyad.readers.ocr import INSTALL, PageOcr
-from polyad.readers.one_file import OnPage
+from polyad.readers.metadata import build_metadata, split_keywords
+from polyad.readers.ocr import PageOcr
 from polyad.readers.pdf_annotations import Annotation, read_annotations
 from polyad.readers.pdf_code import indent_code
 from polyad.readers.pdf_figures import find_figures
@@ -38,13 +36,13 @@ from polyad.readers.pdf_lines import Line, extract_lines
 from polyad.readers.pdf_paragraphs import join_lines
 from polyad.readers.pdf_placement import divide_lines, place_annotations
 from polyad.readers.pdf_rules import Rule
-from polyad.readers.pdf_scans import get_scan_kind, is_scan, read_scan
+from polyad.readers.pdf_scans import Scan, get_scan_kind, is_scan, read_scan
 from polyad.readers.pdf_tables import format_tables
-from polyad.readers.plain_text import Content, to_single_line
+from polyad.readers.plain_text import to_single_line
 from polyad.readers.titles import clean_stated_title
 from polyad.text.page_labels import PAGE_LABELS, format_runs
 from polyad.text.pictures import MAX_LISTED, PICTURE_LIST, build_label
-from polyad.text.removals import PAGES, PICTURES, SCANS, UNCERTAIN, UNREAD_SCANS, merge_removals
+from polyad.text.removals import INSTALL_OCR, PAGES, PICTURES, SCANS, UNCERTAIN, UNREAD_SCANS, Removals, merge_removals
 
 try:
     import pypdfium2  # type: ignore[import-untyped]  # has no stubs
@@ -80,27 +78,48 @@ _NO_VALUE = ("anonymous", "unknown", "unspecified")
 _DATE = re.compile(r"D:(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:(Z)|([+-])(\d\d)'?(\d\d)?'?)?")
 
 
-class _RawDocument(NamedTuple):
-    """The pages, annotations, outline entries (bookmarks), metadata and page labels of a PDF, as PDFium returns them.
+class _PageContent(NamedTuple):
+    """The content of a page.
 
-    ``rules`` has the ruling lines of each page whose lines have gaps. ``captions`` are those of figures and tables with
-    a box. ``left_out`` names the pages that have pictures
-    and no text, and the pages that cannot be read.
+    Attributes:
+        lines: Its lines; those of a scan are recognised by OCR.
+        annotations: Values of form fields, typed texts and notes.
+        rules: Ruling lines, if lines of the page have gaps.
+        captions: Captions of figures and tables with a box.
+        left_out: The page or its uncertain words, by kind: pages that have pictures and no text, pages that cannot be
+            read, and scans.
+        kind: Kind of the page for progress.
     """
 
-    pages: Pages
-    annotations: Sequence[Sequence[Annotation]]
-    rules: Sequence[Sequence[Rule]]
+    lines: list[Line]
+    annotations: Sequence[Annotation] = ()
+    rules: Sequence[Rule] = ()
+    captions: Sequence[str] = ()
+    left_out: Mapping[str, Sequence[str]] = MappingProxyType({})
+    kind: str = TEXT_PAGE
+
+
+class _RawDocument(NamedTuple):
+    """The pages, outline entries (bookmarks), metadata and page labels of a PDF, as PDFium returns them."""
+
+    pages: Sequence[_PageContent]
     entries: list[OutlineEntry]
     properties: Mapping[str, str]
     labels: Sequence[str]
-    captions: Sequence[str]
-    left_out: Mapping[str, Sequence[str]]
+
+    @property
+    def lines(self) -> Pages:
+        """The lines of each page."""
+        return [page.lines for page in self.pages]
+
+    @property
+    def left_out(self) -> Removals:
+        """What the text of the pages leaves out, by kind."""
+        left_out = merge_removals(page.left_out for page in self.pages)
+        return {kind: left_out.get(kind, ()) for kind in (PICTURES, PAGES, SCANS, UNREAD_SCANS, UNCERTAIN)}
 
 
-def read_pdf(
-    file: io.BufferedReader | bytes, on_page: OnPage = lambda *_: None, settings: ReadSettings | None = None
-) -> Content:
+def read_pdf(source: Source, context: Context = DEFAULT_CONTEXT) -> Content:
     """Return the content of a PDF, with a location for each page.
 
     PDFium must not run in two threads at once.
@@ -112,142 +131,145 @@ def read_pdf(
     Sections come from the outline (bookmarks), or from larger and bold type without an outline. A file that only
     restricts printing or copying is read.
 
-    Args:
-        file: The open file, of which one page at a time is loaded, or its bytes.
-        on_page: Called after each page that was read.
-        settings: Settings of OCR; None for the default.
-
     Raises:
         ReadError: The file needs a password, is damaged, contains no text, or contains more text than its size allows.
     """
-    opened = io.BytesIO(file) if isinstance(file, bytes) else file
-    digest = hashlib.file_digest(opened, "sha256").hexdigest()
-    ocr = PageOcr(settings or ReadSettings(), digest)
+    ocr = PageOcr(context.settings, source.digest)
     try:
-        raw_document = _read_raw(opened, on_page, ocr)
+        with source.open() as file:
+            raw_document = _read_raw(file, context.on_page, ocr)
     except pypdfium2.PdfiumError as error:
         if error.err_code == raw.FPDF_ERR_PASSWORD:
             raise ReadError("encrypted; save it without a password") from error
         raise ReadError(f"not a PDF, or damaged: {error}") from error
-    if not any(raw_document.pages) and not any(raw_document.annotations):
-        if damaged := raw_document.left_out[PAGES]:
+    left_out = raw_document.left_out
+    if not any(page.lines or page.annotations for page in raw_document.pages):
+        if damaged := left_out[PAGES]:
             raise ReadError(f"no text in it, and {len(damaged)} pages that cannot be read, such as {damaged[0]}")
-        if raw_document.left_out[UNREAD_SCANS]:
-            raise ReadError(f"no text in it; to read scanned pages, {INSTALL}")
+        if left_out[UNREAD_SCANS]:
+            raise ReadError(f"no text in it; to read scanned pages, {INSTALL_OCR}")
         raise ReadError("no text in it")
-    page_lines, removals = remove_furniture(put_title_first(raw_document.pages))
-    placed = map(place_annotations, page_lines, raw_document.annotations)
-    pages = list(map(format_tables, indent_code(placed), raw_document.rules))
+    page_lines, removals = remove_furniture(put_title_first(raw_document.lines))
+    placed = map(place_annotations, page_lines, (page.annotations for page in raw_document.pages))
+    pages = list(map(format_tables, indent_code(placed), (page.rules for page in raw_document.pages)))
     joined_text = join_lines(pages)
     title = (
         clean_stated_title(raw_document.properties.get("Title", ""))
-        or find_largest_lines(raw_document.pages)
+        or find_largest_lines(raw_document.lines)
         or find_root_entry(raw_document.entries)
     )
     headings = locate_outline_entries(raw_document.entries, pages, joined_text)
     if len(headings) < 2:
         headings = find_headings_by_type(pages, joined_text, has_title=bool(title))
     sections = build_sections(headings, joined_text.text)
-    metadata = _build_metadata(raw_document) | {CONTENT_HASH: digest}
-    removals = merge_removals([removals, raw_document.left_out])
+    metadata = _build_metadata(raw_document)
+    removals = merge_removals([removals, left_out])
     return Content(title, joined_text.text, sections, joined_text.locations, metadata, removals=removals)
 
 
-def recognize_pages(path: Path, part: tuple[int, int], settings: ReadSettings, on_page: OnPage) -> None:
+def recognize_pages(source: Source, context: Context, part: tuple[int, int]) -> None:
     """Recognise scanned pages, the last one first, and store their text for the process that reads the PDF forwards.
 
     Args:
-        path: The file.
+        source: The file.
+        context: Settings of OCR, and the function that is called after each page.
         part: Number of this process, from 0, and the number of such processes: each recognises every n-th page.
-        settings: Settings of OCR.
-        on_page: Called after each page.
     """
     first, step = part
-    with path.open("rb") as file:
-        ocr = PageOcr(settings, hashlib.file_digest(file, "sha256").hexdigest())
-        with pypdfium2.PdfDocument(file) as document:
-            pages = range(len(document) - 1 - first, -1, -step)
-            for _ in _read_pages(document, sys.maxsize, on_page, defaultdict(list), ocr, pages, []):
-                pass
+    ocr = PageOcr(context.settings, source.digest)
+    with source.open() as file, pypdfium2.PdfDocument(file) as document:
+        indices = range(len(document) - 1 - first, -1, -step)
+        deque(_read_pages(document, indices, ocr, context.on_page, sys.maxsize), maxlen=0)
 
 
-def _read_raw(file: io.BufferedReader | io.BytesIO, on_page: OnPage, ocr: PageOcr) -> _RawDocument:
+def _read_raw(file: BufferedIOBase, on_page: OnPage, ocr: PageOcr) -> _RawDocument:
     """Return the pages, outline entries (bookmarks), metadata and page labels of a PDF."""
     document = pypdfium2.PdfDocument(file)
     try:
-        left_out: dict[str, list[str]] = {kind: [] for kind in (PICTURES, PAGES, SCANS, UNREAD_SCANS, UNCERTAIN)}
         max_characters = _BASE_CHARACTERS + _CHARACTERS_PER_BYTE * file.seek(0, io.SEEK_END)
-        captions: list[str] = []
         indices = range(len(document))
-        contents = list(_read_pages(document, max_characters, on_page, left_out, ocr, indices, captions))
-        pages, annotations, rules = [list(column) for column in zip(*contents, strict=True)] or ([], [], [])
+        pages = list(_read_pages(document, indices, ocr, on_page, max_characters))
         entries = list(_read_outline(document))
-        labels = [_read_label(document, index) for index in range(len(document))]
-        return _RawDocument(pages, annotations, rules, entries, _read_properties(document), labels, captions, left_out)
+        labels = [_read_label(document, index) for index in indices]
+        return _RawDocument(pages, entries, _read_properties(document), labels)
     finally:
         document.close()
 
 
+class _TextLimit:
+    """Counts the characters of the pages of a file."""
+
+    def __init__(self, max_characters: int) -> None:
+        self._max_characters = max_characters
+        self._characters = 0
+
+    def add(self, characters: int) -> None:
+        """Add the characters of a page. Raise ReadError if all pages together have too many."""
+        self._characters += characters
+        if self._characters > self._max_characters:
+            raise ReadError(f"more than {self._max_characters:,} characters of text, the limit for a file of this size")
+
+
 def _read_pages(
-    document: pypdfium2.PdfDocument,
-    max_characters: int,
-    on_page: OnPage,
-    left_out: Mapping[str, list[str]],
-    ocr: PageOcr,
-    indices: Iterable[int],
-    captions: list[str],
-) -> Iterator[tuple[list[Line], list[Annotation], list[Rule]]]:
-    """Yield the lines, annotations and ruling lines of each page of a PDF; a damaged page has none.
+    document: pypdfium2.PdfDocument, indices: Iterable[int], ocr: PageOcr, on_page: OnPage, max_characters: int
+) -> Iterator[_PageContent]:
+    """Yield the content of each page of a PDF; a damaged page has none.
 
     Args:
         document: The open PDF.
-        max_characters: Characters that all pages together may contain.
-        on_page: Called after each page that was read.
-        left_out: Receives the pages that have pictures and no text, those that cannot be read, and scans.
-        ocr: Recognises scanned pages.
         indices: The pages to read, from 0.
-        captions: Receives the captions of figures and tables.
+        ocr: Recognises scanned pages.
+        on_page: Called after each page that was read.
+        max_characters: Characters that all pages together may contain.
     """
-    characters = 0
+    limit = _TextLimit(max_characters)
     for index in indices:
         try:
             page = document[index]
             text_page = page.get_textpage()
         except pypdfium2.PdfiumError:
-            left_out[PAGES].append(f"p. {index + 1}")
-            yield [], [], []
+            yield _PageContent([], left_out={PAGES: [f"p. {index + 1}"]})
             continue
         try:
             annotations = read_annotations(document, page, text_page)
-            characters += text_page.count_chars() + sum(len(annotation.text) for annotation in annotations)
-            if characters > max_characters:
-                raise ReadError(f"more than {max_characters:,} characters of text, the limit for a file of this size")
-            garbled: list[str] = []
-            lines = list(islice(extract_lines(text_page, garbled), _MAX_LINES + 1))
-            lines, rules = split_lines(text_page, page, lines)
-            captions += [figure.caption for figure in find_figures(page, lines)]
-            is_garbled = sum(map(len, garbled)) >= _MIN_GARBLED
-            length = sum(len(line.text) for line in lines)
-            scanned = None
-            if is_scan(page, length) if length < _SPARSE else sum(map(len, garbled)) > length:
-                scanned = read_scan(page, index + 1, ocr, left_out)
-                if scanned and sum(len(line.text) for line in scanned) > length:
-                    lines, rules, is_garbled = scanned, [], False
-            if is_garbled:
-                left_out[PAGES].append(f"p. {index + 1}")
-            if annotations and len(lines) <= _MAX_LINES:
-                lines = divide_lines(lines, annotations, text_page)
-            if not (lines or garbled or f"p. {index + 1}" in left_out[UNREAD_SCANS]) and next(
-                page.get_objects([raw.FPDF_PAGEOBJ_IMAGE], max_depth=_MAX_PICTURE_DEPTH), None
-            ):
-                left_out[PICTURES].append(f"p. {index + 1}")
+            limit.add(text_page.count_chars() + sum(len(annotation.text) for annotation in annotations))
+            content = _read_page(page, text_page, index + 1, annotations, ocr)
         finally:
             text_page.close()
             page.close()
-        if len(lines) > _MAX_LINES:
+        if len(content.lines) > _MAX_LINES:
             raise ReadError(f"page {index + 1} has more than {_MAX_LINES:,} lines")
-        yield lines, annotations, rules
-        on_page(index + 1, len(document), get_scan_kind(scanned, ocr))
+        yield content
+        on_page(index + 1, len(document), content.kind)
+
+
+def _read_page(
+    page: pypdfium2.PdfPage,
+    text_page: pypdfium2.PdfTextPage,
+    number: int,
+    annotations: list[Annotation],
+    ocr: PageOcr,
+) -> _PageContent:
+    """Return the content of a page; a scan, or a page whose characters are no text, is recognised by OCR."""
+    name = f"p. {number}"
+    lines, garbled = extract_lines(text_page, _MAX_LINES)
+    lines, rules = split_lines(text_page, page, lines)
+    captions = [figure.caption for figure in find_figures(page, lines)]
+    is_garbled = sum(map(len, garbled)) >= _MIN_GARBLED
+    length = sum(len(line.text) for line in lines)
+    scan = Scan(None, {})
+    if is_scan(page, length) if length < _SPARSE else sum(map(len, garbled)) > length:
+        scan = read_scan(page, number, ocr)
+        if scan.lines and sum(len(line.text) for line in scan.lines) > length:
+            lines, rules, is_garbled = scan.lines, [], False
+    parts = [scan.left_out, {PAGES: [name] if is_garbled else []}]
+    if annotations and len(lines) <= _MAX_LINES:
+        lines = divide_lines(lines, annotations, text_page)
+    if not (lines or garbled or UNREAD_SCANS in scan.left_out) and next(
+        page.get_objects([raw.FPDF_PAGEOBJ_IMAGE], max_depth=_MAX_PICTURE_DEPTH), None
+    ):
+        parts.append({PICTURES: [name]})
+    return _PageContent(lines, annotations, rules, captions, merge_removals(parts), get_scan_kind(scan.lines, ocr))
 
 
 def _read_outline(document: pypdfium2.PdfDocument) -> Iterator[OutlineEntry]:
@@ -291,6 +313,7 @@ def _get_target_height(target: pypdfium2.PdfDest) -> float | None:
 def _build_metadata(document: _RawDocument) -> dict[str, MetadataValue]:
     """Return the metadata of a PDF without empty and placeholder values."""
     properties = document.properties
+    captions = [caption for page in document.pages for caption in page.captions]
     author, subject = (to_single_line(properties.get(name, "")) for name in ("Author", "Subject"))
     return build_metadata(
         {
@@ -301,7 +324,7 @@ def _build_metadata(document: _RawDocument) -> dict[str, MetadataValue]:
             "modified": _format_iso_date(properties.get("ModDate", "")),
             "pages": len(document.pages),
             PAGE_LABELS: format_runs(document.labels),
-            PICTURE_LIST: tuple(map(build_label, document.captions[:MAX_LISTED])),
+            PICTURE_LIST: tuple(map(build_label, captions[:MAX_LISTED])),
         }.items()
     )
 

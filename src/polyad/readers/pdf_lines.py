@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import math
 import re
+import sys
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -109,32 +110,40 @@ class _Sample(NamedTuple):
     is_fixed: bool
 
 
-def extract_lines(text_page: Any, garbled: list[str]) -> Iterator[Line]:
-    """Yield the non-blank lines of a PDF page in drawing order.
+def extract_lines(text_page: Any, max_lines: int = sys.maxsize) -> tuple[list[Line], list[str]]:
+    """Return the non-blank lines of a PDF page in drawing order, and the lines whose characters are no text.
 
     Args:
         text_page: A ``pypdfium2.PdfTextPage``.
-        garbled: Receives the lines whose characters are no text.
+        max_lines: Number of lines after which no more are extracted.
     """
+    lines: list[Line] = []
+    garbled: list[str] = []
     row: list[tuple[Line, range]] = []  # pieces of a row with right-to-left letters
-    for words, characters in _extract_pieces(text_page, garbled):
+    for words, characters in _extract_pieces(text_page):
+        if len(lines) > max_lines:
+            break
+        if characters is None:
+            garbled.append(words)
+            continue
         line = _build_line(text_page, words, characters)
         if row and not is_level(row[-1][0], line):
-            yield _join_row(text_page, row)
+            lines.append(_join_row(text_page, row))
             row = []
         if line.turn == 0 and (row or (not words.isascii() and RIGHT_TO_LEFT.search(words))):
             row.append((line, characters))
         else:
-            yield line
+            lines.append(line)
     if row:
-        yield _join_row(text_page, row)
+        lines.append(_join_row(text_page, row))
+    return lines, garbled
 
 
-def _extract_pieces(text_page: Any, garbled: list[str]) -> Iterator[tuple[str, range]]:
-    """Yield the lines of a page as PDFium returns them, without blank and garbled ones, and their characters."""
+def _extract_pieces(text_page: Any) -> Iterator[tuple[str, range | None]]:
+    """Yield the non-blank lines of a page as PDFium returns them, and their characters; None for garbled lines."""
     text = text_page.get_text_range()
     if is_garbled_page(text_page, text):
-        garbled.append(text)
+        yield text, None
         return
     is_suspect = SUSPECT.search(text) is not None
     offset = end = 0  # ``offset`` counts UTF-16 code units, as PDFium does
@@ -148,7 +157,7 @@ def _extract_pieces(text_page: Any, garbled: list[str]) -> Iterator[tuple[str, r
             _find_characters(text_page, start, start + _count_utf16_units(piece.strip())) if words else range(0)
         )
         if is_suspect and is_garbled_line(text_page, piece, characters):
-            garbled.append(piece)
+            yield piece, None
         elif words:
             yield words, characters
         offset += _count_utf16_units(piece)

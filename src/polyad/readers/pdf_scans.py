@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from polyad.errors import MissingExtraError, ReadError
-from polyad.readers.ocr import OcrLine, PageOcr, Picture, is_ocr_installed, list_uncertain_words
-from polyad.readers.one_file import NEW_SCAN, STORED_SCAN, TEXT_PAGE
+from polyad.readers.format import NEW_SCAN, STORED_SCAN, TEXT_PAGE
+from polyad.readers.ocr import PageOcr, Picture, is_ocr_installed, list_uncertain_words
 from polyad.readers.pdf_lines import Line
 from polyad.readers.scans import order_lines
 from polyad.text.removals import PAGES, SCANS, UNCERTAIN, UNREAD_SCANS
@@ -61,25 +61,49 @@ def render_page(page: Any, scale: float = _SCALE) -> tuple[Picture, float]:
     return np.repeat(picture, 3, axis=2) if picture.shape[2] == 1 else picture, scale
 
 
-def read_scan(page: Any, number: int, ocr: PageOcr, left_out: Mapping[str, list[str]]) -> list[Line] | None:
-    """Return the lines of a scanned page in reading order; None if OCR is not installed or cannot read the page.
+class Scan(NamedTuple):
+    """The text of a scanned page.
+
+    Attributes:
+        lines: Lines in reading order; None if OCR is not installed or cannot read the page.
+        left_out: The page and its uncertain words, by kind (see :mod:`polyad.text.removals`).
+    """
+
+    lines: list[Line] | None
+    left_out: Mapping[str, Sequence[str]]
+
+
+def read_scan(page: Any, number: int, ocr: PageOcr) -> Scan:
+    """Return the text of a scanned page.
 
     Args:
         page: A ``pypdfium2.PdfPage``.
         number: Its number, from 1.
         ocr: Recognises the page.
-        left_out: Receives the number of the page, and uncertain words.
+    """
+    if not is_ocr_installed():
+        return Scan(None, {UNREAD_SCANS: [f"p. {number}"]})
+    return recognize_page(number, ocr, lambda: render_page(page), page.get_height)
+
+
+def recognize_page(
+    number: int, ocr: PageOcr, render: Callable[[], tuple[Picture, float]], get_height: Callable[[], float]
+) -> Scan:
+    """Return the text that OCR recognises on a page.
+
+    Args:
+        number: Number of the page, from 1.
+        ocr: Recognises the page.
+        render: Returns the picture of the page, and its pixels per point.
+        get_height: Returns the height of the page in points.
     """
     name = f"p. {number}"
-    if not is_ocr_installed():
-        left_out[UNREAD_SCANS].append(name)
-        return None
     try:
-        lines = ocr.read_page(number, lambda: render_page(page))
+        lines = ocr.read_page(number, render)
     except ReadError as error:
-        left_out[PAGES].append(f"{name} ({error})")
-        return None
-    return add_scan(lines, name, page.get_height(), left_out)
+        return Scan(None, {PAGES: [f"{name} ({error})"]})
+    left_out = {SCANS: [name], UNCERTAIN: list_uncertain_words(lines)} if lines else {}
+    return Scan(order_lines(lines, get_height()), left_out)
 
 
 def get_scan_kind(lines: Sequence[Line] | None, ocr: PageOcr) -> str:
@@ -88,18 +112,3 @@ def get_scan_kind(lines: Sequence[Line] | None, ocr: PageOcr) -> str:
     Pages without text share one limit: a small file may have thousands of blank ones.
     """
     return TEXT_PAGE if not lines else STORED_SCAN if ocr.is_stored else NEW_SCAN
-
-
-def add_scan(lines: list[OcrLine], name: str, height: float, left_out: Mapping[str, list[str]]) -> list[Line]:
-    """Return the recognised lines of a page in reading order, and add the page and its uncertain words to the report.
-
-    Args:
-        lines: The recognised lines.
-        name: Name of the page in the report.
-        height: Height of the page in points.
-        left_out: Receives the page and the words.
-    """
-    if lines:
-        left_out[SCANS].append(name)
-        left_out[UNCERTAIN] += list_uncertain_words(lines)
-    return order_lines(lines, height)

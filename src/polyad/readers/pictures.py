@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
 from typing import Any
 
 import numpy as np
 
-from polyad.config import ReadSettings
 from polyad.errors import MissingExtraError, ReadError
-from polyad.readers.metadata import CONTENT_HASH, build_metadata
-from polyad.readers.ocr import INSTALL, OcrLine, PageOcr, Picture, is_ocr_installed
-from polyad.readers.one_file import OnPage
-from polyad.readers.pdf_lines import Line
+from polyad.readers.format import DEFAULT_CONTEXT, Content, Context, Source
+from polyad.readers.metadata import build_metadata
+from polyad.readers.ocr import OcrLine, PageOcr, Picture, is_ocr_installed
 from polyad.readers.pdf_paragraphs import join_lines
-from polyad.readers.pdf_scans import add_scan, get_scan_kind
+from polyad.readers.pdf_scans import Scan, get_scan_kind, recognize_page
 from polyad.readers.pdf_tables import format_tables
-from polyad.readers.plain_text import Content
 from polyad.readers.scans import order_lines
-from polyad.text.removals import PAGES, PICTURES, SCANS, UNCERTAIN, merge_removals
+from polyad.text.removals import INSTALL_OCR, PAGES, PICTURES, merge_removals
 
 _MAX_PIXELS = 64_000_000
 """Most pixels of a picture; A3 at 500 dots per inch has 49 million. More would take more than 1 GB of memory."""
@@ -33,47 +29,36 @@ _WIDTH = 595.0
 _MAX_FRAMES = 10_000
 
 
-def read_picture(data: bytes, on_page: OnPage = lambda *_: None, settings: ReadSettings | None = None) -> Content:
+def read_picture(source: Source, context: Context = DEFAULT_CONTEXT) -> Content:
     """Return the text of a picture, or of the pages of a TIFF file, with a location for each page; it may be empty.
-
-    Args:
-        data: The bytes of the file.
-        on_page: Called after each page that was read.
-        settings: Settings of OCR; None for the default.
 
     Raises:
         ReadError: OCR is not installed, or the picture is damaged, too large or in an unknown script.
     """
-    digest = hashlib.sha256(data).hexdigest()
-    ocr = PageOcr(settings or ReadSettings(), digest)
+    data = source.read()
+    ocr = PageOcr(context.settings, source.digest)
     if not is_ocr_installed():
-        raise ReadError(f"a picture; to read its text, {INSTALL}")
-    left_out: dict[str, list[str]] = {kind: [] for kind in (PAGES, PICTURES, SCANS, UNCERTAIN)}
-    pages = []
+        raise ReadError(f"a picture; to read its text, {INSTALL_OCR}")
+    scans = []
     frames = count_frames(data)
     for number in range(1, frames + 1):
-        lines = _read_frame(data, number, ocr, left_out)
-        pages.append(lines)
-        on_page(number, frames, get_scan_kind(lines, ocr))
-    if len(left_out[PAGES]) == frames:
-        raise ReadError(f"cannot be read: {left_out[PAGES][0]}")
-    joined = join_lines(pages)
-    metadata = build_metadata({"pages": frames}.items()) | {CONTENT_HASH: digest}
-    return Content("", joined.text, (), joined.locations, metadata, removals=merge_removals([left_out]))
+        scan = _read_frame(data, number, ocr)
+        scans.append(scan)
+        context.on_page(number, frames, get_scan_kind(scan.lines, ocr))
+    unread = [page for scan in scans for page in scan.left_out.get(PAGES, ())]
+    if len(unread) == frames:
+        raise ReadError(f"cannot be read: {unread[0]}")
+    joined = join_lines([format_tables(scan.lines or []) for scan in scans])
+    metadata = build_metadata({"pages": frames}.items())
+    blank = [f"p. {number}" for number, scan in enumerate(scans, 1) if scan.lines == []]
+    removals = merge_removals([{PAGES: unread, PICTURES: blank}, *({**scan.left_out, PAGES: ()} for scan in scans)])
+    return Content("", joined.text, (), joined.locations, metadata, removals=removals)
 
 
-def _read_frame(data: bytes, number: int, ocr: PageOcr, left_out: dict[str, list[str]]) -> list[Line]:
-    """Return the lines of a page of a picture in reading order; ``left_out`` receives what cannot be read."""
-    name = f"p. {number}"
-    frame = open_frame(data, number)
-    try:
-        lines = ocr.read_page(number, lambda: frame)
-    except ReadError as error:
-        left_out[PAGES].append(f"{name} ({error})")
-        return []
-    if not lines:
-        left_out[PICTURES].append(name)
-    return format_tables(add_scan(lines, name, frame[0].shape[0] / frame[1], left_out))
+def _read_frame(data: bytes, number: int, ocr: PageOcr) -> Scan:
+    """Return the text of a page of a picture."""
+    picture, scale = open_frame(data, number)
+    return recognize_page(number, ocr, lambda: (picture, scale), lambda: picture.shape[0] / scale)
 
 
 def join_picture_lines(lines: list[OcrLine]) -> str:

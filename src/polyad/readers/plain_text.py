@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import accumulate
 
 from polyad.errors import ReadError
-from polyad.model import Location, MetadataValue, Section
 from polyad.readers.encodings import decode_text
-from polyad.text.removals import Removals, merge_removals
+from polyad.readers.format import DEFAULT_CONTEXT, Content, Context, Source
+from polyad.text.removals import merge_removals
 from polyad.text.words import collapse_whitespace
 
 _MAX_CONTROL_SHARE = 0.1
@@ -31,29 +31,6 @@ _NEWLINE = re.compile("\r\n?|[\x0b\x0c\x85]")
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f]")
 _BLANK_LINE = "\n\n"
 _SURROGATE = re.compile("[\ud800-\udfff]")
-
-
-@dataclass(frozen=True, slots=True)
-class Content:
-    """The content of a file: title, text, sections, page locations, URL and metadata.
-
-    Attributes:
-        title: A single line; empty if the file states no title.
-        text: The text that every span refers to.
-        sections: Sections of the text under headings.
-        places: Pages, sheets or slides, in order, as spans that do not overlap.
-        metadata: Other properties that the file states.
-        url: Web address of the document if the file states it.
-        removals: What the text leaves out, such as running headers, by kind (see :mod:`polyad.text.removals`).
-    """
-
-    title: str
-    text: str
-    sections: tuple[Section, ...] = ()
-    places: tuple[Location, ...] = ()
-    metadata: Mapping[str, MetadataValue] = field(default_factory=dict)
-    url: str = ""
-    removals: Removals = field(default_factory=dict)
 
 
 def clean(text: str) -> str:
@@ -115,12 +92,13 @@ def read_text(data: bytes) -> Content:
     return Content(fields.pop("title", ""), text, metadata=dict(fields))
 
 
-def read_source_code(data: bytes) -> Content:
+def read_source_code(source: Source, _: Context = DEFAULT_CONTEXT) -> Content:
     """Return the content of a source code file, without a title, so that the file name becomes the title.
 
     Raises:
         ReadError: The file is not text.
     """
+    data = source.read()
     declared = _CODING.search(data, 0, _CODING_BYTES)
     return Content("", decode(data, declared[1].decode("ascii") if declared else ""))
 

@@ -20,8 +20,8 @@ from polyad.readers.drawings import (
     list_undescribed_pictures,
     read_graphic,
 )
-from polyad.readers.embedded_pictures import PictureReader
-from polyad.readers.plain_text import Content, join_texts, to_single_line
+from polyad.readers.format import DEFAULT_CONTEXT, Content, Context, Pictures, Source
+from polyad.readers.plain_text import join_texts, to_single_line
 from polyad.readers.tables import Cell, format_table
 from polyad.readers.titles import clean_stated_title
 from polyad.text.removals import COMMENTS, FILES, HEADERS, PICTURES, merge_removals
@@ -52,21 +52,18 @@ _Unit = tuple[_Box, list[Element]]
 """A shape with its box, and the shapes without a box that follow."""
 
 
-def read_pptx(data: bytes, pictures: PictureReader | None = None) -> Content:
+def read_pptx(source: Source, context: Context = DEFAULT_CONTEXT) -> Content:
     """Return the content of a presentation: for each slide, its text, tables, charts, diagrams and speaker notes.
 
     The title is the title in the properties unless a program generated it, else the first title of a slide. The title
     is the heading above all slides; the subject of each slide is its own title.
 
-    Args:
-        data: The bytes of the file.
-        pictures: Reads the pictures of slides; None if their text is not read.
-
     Raises:
         ReadError: The file is encrypted, damaged, too large or not a PowerPoint presentation.
     """
+    data = source.read()
     with open_office_file(data, "a PowerPoint presentation", max_text=_MAX_EXPANDED) as (title_property, metadata):
-        presentation = _Presentation(ZipFile(io.BytesIO(data)), pictures)
+        presentation = _Presentation(ZipFile(io.BytesIO(data)), context.pictures)
         slides = list(presentation.read_slides())
     text, spans = join_texts([text for _, text in slides])
     places = tuple(Location(*span, slide=number) for number, span in enumerate(spans, 1))
@@ -88,7 +85,7 @@ class _Presentation:
         removals: What the texts leave out, by kind (see :mod:`polyad.text.removals`).
     """
 
-    def __init__(self, archive: ZipFile, pictures: PictureReader | None = None) -> None:
+    def __init__(self, archive: ZipFile, pictures: Pictures | None = None) -> None:
         self.removals: dict[str, list[str]] = {HEADERS: [], PICTURES: [], COMMENTS: [], FILES: []}
         self._archive = archive
         self._names = frozenset(archive.namelist())

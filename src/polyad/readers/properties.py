@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from polyad.readers.plain_text import Content, to_single_line
+from polyad.readers.format import Content
+from polyad.readers.plain_text import to_single_line
 from polyad.readers.titles import clean_stated_title
 from polyad.text.words import collapse_whitespace, shorten_at_word
 

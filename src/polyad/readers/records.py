@@ -15,6 +15,7 @@ from polyad.errors import ReadError
 from polyad.model import Document, Failure, MetadataValue
 from polyad.readers.argument_values import parse_column_name
 from polyad.readers.encodings import detect_encoding
+from polyad.readers.format import Context, Source
 from polyad.readers.metadata import TITLE_FROM, build_metadata
 from polyad.readers.plain_text import clean, require_text, to_single_line
 from polyad.readers.titles import choose_record_title, is_name_column
@@ -42,26 +43,21 @@ _DOCUMENT_KEYS = frozenset({"title", "text"})
 """Keys of a JSON line that are not metadata, besides the keys of every record."""
 
 
-def read_json_lines(file: Path, name: str, max_bytes: int) -> Iterator[Document | Failure]:
+def read_json_lines(source: Source, context: Context) -> Iterator[Document | Failure]:
     """Yield a document for each line of a JSON Lines file; a line is an object ``{"_id", "title", "text", "url"}``.
 
     The keys of an object ``metadata``, and all other keys, become metadata. Without ``title``, the title is ``name`` or
     the first text among the other keys. The id of a document is ``_id``, or ``id``, or ``name:line``. With a line
     number as id, inserting a line changes the ids of all following documents.
 
-    Args:
-        file: The file to read.
-        name: Name of the file in document ids and failures.
-        max_bytes: Characters of the longest line that is read.
-
     Raises:
         ReadError: The file is not text.
         OSError: The file cannot be opened.
     """
-    return convert_json_lines(file, name, max_bytes, _build_record_document)
+    return convert_json_lines(source, context, _build_record_document)
 
 
-def read_csv(file: Path, name: str, max_bytes: int) -> Iterator[Document | Failure]:
+def read_csv(source: Source, context: Context) -> Iterator[Document | Failure]:
     """Yield a document for each row of a CSV file; the first row names the columns.
 
     The columns ``_id``, ``title``, ``text`` and ``url`` have the same meaning as in JSON lines; other columns become
@@ -70,23 +66,19 @@ def read_csv(file: Path, name: str, max_bytes: int) -> Iterator[Document | Failu
     column name, such as ``dose:number[mg]``, is not part of the name; its unit is appended to the numbers. The id of a
     row without ``_id`` is ``name:row``, counted from 1 including the row of column names, as spreadsheets do.
 
-    Args:
-        file: The file to read. The delimiter is comma, semicolon, tab or bar, or that of a first line ``sep=;``. Titles
-            before the column names are not read.
-        name: Name of the file in document ids and failures.
-        max_bytes: Characters of the longest row that is read.
+    The delimiter is comma, semicolon, tab or bar, or that of a first line ``sep=;``. Titles before the column names are
+    not read.
 
     Raises:
         ReadError: The file is not text.
         OSError: The file cannot be opened.
     """
-    return convert_csv(file, name, max_bytes, _build_row_document)
+    return convert_csv(source, context, _build_row_document)
 
 
 def convert_json_lines(
-    file: Path,
-    name: str,
-    max_bytes: int,
+    source: Source,
+    context: Context,
     convert: Callable[[object, str], Document],
     parse_float: Callable[[str], float] = float,
     parse_int: Callable[[str], float] = int,
@@ -94,15 +86,15 @@ def convert_json_lines(
     """Yield ``convert(value, place)`` for each line of a JSON Lines file: the parsed line and its place ``name:line``.
 
     A line that is too long or not JSON, or for which ``convert`` raises ReadError, is a failure. ``parse_float``
-    converts numbers with a point or an exponent, ``parse_int`` other numbers. For the other arguments and errors see
-    :func:`read_json_lines`.
+    converts numbers with a point or an exponent, ``parse_int`` other numbers. For errors see :func:`read_json_lines`.
     """
-    with _open_text(file, newline=None) as lines:
+    max_bytes = context.settings.max_bytes
+    with _open_text(source.path, newline=None) as lines:
         for number in itertools.count(1):
             line = lines.readline(max_bytes + 1)
             if not line:
                 return
-            place = f"{name}:{number}"
+            place = f"{source.name}:{number}"
             if len(line) > max_bytes and not line.endswith("\n"):
                 while (piece := lines.readline(max_bytes)) and not piece.endswith("\n"):  # the rest of the line
                     pass
@@ -117,15 +109,16 @@ def convert_json_lines(
 
 
 def convert_csv(
-    file: Path, name: str, max_bytes: int, convert: Callable[[Sequence[str], Sequence[str], str], Document]
+    source: Source, context: Context, convert: Callable[[Sequence[str], Sequence[str], str], Document]
 ) -> Iterator[Document | Failure]:
     """Yield ``convert(columns, row, place)`` for each non-blank row of a CSV file, where ``place`` is ``name:row``.
 
     A row that is too long, or for which ``convert`` raises ReadError, is a failure, and so is a line with a quote that
-    is not closed. A stray quote within a line is text. For arguments and errors see :func:`read_csv`.
+    is not closed. A stray quote within a line is text. For errors see :func:`read_csv`.
     """
+    max_bytes = context.settings.max_bytes
     csv.field_size_limit(max(csv.field_size_limit(), max_bytes))
-    with _open_text(file, newline="") as stream:
+    with _open_text(source.path, newline="") as stream:
         lines = _RowLines(stream, max_bytes)
         columns: list[str] = []
         number = 0
@@ -133,7 +126,7 @@ def convert_csv(
             try:
                 for row in _parse_rows(lines):
                     number += 1
-                    place = f"{name}:{number}"
+                    place = f"{source.name}:{number}"
                     if number == lines.header:
                         columns = _read_column_names(row)
                     elif number > lines.header and any(value.strip() for value in row):
@@ -143,11 +136,11 @@ def convert_csv(
                             yield Failure(place, str(error))
             except csv.Error as error:
                 number += 1
-                yield Failure(f"{name}:{number}", f"line {lines.record} is not CSV: {error}")
+                yield Failure(f"{source.name}:{number}", f"line {lines.record} is not CSV: {error}")
                 lines.keep_first_line()
             except _TooLongError:
                 number, line = number + 1, lines.record
-                failure = _build_length_failure(f"{name}:{number}", max_bytes)
+                failure = _build_length_failure(f"{source.name}:{number}", max_bytes)
                 has_end = lines.skip_record()
                 if number <= lines.header or not has_end:  # the column names are too long, or a quote is not closed
                     yield Failure(failure.id, f"{failure.reason}; nothing from line {line} on was read")

@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
 
+from polyad.readers.format import DEFAULT_CONTEXT, Content, Context, Source
 from polyad.readers.headings import MAX_HEADING, Heading, build_sections
 from polyad.readers.metadata import build_metadata
-from polyad.readers.plain_text import Content, decode, to_single_line
+from polyad.readers.plain_text import decode, to_single_line
 from polyad.readers.rst_tables import format_tables
 from polyad.readers.titles import choose_title
 
@@ -52,7 +53,7 @@ _REFERENCE = re.compile(r"`([^`\n]+)`__?(?!\w)")
 _TARGET = re.compile(r"[ \t]*<[^>\n]*>$")
 
 
-def read_rst(data: bytes) -> Content:
+def read_rst(source: Source, _: Context = DEFAULT_CONTEXT) -> Content:
     """Return the content of a reStructuredText file; the title is its first heading.
 
     Comments, targets and directives that display no text of the file are removed. Roles are replaced by the text that
@@ -61,7 +62,7 @@ def read_rst(data: bytes) -> Content:
     Raises:
         ReadError: The file is not text.
     """
-    lines = list(_clean_lines(_replace_names(list(format_tables(decode(data).split("\n"))))))
+    lines = list(_clean_lines(_replace_names(list(format_tables(decode(source.read()).split("\n"))))))
     fields, lines = _split_fields(lines)
     text = "\n".join(lines)
     headings = list(_find_headings(lines))

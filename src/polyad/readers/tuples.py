@@ -23,7 +23,6 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from polyad.config import ReadSettings
 from polyad.errors import ReadError
@@ -39,6 +38,7 @@ from polyad.readers.argument_values import (
     read_role_schema,
 )
 from polyad.readers.files import FileReader
+from polyad.readers.format import Context, Format, Source
 from polyad.readers.metadata import build_metadata
 from polyad.readers.plain_text import clean, to_single_line
 from polyad.readers.records import (
@@ -56,11 +56,10 @@ from polyad.text.validity import VALIDITY_KEYS
 
 __all__ = ["TupleReader", "format_fact", "read_csv_facts", "read_json_facts"]
 
-_FORMATS = {
-    ".jsonl": "polyad.readers.tuples:read_json_facts",
-    ".csv": "polyad.readers.tuples:read_csv_facts",
-}
-"""Extension to the ``module:function`` that streams the facts of a file."""
+_FORMATS = (
+    Format(name="JSON Lines", extensions=(".jsonl",), read="polyad.readers.tuples:read_json_facts", has_records=True),
+    Format(name="CSV", extensions=(".csv",), read="polyad.readers.tuples:read_csv_facts", has_records=True),
+)
 
 _SPECIAL_COLUMNS = ("_id", "relation", "text", *VALIDITY_KEYS)
 """Columns that are not roles."""
@@ -99,26 +98,29 @@ class TupleReader(FileReader):
     """
 
     def __init__(self, settings: ReadSettings | None = None) -> None:
-        super().__init__(settings, one_document={}, many_documents=_FORMATS)
+        super().__init__(settings, _FORMATS)
 
 
-def read_json_facts(file: Path, name: str, max_bytes: int) -> Iterator[Document | Failure]:
+def read_json_facts(source: Source, context: Context) -> Iterator[Document | Failure]:
     """Yield a document with one fact (a relation and its arguments) for each line of a JSON Lines file.
 
-    For arguments and errors see :func:`polyad.readers.records.read_json_lines`.
+    For errors see :func:`polyad.readers.records.read_json_lines`.
     """
-    facts = _FactBuilder(name, file.stem, read_role_schema(file.parent))
-    return convert_json_lines(file, name, max_bytes, facts.build_from_record, VerbatimFloat, parse_json_integer)
+    return convert_json_lines(
+        source, context, _build_facts(source).build_from_record, VerbatimFloat, parse_json_integer
+    )
 
 
-def read_csv_facts(file: Path, name: str, max_bytes: int) -> Iterator[Document | Failure]:
+def read_csv_facts(source: Source, context: Context) -> Iterator[Document | Failure]:
     """Yield a document with one fact (a relation and its arguments) for each row of a CSV file.
 
-    For arguments and errors see :func:`polyad.readers.records.read_csv`.
+    For errors see :func:`polyad.readers.records.read_csv`.
     """
-    return convert_csv(
-        file, name, max_bytes, _FactBuilder(name, file.stem, read_role_schema(file.parent)).build_from_row
-    )
+    return convert_csv(source, context, _build_facts(source).build_from_row)
+
+
+def _build_facts(source: Source) -> _FactBuilder:
+    return _FactBuilder(source.name, source.path.stem, read_role_schema(source.path.parent))
 
 
 class _FactBuilder:

@@ -3,7 +3,7 @@
 The pool is :mod:`polyad.readers.workers`. Requests and replies are lines of JSON, so that the pool never executes data
 that a hostile document may produce::
 
-    -> {"path", "function", "settings"}, with "name" for a file of records, with "image" for the picture of a page,
+    -> {"path", "format", "settings"}, with "name" for a file of records, with "image" for the picture of a page,
        with "part" to recognise and store some of its scanned pages
     <- {"ready"}                once, at the start
     <- {"page", "pages", "kind"}  progress in a document with pages
@@ -31,7 +31,8 @@ from typing import IO, Any, NoReturn
 
 from polyad.config import ReadSettings
 from polyad.model import Document, Failure
-from polyad.readers.one_file import OnPage, format_reason, load_function, read_content
+from polyad.readers.format import Context, Format, OnPage, Source, load_function
+from polyad.readers.one_file import format_reason, open_source, read_content
 from polyad.text.json_types import format_value, parse_value
 
 _REPORT_SECONDS = 0.2
@@ -101,20 +102,21 @@ def _send(replies: IO[bytes], message: Mapping[str, Any]) -> None:
 def _reply_to(request: Mapping[str, Any], replies: IO[bytes]) -> dict[str, Any]:
     """Return the reply to a request: the content of the file that the request names, or the reason of a failure."""
     settings = ReadSettings(**request["settings"])
-    path, function = Path(request["path"]), request["function"]
+    format: Format = parse_value(request["format"], Format)
+    source = open_source(Path(request["path"]), format, settings, request.get("name", ""))
     try:
-        if "name" in request:
-            _send_records(path, function, request["name"], settings, replies)
+        if format.has_records:
+            _send_records(source, format, settings, replies)
             return {"is_spent": _is_memory_spent(settings.max_memory)}
         _limit_seconds(settings.max_seconds)
         if "image" in request:
-            image = load_function(function)(path, request["image"], settings)
+            image = load_function(format.render)(source, Context(settings), request["image"])
             return {"image": image, "is_spent": _is_memory_spent(settings.max_memory)}
         report = _make_page_reporter(replies, settings.max_seconds)
         if "part" in request:
-            load_function(function)(path, request["part"], settings, report)
+            load_function(format.recognize)(source, Context(settings, report), tuple(request["part"]))
             return {"is_spent": _is_memory_spent(settings.max_memory)}
-        content = read_content(path, function, settings, report)
+        content = read_content(source.path, format, settings, report)
         for start in range(0, len(content.text), _PIECE_CHARACTERS):
             _send(replies, {"text": content.text[start : start + _PIECE_CHARACTERS]})
         return {
@@ -129,11 +131,11 @@ def _reply_to(request: Mapping[str, Any], replies: IO[bytes]) -> dict[str, Any]:
         _limit_seconds(0)
 
 
-def _send_records(path: Path, function: str, name: str, settings: ReadSettings, replies: IO[bytes]) -> None:
+def _send_records(source: Source, format: Format, settings: ReadSettings, replies: IO[bytes]) -> None:
     """Read a file with many documents, and send them to the parent process in batches."""
     batch: list[dict[str, Any]] = []
     size = 0
-    records: Iterator[Document | Failure] = load_function(function)(path, name, settings.max_bytes)
+    records: Iterator[Document | Failure] = load_function(format.read)(source, Context(settings))
     try:
         while True:
             _limit_seconds(settings.max_seconds)

@@ -26,8 +26,7 @@ from polyad.config import ReadSettings
 from polyad.errors import ReadError
 from polyad.model import Document, Failure
 from polyad.processes import format_exit_code
-from polyad.readers.one_file import NEW_SCAN
-from polyad.readers.plain_text import Content
+from polyad.readers.format import NEW_SCAN, Content, Format
 from polyad.readers.worker import MEMORY_UNIT, format_memory_failure, get_peak_memory, parse_record
 from polyad.text.json_types import parse_value
 
@@ -62,9 +61,6 @@ _PROGRESS_SECONDS = 0.2
 _MIN_SCANS = 3
 """Recognised pages of a document after which idle processes recognise some of its pages too."""
 
-_RECOGNIZERS = {"polyad.readers.pdf:read_pdf": "polyad.readers.pdf:recognize_pages"}
-"""The reader of files that may have many scanned pages, and the function that recognises some of them."""
-
 
 class SlowFileError(ReadError):
     """Raised if a file, or the page of which a picture is requested, exceeds the limit on time."""
@@ -93,7 +89,7 @@ class ReadJob:
         Args:
             page: The page, from 1.
             pages: Number of pages; 0 if ``page`` is the number of a picture inside the document.
-            kind: Kind of the page (see :mod:`polyad.readers.one_file`).
+            kind: Kind of the page (see :mod:`polyad.readers.format`).
             is_ahead: Whether another process recognised the page for the one that reads the document.
         """
         with self._lock:
@@ -141,15 +137,10 @@ class WorkerPool:
         self._idle: list[_Process] = []
         self._is_closed = False
 
-    def submit(self, path: Path, function: str) -> ReadJob:
-        """Let the next idle worker process read a file, and return the job, which provides the content.
-
-        Args:
-            path: The file.
-            function: The ``module:function`` that converts the bytes of the file to one document.
-        """
+    def submit(self, path: Path, format: Format) -> ReadJob:
+        """Let the next idle worker process read a file of one document, and return the job with the content."""
         job = ReadJob()
-        job.future = self._threads.submit(self._read_in_worker, path, function, job)
+        job.future = self._threads.submit(self._read_in_worker, path, format, job)
         return job
 
     def close(self) -> None:
@@ -163,70 +154,70 @@ class WorkerPool:
         for process in self._processes:
             process.end()
 
-    def _read_in_worker(self, path: Path, function: str, job: ReadJob) -> Content:
+    def _read_in_worker(self, path: Path, format: Format, job: ReadJob) -> Content:
         """Return the content of a file that a worker process reads; ``job`` receives the current page.
 
         The process ends afterwards if it has used too much memory or failed.
         """
         pieces: list[str] = []
-        has_help = self.count == 1 or not self._settings.folder or function not in _RECOGNIZERS
-        for reply in self._send_request(path, function):
+        has_help = self.count == 1 or not self._settings.folder or not format.recognize
+        for reply in self._send_request(path, format):
             if "page" in reply:
                 scans = job.add_page(int(reply["page"]), int(reply["pages"]), reply["kind"])
                 if scans >= _MIN_SCANS and not has_help:
                     has_help = True
                     with suppress(RuntimeError):  # the pool is closed
                         for number in range(self.count - 1):
-                            self._threads.submit(self._recognize_ahead, path, _RECOGNIZERS[function], number, job)
+                            self._threads.submit(self._recognize_ahead, path, format, number, job)
             elif "text" in reply:
                 pieces.append(reply["text"])
         content: Content = parse_value(reply["content"] | {"text": "".join(pieces)}, Content)
         return content
 
-    def _recognize_ahead(self, path: Path, function: str, number: int, job: ReadJob) -> None:
+    def _recognize_ahead(self, path: Path, format: Format, number: int, job: ReadJob) -> None:
         """Let an idle process recognise and store pages of the document that another process reads.
 
         Failures do not matter: the process that reads the document tries the same pages.
         """
         if job.future.done():
             return
-        with suppress(ReadError), closing(self._send_request(path, function, part=(number, self.count - 1))) as replies:
+        with suppress(ReadError), closing(self._send_request(path, format, part=(number, self.count - 1))) as replies:
             for reply in replies:
                 if job.future.done():
                     return
                 if "page" in reply:
                     job.add_page(int(reply["page"]), int(reply["pages"]), reply["kind"], is_ahead=True)
 
-    def read_records(self, path: Path, function: str, name: str) -> Iterator[Document | Failure]:
+    def read_records(self, path: Path, format: Format, name: str) -> Iterator[Document | Failure]:
         """Yield the documents of a file with many documents, while a worker process reads the next documents.
 
         Args:
             path: The file.
-            function: The ``module:function`` that streams the documents of the file.
+            format: A format of records.
             name: Name of the file in the ids of its documents.
 
         Raises:
             ReadError: The file cannot be read or a record exceeds a limit.
         """
-        for reply in self._send_request(path, function, name=name):
+        for reply in self._send_request(path, format, name=name):
             yield from map(parse_record, reply.get("records", ()))
 
-    def render_page(self, path: Path, function: str, request: Mapping[str, Any]) -> Mapping[str, Any]:
+    def render_page(self, path: Path, format: Format, request: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the picture of a page that a worker process renders (see :mod:`polyad.readers.page_image`).
 
         Raises:
             ReadError: The file cannot be read, was changed, or exceeds a limit.
         """
-        *_, reply = self._send_request(path, function, image=request)
+        *_, reply = self._send_request(path, format, image=request)
         image: Mapping[str, Any] = reply["image"]
         return image
 
-    def _send_request(self, path: Path, function: str, **more: Any) -> Generator[dict[str, Any], None, None]:
+    def _send_request(self, path: Path, format: Format, **more: Any) -> Generator[dict[str, Any], None, None]:
         """Send a worker process the request to read a file, and yield its replies.
 
         The process ends if it has used too much memory or failed, or if the caller stops the iteration.
         """
-        message = {"path": str(path.absolute()), "function": function, "settings": asdict(self._settings), **more}
+        message = {"path": str(path.absolute()), "format": asdict(format), "settings": asdict(self._settings), **more}
         process = self._get_idle_process()
         is_spent = True
         try:
@@ -310,7 +301,7 @@ class _Process:
         """Send a request to the worker process and yield the replies; the last reply has the key ``is_spent``.
 
         Args:
-            message: The path, function and settings of the request.
+            message: The path, format and settings of the request.
 
         Raises:
             ReadError: The process ended or was killed.

@@ -15,8 +15,9 @@ from polyad.errors import ReadError
 from polyad.model import Location, Section
 from polyad.readers.archives import EMBEDDED_KINDS, open_office_file, parse_xml, read_relations
 from polyad.readers.drawings import get_relation_id, iterate_drawing, list_comments, list_undescribed_pictures
+from polyad.readers.format import DEFAULT_CONTEXT, Content, Context, Source
 from polyad.readers.number_formats import BUILT_IN_FORMATS, format_number
-from polyad.readers.plain_text import Content, join_texts, to_single_line
+from polyad.readers.plain_text import join_texts, to_single_line
 from polyad.readers.tables import Cell, label_rows
 from polyad.readers.titles import clean_stated_title
 from polyad.text.removals import COMMENTS, FILES, PICTURES, merge_removals
@@ -51,7 +52,7 @@ class _Style(NamedTuple):
     is_bold: bool = False
 
 
-def read_xlsx(data: bytes) -> Content:
+def read_xlsx(source: Source, _: Context = DEFAULT_CONTEXT) -> Content:
     """Return the content of a workbook: each sheet, with a line for each row: ``column: value`` with tabs between.
 
     A row of bold texts is a header row; for others, forms and merged cells see :mod:`polyad.readers.tables`. A formula
@@ -60,6 +61,7 @@ def read_xlsx(data: bytes) -> Content:
     Raises:
         ReadError: The file is encrypted, damaged, too large or not an Excel workbook.
     """
+    data = source.read()
     with open_office_file(data, "an Excel workbook", max_text=_MAX_EXPANDED) as (title_property, metadata):
         workbook = _Workbook(ZipFile(io.BytesIO(data)))
         sheets = list(workbook.read_sheets())

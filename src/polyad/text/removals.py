@@ -12,6 +12,7 @@ PICTURES, PAGES = "pictures_without_text", "unreadable_pages"
 COMMENTS, FILES = "removed_comments", "embedded_files"
 SCANS, UNREAD_SCANS, UNCERTAIN = "scanned_pages", "unread_scans", "uncertain_words"
 READ_PICTURES, UNREAD_PICTURES, OMITTED_PICTURES = "read_pictures", "unread_pictures", "omitted_pictures"
+INSTALL_OCR = 'run: pip install "polyad[ocr]"'
 NOTES = {
     HEADERS: "removed lines of page headers and footers",
     CONTENTS: "removed lines of tables of contents and indexes",
@@ -21,9 +22,9 @@ NOTES = {
     COMMENTS: "removed comments",
     FILES: "embedded or attached files that are not read",
     SCANS: "scanned pages, read by OCR",
-    UNREAD_SCANS: 'scanned pages that are not read; for their text, run: pip install "polyad[ocr]"',
+    UNREAD_SCANS: f"scanned pages that are not read; for their text, {INSTALL_OCR}",
     READ_PICTURES: "pictures in documents, read by OCR",
-    UNREAD_PICTURES: 'pictures in documents that are not read; for their text, run: pip install "polyad[ocr]"',
+    UNREAD_PICTURES: f"pictures in documents that are not read; for their text, {INSTALL_OCR}",
     OMITTED_PICTURES: "pictures in documents that cannot be read",
     UNCERTAIN: "words of which OCR is not certain",
 }
@@ -40,12 +41,12 @@ def merge_removals(parts: Iterable[Mapping[str, Sequence[str]]]) -> Removals:
     >>> merge_removals([{HEADERS: ["Pumps"]}, {HEADERS: ["Seals"], CONTENTS: []}])
     {'removed_headers': ('Pumps', 'Seals')}
     """
-    merged: dict[str, tuple[str, ...]] = {}
+    merged: dict[str, list[str]] = {}
     for part in parts:
         for kind, texts in part.items():
             if texts:
-                merged[kind] = (*merged.get(kind, ()), *texts)
-    return merged
+                merged.setdefault(kind, []).extend(texts)
+    return {kind: tuple(texts) for kind, texts in merged.items()}
 
 
 def count_removals(removals: Removals) -> dict[str, MetadataValue]:
