@@ -23,7 +23,7 @@ from pathlib import Path
 from polyad import Engine
 from polyad.engine.settings import Settings
 from polyad.model import Document, Evidence
-from polyad.readers.tuples import TupleReader
+from polyad.readers.folder.tuples import TupleReader
 from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings, HyperRetrieverTraining
 from polyad.text.keys import build_argument_key, build_entity_key
 from polyad_bench.datasets.beir import Question, load_beir

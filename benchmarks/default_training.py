@@ -31,7 +31,7 @@ from sentence_evidence import contains_sentence, normalize_texts
 from polyad import Engine
 from polyad.config import ReadSettings
 from polyad.model import Document, FloatArray, Passage
-from polyad.readers.files import FileReader
+from polyad.readers.folder.files import FileReader
 from polyad.retrieval.default.scorer import WEIGHTS_FILE
 from polyad.retrieval.default.signals import SIGNAL_NAMES, Candidates, list_weight_names
 from polyad_bench.datasets.beir import Dataset, Question, load_beir

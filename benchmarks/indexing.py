@@ -43,7 +43,7 @@ from polyad.indexing.split import SentenceSplitter
 from polyad.model import Document, Failure, FloatArray
 from polyad.protocols.components import Embedder, TextKind, silent
 from polyad.protocols.store import Manifest
-from polyad.readers.files import FileReader
+from polyad.readers.folder.files import FileReader
 from polyad.stores.sqlite import SqliteStore
 from polyad_bench.datasets.beir import load_beir
 

@@ -40,7 +40,7 @@ from polyad.config import ReadSettings
 from polyad.engine.loaders import load_embedder
 from polyad.model import Document, FloatArray
 from polyad.protocols.components import Embedder
-from polyad.readers.files import FileReader
+from polyad.readers.folder.files import FileReader
 from polyad.retrieval.default.encoder_trust import EncoderTrust
 from polyad.retrieval.default.last_stage import LAST_FEATURES
 from polyad.retrieval.default.ranking_network import RankingNetwork

@@ -41,7 +41,7 @@ from polyad.config import ReadSettings, SplitSettings
 from polyad.engine.settings import Settings
 from polyad.indexing.segmentation import SegmentationSettings
 from polyad.model import Document, ScoredPassage
-from polyad.readers.files import FileReader
+from polyad.readers.folder.files import FileReader
 from polyad.retrieval.default.retriever import DefaultSettings
 
 QUESTIONS = Path(__file__).parent / "manuals"

@@ -34,9 +34,9 @@ from PIL import Image, ImageDraw, ImageFont
 
 from polyad.errors import ReadError
 from polyad.readers.format import Source
-from polyad.readers.pictures import read_picture
-from polyad.readers.worker import get_peak_memory
+from polyad.readers.pool.worker import get_peak_memory
 from polyad.text.removals import UNCERTAIN
+from polyad_readers.pictures.reader import read_picture
 
 _SIZE, _LEADING, _MARGIN = 11.0, 1.35, 0.9
 """Type size in points, distance of lines in type sizes, and margin in inches."""

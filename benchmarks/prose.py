@@ -28,7 +28,7 @@ from polyad import Engine
 from polyad.config import ReadSettings
 from polyad.engine.settings import Settings
 from polyad.model import Document
-from polyad.readers.files import FileReader
+from polyad.readers.folder.files import FileReader
 from polyad.retrieval.default.retriever import DefaultSettings
 
 BUDGETS = (500, 1000, 2000)

@@ -52,7 +52,7 @@ from measured_rows import write_rows
 from polyad.config import ReadSettings
 from polyad.errors import ReadError
 from polyad.model import Document
-from polyad.readers.files import FileReader
+from polyad.readers.folder.files import FileReader
 from polyad.text.removals import CONTENTS, HEADERS
 
 BATCH, SECONDS, MORE_SECONDS = 20, 40, 5

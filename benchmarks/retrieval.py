@@ -27,15 +27,15 @@ from polyad.config import ReadSettings, SplitSettings
 from polyad.engine.settings import Settings
 from polyad.indexing.split import SentenceSplitter
 from polyad.model import Document, Evidence
-from polyad.readers.files import FileReader
+from polyad.readers.folder.files import FileReader
 from polyad.readers.format import Source
-from polyad.readers.markdown import read_markdown
 from polyad_bench.datasets.beir import Dataset, Question, load_beir
 from polyad_bench.reports.tables import format_percent
 from polyad_bench.runs.retriever_evaluation import (
     RetrieverResult,
     evaluate_retriever,
 )
+from polyad_readers.markup.markdown import read_markdown
 
 K = 5
 SEED = 7

@@ -36,7 +36,7 @@ from polyad.model import (
     Passage,
 )
 from polyad.protocols.components import Embedder, TextKind
-from polyad.readers.tuples import format_fact
+from polyad.readers.folder.tuples import format_fact
 from polyad.text.keys import build_argument_key, build_entity_key
 from polyad_bench.datasets.beir import Question
 

@@ -32,7 +32,7 @@ from polyad.config import ReadSettings
 from polyad.engine.loaders import load_embedder
 from polyad.model import Document, FloatArray, Passage
 from polyad.protocols.components import Embedder, TextKind
-from polyad.readers.files import FileReader
+from polyad.readers.folder.files import FileReader
 from polyad.retrieval.default.ranking_network import RankingNetwork
 from polyad.retrieval.default.scorer import WEIGHTS_FILE, LinearScorer
 from polyad.retrieval.default.second_stage import FEATURES, compute_second_stage_weight

@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from polyad.model import Argument
-from polyad.readers.tuples import format_fact
+from polyad.readers.folder.tuples import format_fact
 from polyad.text.keys import build_entity_key
 
 FEWEST_TUPLES = 300

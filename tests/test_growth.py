@@ -17,13 +17,9 @@ from polyad.indexing.documents import find_headings
 from polyad.indexing.facts.grounding import Grounder
 from polyad.indexing.facts.style import ExtractionStyle
 from polyad.model import Document, Section, Span
-from polyad.readers.eml import read_eml
-from polyad.readers.epub import read_epub
+from polyad.readers.folder.tuples import read_json_facts
 from polyad.readers.format import DEFAULT_CONTEXT, Source
-from polyad.readers.front_matter import parse_front_matter
-from polyad.readers.html import read_html
-from polyad.readers.records import read_csv
-from polyad.readers.tuples import read_json_facts
+from polyad.readers.records.records import read_csv
 from polyad.replies.candidate_scores import parse_candidate_scores
 from polyad.replies.loose_json import repair_json
 from polyad.replies.thoughts import remove_thoughts
@@ -32,6 +28,10 @@ from polyad.snapshot.name_variants import NamedEntities, NameVariants
 from polyad.text.keys import EntityNameMatcher, build_entity_key
 from polyad.text.locate import find_occurrences
 from polyad.text.prompts import escape_tags
+from polyad_readers.markup.front_matter import parse_front_matter
+from polyad_readers.web.eml import read_eml
+from polyad_readers.web.epub import read_epub
+from polyad_readers.web.html import read_html
 from tests.cost import measure_cost
 
 MAX_COST = 100.0
@@ -181,7 +181,7 @@ def test_the_rows_of_a_table_on_a_slide_are_read_one_after_another() -> None:
     from pptx import Presentation
     from pptx.util import Inches
 
-    from polyad.readers.pptx import read_pptx
+    from polyad_readers.office.pptx import read_pptx
 
     presentation = Presentation()
     slide = presentation.slides.add_slide(presentation.slide_layouts[6])

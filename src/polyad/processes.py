@@ -1,7 +1,7 @@
 """Child processes: a supervisor that keeps them running, and processes that run a function in a fork.
 
-Index workers and the processes of a server run under a :class:`Supervisor`. The pool of :mod:`polyad.readers.workers`
-starts its processes on demand, because a run without documents needs none.
+Index workers and the processes of a server run under a :class:`Supervisor`. The pool of
+:mod:`polyad.readers.pool.workers` starts its processes on demand, because a run without documents needs none.
 """
 
 from __future__ import annotations

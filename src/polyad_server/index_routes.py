@@ -21,7 +21,7 @@ from polyad.engine.document_table import FACETS, DocumentQuery, Facet, SortKey
 from polyad.engine.registry import methods
 from polyad.errors import ConfigurationError
 from polyad.model import MetadataValue
-from polyad.readers.files import FileReader
+from polyad.readers.folder.files import FileReader
 from polyad.schemas.catalogue import ListKind, PassageItemSchema, list_items, statistics_json
 from polyad.schemas.filling import fill_schema
 from polyad.schemas.reports import CorrectionSchema, RemovalSchema, WithdrawalSchema, correction_json

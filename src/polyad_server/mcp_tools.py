@@ -22,7 +22,7 @@ from polyad.model import (
     TextMatch,
     TextMatches,
 )
-from polyad.readers.metadata import CONTENT_HASH
+from polyad.readers.text.metadata import CONTENT_HASH
 from polyad.schemas.catalogue import ListKind, list_items
 from polyad.schemas.filling import fill_schema
 from polyad.schemas.places import describe_citation, describe_hit, describe_location, get_excerpt, map_excerpts

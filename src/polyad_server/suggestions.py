@@ -16,7 +16,7 @@ from polyad.engine import Engine
 from polyad.engine.catalogue import Catalogue
 from polyad.engine.document_table import DocumentRow
 from polyad.model import Evidence
-from polyad.readers.titles import is_generic_name
+from polyad.readers.text.titles import is_generic_name
 
 _MAX_DOCUMENTS = 24
 """Documents from which questions are generated, at equal distances in the order of their ids."""

@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from polyad.config import ReadSettings
 from polyad.engine.registry import DEFAULT_METHOD, methods
 from polyad.model import Document, Failure, MetadataValue
-from polyad.readers.sources import format_path
+from polyad.readers.text.sources import format_path
 
 _UNSAFE = re.compile(r"[^\w.-]+")
 _MAX_NAME_BYTES = 100

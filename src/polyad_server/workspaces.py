@@ -18,8 +18,8 @@ from polyad.engine import Engine
 from polyad.engine.loaders import Place, get_place_name
 from polyad.errors import ConfigurationError, NotFoundError, PolyadError
 from polyad.protocols.store import ValueStore
-from polyad.readers.ocr import FILE_NAME as OCR_FILE_NAME
-from polyad.readers.sources import COPIES_FOLDER
+from polyad.readers.text.ocr_cache import FILE_NAME as OCR_FILE_NAME
+from polyad.readers.text.sources import COPIES_FOLDER
 from polyad.snapshot.files import SnapshotFiles
 from polyad.stores.sqlite import REPLIES_FILE_NAME
 from polyad.text.files import make_folder, resolve_path, sync_folder

@@ -43,25 +43,12 @@ from polyad.model import Document, Mention, Passage, ScoredPassage, Span, Usage
 from polyad.openai_api.address import Secrets
 from polyad.openai_api.endpoint import extract_error_message
 from polyad.protocols.components import Reply
-from polyad.readers import pdf_headings, pdf_paragraphs
-from polyad.readers.docx import read_docx
-from polyad.readers.eml import read_eml
-from polyad.readers.epub import read_epub
+from polyad.readers.folder.tuples import read_csv_facts, read_json_facts
 from polyad.readers.format import Context, Source
-from polyad.readers.front_matter import parse_front_matter
-from polyad.readers.html import parse_markup, read_html
-from polyad.readers.markdown import read_markdown
-from polyad.readers.metadata import split_keywords
-from polyad.readers.odt import read_odt
-from polyad.readers.pdf_furniture import remove_furniture
-from polyad.readers.pdf_lines import Line, normalize_text
-from polyad.readers.plain_text import decode, read_source_code, read_text, to_single_line
-from polyad.readers.pptx import read_pptx
-from polyad.readers.records import read_csv, read_json_lines
-from polyad.readers.rst import read_rst
-from polyad.readers.titles import clean_stated_title, is_generic_name
-from polyad.readers.tuples import read_csv_facts, read_json_facts
-from polyad.readers.xlsx import read_xlsx
+from polyad.readers.records.records import read_csv, read_json_lines
+from polyad.readers.text.metadata import split_keywords
+from polyad.readers.text.plain_text import decode, read_source_code, read_text, to_single_line
+from polyad.readers.text.titles import clean_stated_title, is_generic_name
 from polyad.replies.answer_tags import AnswerFilter, extract_tagged_answer
 from polyad.replies.candidate_scores import parse_candidate_scores, parse_verdict
 from polyad.replies.facts import clean_value
@@ -95,6 +82,20 @@ from polyad.text.words import (
     shorten_at_word,
     split_ideographs,
 )
+from polyad_readers.lines import paragraphs as pdf_paragraphs
+from polyad_readers.lines.lines import Line, normalize_text
+from polyad_readers.markup.front_matter import parse_front_matter
+from polyad_readers.markup.markdown import read_markdown
+from polyad_readers.markup.rst import read_rst
+from polyad_readers.office.docx.reader import read_docx
+from polyad_readers.office.odt.reader import read_odt
+from polyad_readers.office.pptx import read_pptx
+from polyad_readers.office.xlsx import read_xlsx
+from polyad_readers.pdf import headings as pdf_headings
+from polyad_readers.pdf.furniture import remove_furniture
+from polyad_readers.web.eml import read_eml
+from polyad_readers.web.epub import read_epub
+from polyad_readers.web.html import parse_markup, read_html
 from tests.attacks.growth import Target
 
 _REPLY = 1 << 16

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from polyad.readers.files import FileReader
+from polyad.readers.folder.files import FileReader
 
 pytestmark = pytest.mark.attacks
 

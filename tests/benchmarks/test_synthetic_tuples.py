@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from polyad.model import Document
-from polyad.readers.files import FileReader
-from polyad.readers.tuples import TupleReader
+from polyad.readers.folder.files import FileReader
+from polyad.readers.folder.tuples import TupleReader
 from polyad.text.keys import build_entity_key
 from polyad_bench.datasets.beir import load_beir
 

@@ -27,7 +27,7 @@ from polyad.model import Document, Evidence, FloatArray, Mention, Passage, Query
 from polyad.protocols.components import Prompt, Reply, TextKind
 from polyad.protocols.snapshot import Snapshot
 from polyad.readers.format import Format
-from polyad.readers.one_file import read_content
+from polyad.readers.pool.one_file import read_content
 
 ERRORS = (IndexError("7"), ValueError("no"), KeyError("k"), sqlite3.DatabaseError("file is not a database"), OSError())
 DOCUMENTS = [Document("bell", "Bell of Tarn", "The Bell of Tarn was cast by Ines Moreau in 1702.")]

@@ -24,11 +24,12 @@ from polyad.config import ReadSettings
 from polyad.engine import page_images
 from polyad.engine.settings import Settings
 from polyad.errors import NotFoundError, PageImageError
-from polyad.readers import page_image, workers
 from polyad.readers.format import Content, Context, Format, Source
 from polyad.readers.formats import list_formats
-from polyad.readers.html import read_html
-from polyad.readers.page_image import find_marks, join_boxes
+from polyad.readers.pool import workers
+from polyad_readers.pdf import page_image
+from polyad_readers.pdf.page_image import find_marks, join_boxes
+from polyad_readers.web.html import read_html
 
 LINES = [
     "The bell of Tarn was cast in 1702 by Anna Voss.",
@@ -243,7 +244,7 @@ def test_many_requests_start_no_more_processes_than_the_pool_has(
         processes.append(arguments)
         return start(*arguments, **options)
 
-    monkeypatch.setattr("polyad.readers.workers.subprocess.Popen", record)
+    monkeypatch.setattr("polyad.readers.pool.workers.subprocess.Popen", record)
 
     render_at_once(engine, [{"start": number, "end": 20} for number in range(6)], id)
 
@@ -309,7 +310,7 @@ def test_another_width_of_a_picture_reads_its_document_once(tmp_path: Path, monk
         reads.append(source)
         return read_html(source, context)
 
-    monkeypatch.setattr("polyad.readers.html.read_html", record)
+    monkeypatch.setattr("polyad_readers.web.html.read_html", record)
 
     for width in (300, 600):
         page_image.render_marked_page(Source(page), Context(), {**request, "width": width})

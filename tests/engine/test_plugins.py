@@ -148,7 +148,7 @@ def test_a_reader_whose_name_is_not_a_lower_case_extension_with_a_dot_is_used_al
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
-        ("return ['a card']", "it returned ['a card']; expected a polyad.readers.plain_text.Content"),
+        ("return ['a card']", "it returned ['a card']; expected a polyad.readers.text.plain_text.Content"),
         pytest.param("raise SystemExit(3)", "SystemExit", marks=pytest.mark.slow),
     ],
 )

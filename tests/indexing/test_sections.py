@@ -9,7 +9,7 @@ import pytest
 from polyad.engine import Engine
 from polyad.indexing.documents import TITLE_FROM, build_title, find_headings, find_sections
 from polyad.model import Document, Passage, Section, Span
-from polyad.readers.files import FileReader
+from polyad.readers.folder.files import FileReader
 from polyad.retrieval.hits import merge_passages
 from polyad.schemas.places import describe_hit
 from polyad.text.sentences import HEADING_SEPARATOR, join_headings

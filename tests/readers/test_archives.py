@@ -11,12 +11,12 @@ import pptx
 import pytest
 
 from polyad.errors import ReadError
-from polyad.readers.docx import read_docx
-from polyad.readers.epub import read_epub
 from polyad.readers.format import Content, Source
-from polyad.readers.odt import read_odt
-from polyad.readers.pptx import read_pptx
-from polyad.readers.xlsx import read_xlsx
+from polyad_readers.office.docx.reader import read_docx
+from polyad_readers.office.odt.reader import read_odt
+from polyad_readers.office.pptx import read_pptx
+from polyad_readers.office.xlsx import read_xlsx
+from polyad_readers.web.epub import read_epub
 
 ODT = {
     "content.xml": (
@@ -143,7 +143,7 @@ def test_xml_counts_whatever_its_part_is_called(
 def test_a_file_that_unpacks_to_too_much_of_anything_is_refused(
     read: Read, make: Callable[[], bytes], kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("polyad.readers.archives._MAX_UNPACKED", 1_000_000)
+    monkeypatch.setattr("polyad_readers.shared.archives._MAX_UNPACKED", 1_000_000)
     with pytest.raises(ReadError, match="at most 1,000,000 are read"):
         read(Source.from_bytes(with_part(make(), "picture.png", b" " * 1_000_000)))
 

@@ -3,8 +3,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from polyad.readers.asciidoc import read_asciidoc, read_text_file
 from polyad.readers.format import Content, Source
+from polyad_readers.markup.asciidoc import read_asciidoc, read_text_file
 
 PUMPS = """= Pumps {release}
 Ada Bell <ada@example.org>

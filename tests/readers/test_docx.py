@@ -7,9 +7,9 @@ from typing import Any
 import docx  # type: ignore[import-untyped, unused-ignore]  # typed only when its stubs are installed
 import pytest
 
-from polyad.readers.docx import read_docx
 from polyad.readers.format import Content, Source
 from polyad.text.removals import COMMENTS, CONTENTS, FILES, PICTURES
+from polyad_readers.office.docx.reader import read_docx
 
 DRAWING = "http://schemas.openxmlformats.org/drawingml/2006/"
 

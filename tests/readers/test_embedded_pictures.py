@@ -15,12 +15,15 @@ from pptx.util import Inches as SlideInches
 
 from polyad.config import ReadSettings
 from polyad.model import MetadataValue
-from polyad.readers import embedded_pictures, ocr, one_file
 from polyad.readers.format import NEW_SCAN, Content
 from polyad.readers.formats import list_formats
-from polyad.readers.one_file import read_content
+from polyad.readers.pool import one_file
+from polyad.readers.pool.one_file import read_content
+from polyad.readers.text import ocr_cache
 from polyad.text.pictures import PICTURE_LIST, select_labels
 from polyad.text.removals import OMITTED_PICTURES, PICTURES, READ_PICTURES, UNREAD_PICTURES
+from polyad_readers.pictures import embedded as embedded_pictures
+from polyad_readers.pictures import ocr
 
 pytest.importorskip("rapidocr")
 
@@ -276,10 +279,10 @@ def test_recognised_pictures_are_stored_and_deleted_with_their_last_document(
         return recognize(*arguments)  # type: ignore[arg-type]
 
     monkeypatch.setattr(ocr, "recognize", count)
-    ocr.forget_pages(folder, str(contents[0].metadata["sha256"]))
+    ocr_cache.forget_pages(folder, str(contents[0].metadata["sha256"]))
     assert read(tmp_path, "b.docx", second, folder=str(folder)) == contents[1]
     assert not recognized
-    ocr.forget_pages(folder, str(contents[1].metadata["sha256"]))
+    ocr_cache.forget_pages(folder, str(contents[1].metadata["sha256"]))
     assert read(tmp_path, "a.docx", first, folder=str(folder)) == contents[0]
     assert len(recognized) == 1
 

@@ -4,8 +4,8 @@ import pytest
 
 from polyad.errors import ReadError
 from polyad.model import Section
-from polyad.readers.eml import read_eml
 from polyad.readers.format import Source
+from polyad_readers.web.eml import read_eml
 
 HEADER = "From: Ines Moreau <ines@example.org>\nTo: bob@example.org\nDate: 1 May 2023, 10:00\n\n"
 

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from polyad.errors import ReadError
-from polyad.readers.encodings import decode_text, detect_encoding, find_codec
+from polyad.readers.text.encodings import decode_text, detect_encoding, find_codec
 
 GERMAN = "Der Schlüssel der Brücke hängt größtenteils über der Tür."
 

@@ -6,9 +6,9 @@ import pytest
 
 from polyad.errors import ReadError
 from polyad.model import Document, Failure
-from polyad.readers.epub import read_epub
-from polyad.readers.files import FileReader
+from polyad.readers.folder.files import FileReader
 from polyad.readers.format import Content, Source
+from polyad_readers.web.epub import read_epub
 
 NCX = (
     '<!DOCTYPE ncx PUBLIC "-//NISO//DTD ncx 2005-1//EN" "http://www.daisy.org/z3986/2005/ncx-2005-1.dtd">'

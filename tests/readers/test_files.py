@@ -21,12 +21,12 @@ from reportlab.pdfgen.canvas import Canvas  # type: ignore[import-untyped, unuse
 from polyad.config import ReadSettings
 from polyad.errors import ConfigurationError
 from polyad.model import Document, Failure, MetadataValue
-from polyad.readers.files import FileReader
+from polyad.readers.folder.files import FileReader
 from polyad.readers.format import Source
-from polyad.readers.html import parse_markup
-from polyad.readers.markdown import read_markdown
-from polyad.readers.plain_text import clean, decode
-from polyad.readers.sources import format_path
+from polyad.readers.text.plain_text import clean, decode
+from polyad.readers.text.sources import format_path
+from polyad_readers.markup.markdown import read_markdown
+from polyad_readers.web.html import parse_markup
 
 
 @pytest.fixture(autouse=True)
@@ -244,7 +244,7 @@ def test_one_bad_file_does_not_keep_others_from_being_read(monkeypatch: pytest.M
     def fail(*_: object) -> None:
         raise RuntimeError("a library's own\ntrouble")
 
-    monkeypatch.setattr("polyad.readers.markdown.read_markdown", fail)
+    monkeypatch.setattr("polyad_readers.markup.markdown.read_markdown", fail)
     for name in ("a.txt", "b.md", "c.txt"):
         write(f"handbook/{name}", "text")
     results = read("handbook")

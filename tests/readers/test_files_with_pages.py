@@ -4,7 +4,7 @@ import openpyxl
 import pytest
 
 from polyad.model import Document, Failure, Location
-from polyad.readers.files import FileReader
+from polyad.readers.folder.files import FileReader
 
 
 def test_a_file_is_read_by_its_extension_and_keeps_its_places_and_metadata(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from polyad.errors import ReadError
 from polyad.readers.format import Source
-from polyad.readers.html import parse_markup, read_html
 from polyad.text.removals import NAVIGATION, PICTURES
+from polyad_readers.web.html import parse_markup, read_html
 
 
 def text(markup: str) -> str:

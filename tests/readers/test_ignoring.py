@@ -9,7 +9,7 @@ import pytest
 from polyad.config import ReadSettings
 from polyad.errors import ConfigurationError
 from polyad.model import Document
-from polyad.readers.files import FileReader, require_reachable
+from polyad.readers.folder.files import FileReader, require_reachable
 
 FILES = {
     ".gitignore": "*.log\n!keep.txt\n/build/\nsecret.txt\n# a comment\n",

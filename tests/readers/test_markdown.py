@@ -3,7 +3,7 @@ from collections.abc import Mapping
 import pytest
 
 from polyad.readers.format import Content, Source
-from polyad.readers.markdown import read_markdown
+from polyad_readers.markup.markdown import read_markdown
 
 
 def read(text: str) -> Content:

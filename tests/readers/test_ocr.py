@@ -23,13 +23,16 @@ from polyad import Engine
 from polyad.config import ReadSettings
 from polyad.errors import ConfigurationError, ReadError
 from polyad.model import Document, Failure
-from polyad.readers import ocr, pdf_scans, pictures
-from polyad.readers.files import FileReader
+from polyad.readers.folder.files import FileReader
 from polyad.readers.format import NEW_SCAN, STORED_SCAN, TEXT_PAGE, Context, Format, Source
-from polyad.readers.pdf import read_pdf, recognize_pages
-from polyad.readers.pictures import read_picture
-from polyad.readers.workers import ReadJob, WorkerPool
+from polyad.readers.pool.workers import ReadJob, WorkerPool
+from polyad.readers.text import ocr_cache
 from polyad.text.removals import PAGES, PICTURES, SCANS, UNCERTAIN
+from polyad_readers.pdf.reader import read_pdf, recognize_pages
+from polyad_readers.pictures import ocr
+from polyad_readers.pictures import reader as pictures
+from polyad_readers.pictures import scanned_pages as pdf_scans
+from polyad_readers.pictures.reader import read_picture
 
 pytest.importorskip("rapidocr")
 
@@ -365,7 +368,7 @@ def test_pages_of_one_document_are_recognised_by_several_processes(
 def test_an_index_run_that_is_interrupted_in_a_scan_continues_at_its_page(tmp_path: Path) -> None:
     (tmp_path / "scan.pdf").write_bytes(build_scan(6))
     command = [sys.executable, "-m", "polyad", "index", "scan.pdf", "--store", "kb", "--embedder", "hashing:64"]
-    cache = tmp_path / "kb" / ocr.FILE_NAME
+    cache = tmp_path / "kb" / ocr_cache.FILE_NAME
 
     def count_pages() -> int:
         with suppress(sqlite3.OperationalError), closing(sqlite3.connect(f"file:{cache}?mode=ro", uri=True)) as pages:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from polyad.readers.format import Content, Source
-from polyad.readers.odt import read_odt
+from polyad_readers.office.odt.reader import read_odt
 
 SPACES = " ".join(
     f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{space}:1.0"'

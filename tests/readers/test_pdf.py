@@ -15,11 +15,11 @@ from reportlab.pdfgen.canvas import Canvas  # type: ignore[import-untyped, unuse
 
 from polyad.errors import ReadError
 from polyad.model import Document, Failure
-from polyad.readers.files import FileReader
+from polyad.readers.folder.files import FileReader
 from polyad.readers.format import Content, Context, Source
-from polyad.readers.pdf import read_pdf
 from polyad.text.page_labels import find_page_label
 from polyad.text.removals import CONTENTS, HEADERS, PAGES, PICTURES
+from polyad_readers.pdf.reader import read_pdf
 
 WORDS = "The pumps of the old station were mended in the spring and have run without a fault ever since that day"
 
@@ -626,7 +626,7 @@ def test_a_small_file_that_shows_one_stream_on_many_pages_is_refused() -> None:
 
 
 def test_a_page_of_more_lines_than_any_real_one_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("polyad.readers.pdf._MAX_LINES", 3)
+    monkeypatch.setattr("polyad_readers.pdf.reader._MAX_LINES", 3)
     with pytest.raises(ReadError, match="page 2 has more than 3 lines"):
         read_pages([["Pump."] * 3, ["Valve."] * 4])
 

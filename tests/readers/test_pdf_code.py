@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from reportlab.pdfgen.canvas import Canvas  # type: ignore[import-untyped, unused-ignore]  # typed only with its stubs
 
 from polyad.readers.format import Source
-from polyad.readers.pdf import read_pdf
+from polyad_readers.pdf.reader import read_pdf
 
 CODE = [
     "def count(pumps):",

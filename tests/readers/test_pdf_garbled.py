@@ -7,8 +7,8 @@ from reportlab.pdfgen.canvas import Canvas  # type: ignore[import-untyped, unuse
 
 from polyad.errors import ReadError
 from polyad.readers.format import Content, Source
-from polyad.readers.pdf import read_pdf
 from polyad.text.removals import PAGES
+from polyad_readers.pdf.reader import read_pdf
 
 KOREAN = [0x0213, 0x1A4C, 0x0455, 0x0939, 0x0E12, 0x05D3, 0x0627, 0x10A4, 0x0391, 0x0C21, 0x03B6, 0x0531]
 """Numbers of glyphs, as a subset of a Korean font has them."""

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import pytest
 
 from polyad.readers.format import Source
-from polyad.readers.pdf import read_pdf
-from polyad.readers.pdf_right_to_left import Glyph, order_letters
+from polyad_readers.lines.right_to_left import Glyph, order_letters
+from polyad_readers.pdf.reader import read_pdf
 
 
 def place(glyphs: Sequence[str], *, order: int = 1) -> list[Glyph]:

@@ -15,7 +15,7 @@ from reportlab.platypus import (  # type: ignore[import-untyped, unused-ignore]
 )
 
 from polyad.readers.format import Source
-from polyad.readers.pdf import read_pdf
+from polyad_readers.pdf.reader import read_pdf
 
 LEFTS = (72, 200, 300, 400)
 

@@ -7,7 +7,7 @@ import pytest
 from reportlab.pdfgen.canvas import Canvas  # type: ignore[import-untyped, unused-ignore]  # typed only with its stubs
 
 from polyad.readers.format import Content, Source
-from polyad.readers.pdf import read_pdf
+from polyad_readers.pdf.reader import read_pdf
 
 PROSE = (
     "The pumps of the old station were mended in the spring and have run without a fault ever since that day, which "

@@ -14,9 +14,9 @@ from pptx.util import Inches
 
 from polyad.indexing.documents import build_title, find_headings, find_sections
 from polyad.model import Document, Span
-from polyad.readers.drawings import list_paragraphs, read_diagram
 from polyad.readers.format import Content, Source
-from polyad.readers.pptx import read_pptx
+from polyad_readers.office.drawings import list_paragraphs, read_diagram
+from polyad_readers.office.pptx import read_pptx
 
 TITLE, BULLETS, TITLE_ONLY, BLANK = 0, 1, 5, 6
 FOOTER = PP_PLACEHOLDER.FOOTER

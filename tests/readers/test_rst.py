@@ -3,7 +3,7 @@ from collections.abc import Mapping
 import pytest
 
 from polyad.readers.format import Content, Source
-from polyad.readers.rst import read_rst
+from polyad_readers.markup.rst import read_rst
 
 
 def read(text: str) -> Content:

@@ -1,6 +1,6 @@
 import pytest
 
-from polyad.readers.tables import Cell, format_table, label_rows
+from polyad_readers.shared.tables import Cell, format_table, label_rows
 
 
 def read(*rows: list[str | int | Cell]) -> list[str]:

@@ -7,7 +7,7 @@ import pytest
 from polyad.config import ReadSettings
 from polyad.errors import ConfigurationError
 from polyad.model import Argument, Document, Failure
-from polyad.readers.tuples import TupleReader, format_fact
+from polyad.readers.folder.tuples import TupleReader, format_fact
 
 GIVE = {"relation": "give", "arguments": [{"role": "giver", "entity": "Alice"}, {"role": "gift", "entity": "Book"}]}
 ARGUMENTS = (Argument("giver", "Alice"), Argument("gift", "Book"))

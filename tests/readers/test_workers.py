@@ -23,10 +23,10 @@ from reportlab.pdfgen.canvas import Canvas  # type: ignore[import-untyped, unuse
 from polyad.config import ReadSettings
 from polyad.errors import SettingError
 from polyad.model import Document, Failure, Location, Section
-from polyad.readers.files import FileReader
+from polyad.readers.folder.files import FileReader
 from polyad.readers.format import Content, Format
 from polyad.readers.formats import list_formats
-from polyad.readers.one_file import read_content
+from polyad.readers.pool.one_file import read_content
 from polyad.text.json_types import format_value, parse_value
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="limits are those of the system")
@@ -442,7 +442,7 @@ def test_large_plain_text_is_read_by_a_process_too(monkeypatch: pytest.MonkeyPat
 
 def test_the_time_in_which_documents_are_indexed_is_no_time_of_reading(monkeypatch: pytest.MonkeyPatch) -> None:
     Path("a.jsonl").write_text(('{"text": "' + "The pump is old. " * 50 + '"}\n') * 5000)
-    monkeypatch.setattr("polyad.readers.workers._CLOCK_FACTOR", 1)
+    monkeypatch.setattr("polyad.readers.pool.workers._CLOCK_FACTOR", 1)
     documents = FileReader(ReadSettings(max_seconds=1.0)).read([Path("a.jsonl")])
     first = next(documents)
     time.sleep(1.2)

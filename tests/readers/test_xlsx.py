@@ -10,7 +10,7 @@ from openpyxl.styles import Font
 
 from polyad.errors import ReadError
 from polyad.readers.format import Content, Source
-from polyad.readers.xlsx import read_xlsx
+from polyad_readers.office.xlsx import read_xlsx
 
 
 def read(build: Callable[[Any], object], **sheets: Sequence[Sequence[object]]) -> Content:
@@ -78,10 +78,10 @@ def test_the_properties_of_a_workbook_are_its_title_and_metadata() -> None:
 
 
 def test_a_workbook_of_more_cells_or_characters_than_can_be_read_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("polyad.readers.xlsx._MAX_CELLS", 100_000)
+    monkeypatch.setattr("polyad_readers.office.xlsx._MAX_CELLS", 100_000)
     with pytest.raises(ReadError, match="more than 100,000 cells"):
         read(lambda workbook: [workbook["Sheet"].cell(row, 16_384, "x") for row in range(1, 20)], Sheet=[])
-    monkeypatch.setattr("polyad.readers.xlsx._MAX_CHARACTERS", 5_000)
+    monkeypatch.setattr("polyad_readers.office.xlsx._MAX_CHARACTERS", 5_000)
     with pytest.raises(ReadError, match="or 5,000 characters"):
         read(nothing, Sheet=[["x" * 1000]] * 6)
 

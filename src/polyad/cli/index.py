@@ -23,7 +23,7 @@ from polyad.cli.watching import require_watchfiles, warn_of_error, watch_changes
 from polyad.engine import Engine, loaders
 from polyad.engine.loaders import Loader, parse_place
 from polyad.errors import ConfigurationError, NoLanguageModelError
-from polyad.readers.files import require_reachable
+from polyad.readers.folder.files import require_reachable
 from polyad.schemas.reports import index_json, usage_json
 from polyad.text.words import format_count
 

@@ -153,7 +153,7 @@ def show(
         if summary and kind is schemas.Kind.ENTITY:
             shape["summary"] = engine.catalogue.summary(str(shape["key"]))
     if show_removed:
-        from polyad.readers.files import FileReader  # takes 0.2 s
+        from polyad.readers.folder.files import FileReader  # takes 0.2 s
 
         removals = FileReader(settings.stages.read).list_removals(Path(get_source_file(str(shape["source"]))))
         shape["removed"] = {kind: list(texts) for kind, texts in removals.items()}

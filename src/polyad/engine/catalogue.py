@@ -123,7 +123,7 @@ class Catalogue:
         Raises:
             NotFoundError: A name selects no document.
         """
-        from polyad.readers.sources import match_documents  # a search reads no documents
+        from polyad.readers.text.sources import match_documents  # a search reads no documents
 
         sources = get_sources(self._store)
         ids: dict[str, None] = {}

@@ -13,9 +13,9 @@ from polyad.engine.registry import TUPLES, MethodAssignment, methods
 from polyad.errors import ConfigurationError
 from polyad.model import Document, Failure
 from polyad.protocols.components import Progress, Reader
-from polyad.readers.files import FileReader
-from polyad.readers.sources import find_existing_files
-from polyad.readers.workers import WorkerPool
+from polyad.readers.folder.files import FileReader
+from polyad.readers.pool.workers import WorkerPool
+from polyad.readers.text.sources import find_existing_files
 from polyad.text.files import get_source_file
 
 NO_SIZES: Mapping[str, int] = MappingProxyType({})

@@ -23,7 +23,7 @@ from polyad.protocols.store import StoreOpener
 from polyad.text.files import resolve_path
 
 if TYPE_CHECKING:
-    from polyad.readers.workers import WorkerPool
+    from polyad.readers.pool.workers import WorkerPool
 
 _LOG = logging.getLogger(__name__)
 
@@ -299,6 +299,6 @@ def load_language_model(model: str | LanguageModelSettings) -> LanguageModel:
 
 def open_reading_pool(settings: ReadSettings) -> WorkerPool:
     """Open a pool of local processes that read documents from files."""
-    from polyad.readers.workers import WorkerPool  # a search reads no documents
+    from polyad.readers.pool.workers import WorkerPool  # a search reads no documents
 
     return WorkerPool(settings)

@@ -17,13 +17,13 @@ from polyad.errors import ConfigurationError, PageImageError, ReadError
 from polyad.model import Origin, Pagination
 from polyad.readers.format import Format
 from polyad.readers.formats import list_formats
-from polyad.readers.metadata import CONTENT_HASH
-from polyad.readers.sources import get_copy, is_digest
+from polyad.readers.text.metadata import CONTENT_HASH
+from polyad.readers.text.sources import get_copy, is_digest
 from polyad.text.files import get_source_file
 from polyad.text.pictures import PICTURE_LIST, find_label
 
 if TYPE_CHECKING:
-    from polyad.readers.workers import WorkerPool
+    from polyad.readers.pool.workers import WorkerPool
 
 _NO_PAGES = "this document has no pages and no pictures: only pages of PDF files and pictures can be shown"
 
@@ -193,7 +193,7 @@ class PageImages:
         self, file: Path, format: Format, request: Mapping[str, Any], place: tuple[object, ...]
     ) -> PageImage:
         """Let a worker process render a picture, and remember its ``place`` if that takes too long."""
-        from polyad.readers.workers import SlowFileError, WorkerPool  # commands that only search do not need it
+        from polyad.readers.pool.workers import SlowFileError, WorkerPool  # commands that only search do not need it
 
         with self._lock:
             pool = self._pool = self._pool or WorkerPool(self._settings)
@@ -226,7 +226,7 @@ class PageImages:
         """Delete the copies and the recognised lines of files of which no document is left."""
         if not self._settings.folder or not digests:
             return
-        from polyad.readers.ocr import forget_pages  # commands that only search do not need it
+        from polyad.readers.text.ocr_cache import forget_pages  # commands that only search do not need it
 
         for digest in digests:
             if not self._has_documents(digest):

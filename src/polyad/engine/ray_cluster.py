@@ -26,7 +26,7 @@ from polyad.model import FloatArray, Mention
 from polyad.openai_api.endpoint import EndpointError
 from polyad.protocols.components import Embedder, LanguageModel, MentionExtractor, Reply, TextKind
 from polyad.readers.format import Content, Format
-from polyad.readers.workers import ReadJob, WorkerPool
+from polyad.readers.pool.workers import ReadJob, WorkerPool
 
 try:
     import ray

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from polyad.config import ReadSettings
 from polyad.errors import ConfigurationError
 from polyad.readers.format import Content, Format
-from polyad.readers.workers import WorkerPool
+from polyad.readers.pool.workers import WorkerPool
 
 
 class Loading(NamedTuple):

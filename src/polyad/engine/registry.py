@@ -202,13 +202,13 @@ class SpendingLimits:
 
 
 def _read_files(settings: ReadSettings) -> Reader:
-    from polyad.readers.files import FileReader
+    from polyad.readers.folder.files import FileReader
 
     return FileReader(settings)
 
 
 def _read_tuples(settings: ReadSettings) -> Reader:
-    from polyad.readers.tuples import TupleReader
+    from polyad.readers.folder.tuples import TupleReader
 
     return TupleReader(settings)
 

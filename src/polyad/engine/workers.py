@@ -33,7 +33,7 @@ from polyad.language_models.openai.language_model import OpenAILanguageModel
 from polyad.model import Document, Failure, Usage
 from polyad.processes import ChildProcess, Start, Supervisor, format_exit_code
 from polyad.protocols.components import LanguageModel, Progress
-from polyad.readers.worker import parse_record
+from polyad.readers.pool.worker import parse_record
 from polyad.stores.postgres.address import Address
 from polyad.stores.postgres.database import PostgresDatabase
 from polyad.stores.postgres.jobs import Job, Lease, LeaseLostError, QueuedJob

@@ -42,9 +42,9 @@ from polyad.model import Document, Failure, HyperedgeKind, Usage
 from polyad.protocols.components import Embedder, HyperedgeBuilder, Progress, Prompt, silent
 from polyad.protocols.lookups import find_duplicates, get_document_kinds, get_kinds, get_sources, get_version
 from polyad.protocols.store import Store, StoredDocument
-from polyad.readers.files import FileReader
+from polyad.readers.folder.files import FileReader
 from polyad.readers.formats import estimate_lengths
-from polyad.readers.sources import MissingDocuments, find_missing_documents, find_moved_documents, get_source_roots
+from polyad.readers.text.sources import MissingDocuments, find_missing_documents, find_moved_documents, get_source_roots
 from polyad.snapshot.provider import SnapshotProvider
 
 _LOG = logging.getLogger(__name__)

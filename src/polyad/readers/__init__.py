@@ -1,1 +1,1 @@
-"""Readers of files: one module for each format, listed in the tables of ``files.py``."""
+"""Reading of documents: the contract of file formats, plain text and records, and the walk through folders."""

@@ -27,84 +27,19 @@ FORMATS = (
     Format(
         name="source code",
         extensions=_SOURCE_CODE,
-        read="polyad.readers.plain_text:read_source_code",
+        read="polyad.readers.text.plain_text:read_source_code",
         in_process=True,
         is_code=True,
     ),
-    Format(name="JSON Lines", extensions=(".jsonl",), read="polyad.readers.records:read_json_lines", has_records=True),
-    Format(name="CSV", extensions=(".csv",), read="polyad.readers.records:read_csv", has_records=True),
+    Format(
+        name="JSON Lines",
+        extensions=(".jsonl",),
+        read="polyad.readers.records.records:read_json_lines",
+        has_records=True,
+    ),
+    Format(name="CSV", extensions=(".csv",), read="polyad.readers.records.records:read_csv", has_records=True),
 )
 """The formats that need neither a library nor more than plain text."""
-
-_PICTURES = "polyad.readers.embedded_pictures:open_pictures"
-_RENDER = "polyad.readers.page_image:render_marked_page"
-
-DOCUMENT_FORMATS = (
-    Format(name="text", extensions=(".txt", ".text"), read="polyad.readers.asciidoc:read_text_file", in_process=True),
-    Format(
-        name="AsciiDoc",
-        extensions=(".adoc", ".asciidoc"),
-        read="polyad.readers.asciidoc:read_asciidoc",
-        in_process=True,
-    ),
-    Format(name="reStructuredText", extensions=(".rst",), read="polyad.readers.rst:read_rst", in_process=True),
-    Format(
-        name="Markdown", extensions=(".md", ".markdown"), read="polyad.readers.markdown:read_markdown", in_process=True
-    ),
-    Format(
-        name="HTML",
-        extensions=(".html", ".htm", ".xhtml"),
-        read="polyad.readers.html:read_html",
-        pictures=_PICTURES,
-        render=_RENDER,
-        characters_per_byte=6.6,  # chosen on 61 files of benchmarks/manuals: large ones are tables of links and code
-        size_exponent=0.75,
-    ),
-    Format(name="e-mail", extensions=(".eml",), read="polyad.readers.eml:read_eml", pictures=_PICTURES, render=_RENDER),
-    Format(
-        name="EPUB",
-        extensions=(".epub",),
-        read="polyad.readers.epub:read_epub",
-        pictures=_PICTURES,
-        render=_RENDER,
-        characters_per_byte=0.4,
-    ),
-    Format(
-        name="Word",
-        extensions=(".docx",),
-        read="polyad.readers.docx:read_docx",
-        pictures=_PICTURES,
-        render=_RENDER,
-        characters_per_byte=0.5,
-    ),
-    Format(
-        name="PowerPoint",
-        extensions=(".pptx",),
-        read="polyad.readers.pptx:read_pptx",
-        pictures=_PICTURES,
-        render=_RENDER,
-        characters_per_byte=0.05,
-    ),
-    Format(name="Excel", extensions=(".xlsx",), read="polyad.readers.xlsx:read_xlsx"),
-    Format(name="OpenDocument text", extensions=(".odt",), read="polyad.readers.odt:read_odt", characters_per_byte=0.5),
-    Format(
-        name="PDF",
-        extensions=(".pdf",),
-        read="polyad.readers.pdf:read_pdf",
-        render=_RENDER,
-        recognize="polyad.readers.pdf:recognize_pages",
-        size_factor=16,  # one page is in memory at a time; a scan of 2,000 pages has 100 MB to 1 GB
-        characters_per_byte=0.3,
-    ),
-    Format(
-        name="picture",
-        extensions=(".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp"),
-        read="polyad.readers.pictures:read_picture",
-        render=_RENDER,
-        is_picture=True,
-        packages=("rapidocr", "onnxruntime", "PIL"),
-    ),
-)
 
 
 def _is_table(value: object) -> bool:
@@ -122,7 +57,7 @@ def get_readers() -> Table[Format | Callable[[bytes], object]]:
     return Table(
         "readers",
         "format",
-        map_extensions((*added, *DOCUMENT_FORMATS, *FORMATS)),
+        map_extensions((*added, *FORMATS)),
         lambda value: isinstance(value, Format) or callable(value),
         normalize_name=lambda name: f".{name.removeprefix('.').lower()}",
     )

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from polyad.model import Document, Failure
-from polyad.readers.files import FileReader
+from polyad.readers.folder.files import FileReader
 
 _FILES = importlib.resources.files(__name__)
 

@@ -1,0 +1,1 @@
+"""Reading of files and folders: which files are read, and their documents."""

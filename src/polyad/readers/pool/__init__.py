@@ -1,0 +1,1 @@
+"""Reading of one file, in this process or in a pool of worker processes."""

@@ -1,0 +1,1 @@
+"""Readers of files with many documents: JSON Lines and CSV."""

@@ -1,0 +1,1 @@
+"""Markup in plain text: Markdown, reStructuredText and AsciiDoc."""

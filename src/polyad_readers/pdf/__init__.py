@@ -1,0 +1,1 @@
+"""PDF files, and pictures of their pages."""

@@ -1,0 +1,1 @@
+"""Pictures, scanned pages, and pictures inside documents, read by OCR."""

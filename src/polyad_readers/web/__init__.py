@@ -1,0 +1,1 @@
+"""Web pages, e-mail and EPUB books."""
