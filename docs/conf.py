@@ -20,6 +20,7 @@ from typer.core import TyperGroup
 import polyad
 import polyad_baselines
 import polyad_bench
+import polyad_readers
 import polyad_server
 from polyad.cli import app
 
@@ -117,7 +118,7 @@ def _write_reference() -> None:
     """Write the pages of the modules, one a package, the table of the public names, and the commands."""
     folder = HERE / "reference" / "modules"
     folder.mkdir(parents=True, exist_ok=True)
-    for root in (polyad, polyad_bench, polyad_server, polyad_baselines):
+    for root in (polyad, polyad_readers, polyad_bench, polyad_server, polyad_baselines):
         for package, modules in _modules(root.__name__, root.__path__):
             _write(folder / f"{package}.rst", _page_of_modules(package, modules))
     commands = typer.main.get_group(app)

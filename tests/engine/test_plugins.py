@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
 TARN = '''
 """Rows for polyad."""
@@ -145,10 +147,93 @@ def test_a_reader_whose_name_is_not_a_lower_case_extension_with_a_dot_is_used_al
     assert names == [".bell"], "a reader of another package cannot replace that of .pdf"
 
 
+ALBUM = '''
+"""A format with pages, one with pictures inside, and one of records."""
+
+import base64
+
+from polyad.model import Document, Failure, Location
+from polyad.readers.format import Content, Format
+
+
+def read_album(source, context):
+    """Read a file with a page on each line."""
+    pages = source.read().decode().splitlines()
+    for number, _ in enumerate(pages, 1):
+        context.on_page(number, len(pages), "new")
+    places, start = [], 0
+    for number, page in enumerate(pages, 1):
+        places.append(Location(start, start + len(page), page=number))
+        start += len(page) + 1
+    return Content("Album", "\\n".join(pages), places=tuple(places))
+
+
+def draw_album(source, context, request):
+    """Draw a page: its text is the picture."""
+    page = source.read().splitlines()[request["page"] - 1]
+    return {"png": base64.b64encode(page).decode(), "pages": 2, "figures": 0, "boxes": []}
+
+
+def read_card(source, context):
+    """Read a card with a picture on it."""
+    caption, _, picture = source.read().partition(b"|")
+    text = context.pictures.read("picture.png", lambda: picture, caption.decode())
+    return Content("Card", caption.decode() + text)
+
+
+def read_register(source, context):
+    """Read a file with a document on each line."""
+    for number, line in enumerate(source.path.read_text().splitlines(), 1):
+        place = f"{source.name}:{number}"
+        yield Document(place, "", line, source=place) if line else Failure(place, "empty")
+
+
+ALBUMS = Format(name="album", extensions=(".album", ".book"), read="album:read_album", render="album:draw_album")
+CARDS = Format(
+    name="card",
+    extensions=(".card",),
+    read="album:read_card",
+    pictures="polyad_readers.pictures.embedded:open_pictures",
+    render="polyad_readers.pdf.page_image:render_marked_page",
+)
+REGISTERS = Format(name="register", extensions=(".register",), read="album:read_register", has_records=True)
+FORMATS = (ALBUMS, CARDS, REGISTERS)
+'''
+
+
+@pytest.mark.parametrize("points", ["[polyad.formats]\nalbum = album:FORMATS\n", ".album .card .register"])
+def test_a_format_of_another_package_has_pages_pictures_and_records(tmp_path: Path, points: str) -> None:
+    rows = zip(points.split(), ("ALBUMS", "CARDS", "REGISTERS"), strict=False)
+    entry_points = (
+        points if "=" in points else "[polyad.readers]\n" + "".join(f"{name} = album:{row}\n" for name, row in rows)
+    )
+    site = install(tmp_path / "site", "album", "1", ALBUM, entry_points)
+    pixels = io.BytesIO()
+    Image.new("RGB", (40, 20), "red").save(pixels, "PNG")
+    (tmp_path / "a.book").write_text("Otters sleep.\nSeals dive.", encoding="utf-8")
+    (tmp_path / "b.card").write_bytes(b"A red flag.|" + pixels.getvalue())
+    (tmp_path / "c.register").write_text("Newts swim.\n\nToads walk.", encoding="utf-8")
+
+    indexed = polyad(
+        site, "index", "a.book", "b.card", "c.register", "--store", "kb", "--embedder", "hashing:8", "--json"
+    )
+
+    assert json.loads(indexed.stdout)["added"] == 4, indexed.stderr
+    assert "c.register:2" in indexed.stdout
+    process = polyad(site, "search", "Seals dive", "--store", "kb", "--retriever", "bm25", "-k", "1", "--json")
+    (hit,) = json.loads(process.stdout)["hits"]
+    assert (hit["document_id"], hit["page"]) == ("a.book", 1)
+    process = polyad(site, "show", "passage", hit["passage_id"], "--page", "2", "--image", "page.png", "--store", "kb")
+    assert (process.returncode, (tmp_path / "page.png").read_bytes()) == (0, b"Seals dive."), process.stderr
+    process = polyad(site, "show", "document", "b.card", "--picture", "1", "--image", "flag.png", "--store", "kb")
+    assert process.returncode == 0, process.stderr
+    assert Image.open(tmp_path / "flag.png").size == (40, 20)
+
+
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
-        ("return ['a card']", "it returned ['a card']; expected a polyad.readers.text.plain_text.Content"),
+        ("return ['a card']", "it returned ['a card']; expected a polyad.readers.format.Content"),
         pytest.param("raise SystemExit(3)", "SystemExit", marks=pytest.mark.slow),
     ],
 )
