@@ -222,7 +222,7 @@ def test_a_format_of_another_package_has_pages_pictures_and_records(tmp_path: Pa
     assert "c.register:2" in indexed.stdout
     process = polyad(site, "search", "Seals dive", "--store", "kb", "--retriever", "bm25", "-k", "1", "--json")
     (hit,) = json.loads(process.stdout)["hits"]
-    assert (hit["document_id"], hit["page"]) == ("a.book", 1)
+    assert (hit["document_id"], hit["page"]) == ("a.book", 2)
     process = polyad(site, "show", "passage", hit["passage_id"], "--page", "2", "--image", "page.png", "--store", "kb")
     assert (process.returncode, (tmp_path / "page.png").read_bytes()) == (0, b"Seals dive."), process.stderr
     process = polyad(site, "show", "document", "b.card", "--picture", "1", "--image", "flag.png", "--store", "kb")

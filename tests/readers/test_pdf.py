@@ -542,7 +542,6 @@ def test_the_properties_of_a_pdf_are_metadata() -> None:
         "created",
         "modified",
         "pages",
-        "sha256",
     }
     data = drawn(
         lambda canvas: write_lines(canvas, ["Text."]),
