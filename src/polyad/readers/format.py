@@ -31,7 +31,7 @@ For a picture inside a document: the number of pictures so far, 0, and the kind 
 Load = Callable[[], bytes]
 """Returns the bytes of a picture; may raise any error of a damaged file."""
 
-UNLIMITED = 1 << 62
+_MAX_BYTES = ReadSettings().max_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +69,13 @@ class Source:
 
     path: Path
     name: str = ""
-    max_bytes: int = UNLIMITED
+    max_bytes: int = _MAX_BYTES
     _data: bytes | None = None
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
         """Return a source of bytes in memory."""
-        return cls(Path(), _data=data)
+        return cls(Path(), max_bytes=len(data), _data=data)
 
     @cached_property
     def size(self) -> int:
