@@ -21,7 +21,6 @@ from polyad.engine.catalogue import Catalogue
 from polyad.engine.changes import apply_preset
 from polyad.engine.components import Components
 from polyad.engine.corrections import Corrections
-from polyad.engine.file_runs import NO_SIZES
 from polyad.engine.graph_views import GraphViews
 from polyad.engine.maintenance import BackupReport, Checker, CheckReport
 from polyad.engine.opening import NO_MODELS, LanguageModelChoice, get_embedder, open_index
@@ -31,6 +30,7 @@ from polyad.engine.settings import Settings
 from polyad.engine.streaming import AnswerStream
 from polyad.engine.text_search import TextSearchOptions
 from polyad.errors import ConfigurationError, IndexMismatchError, StoreError, StoreNotFoundError
+from polyad.indexing.remaining_time import NO_SIZES
 from polyad.model import Answer, Document, Evidence, Failure, TextMatches, Usage
 from polyad.presets import PRESETS
 from polyad.protocols.components import Embedder, MentionExtractor, Progress, Reranker, silent

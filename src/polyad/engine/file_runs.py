@@ -6,20 +6,17 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 
 from polyad.config import ReadSettings
 from polyad.engine.registry import TUPLES, MethodAssignment, methods
 from polyad.errors import ConfigurationError
+from polyad.indexing.remaining_time import NO_SIZES
 from polyad.model import Document, Failure
 from polyad.protocols.components import Progress, Reader
 from polyad.readers.folder.files import FileReader
 from polyad.readers.pool.workers import WorkerPool
 from polyad.readers.text.sources import find_existing_files
 from polyad.text.files import get_source_file
-
-NO_SIZES: Mapping[str, int] = MappingProxyType({})
-"""Sizes of files that are unknown."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from polyad.engine.embedder_choice import (
     choose_embedder_for_questions,
     follow_languages,
 )
-from polyad.engine.file_runs import NO_SIZES, FileRuns, FileSelection, MethodRun
+from polyad.engine.file_runs import FileRuns, FileSelection, MethodRun
 from polyad.engine.registry import (
     DEFAULT_METHOD,
     METHOD_BY_KIND,
@@ -35,6 +35,7 @@ from polyad.engine.search import Searcher
 from polyad.engine.transfer import Importer, ImportReport
 from polyad.errors import ConfigurationError, NoMoreRepliesError, NotFoundError
 from polyad.indexing.indexer import Indexer
+from polyad.indexing.remaining_time import NO_SIZES
 from polyad.indexing.replacement import VectorReplacement
 from polyad.indexing.run import IndexCounts, IndexReport, RebuildCheckpoint
 from polyad.indexing.split import SentenceSplitter

@@ -19,7 +19,7 @@ from polyad.indexing.documents import (
     validate_document,
 )
 from polyad.indexing.embedding import PendingVectors, embed_passages, get_parallelism
-from polyad.indexing.remaining_time import NO_LENGTHS
+from polyad.indexing.remaining_time import NO_SIZES
 from polyad.indexing.run import IndexCounts, RebuildCheckpoint, RunProgress
 from polyad.model import (
     NO_VECTOR,
@@ -158,7 +158,7 @@ class Indexer:
         progress: Progress,
         file_count: int | None = None,
         *,
-        file_lengths: Mapping[str, float] = NO_LENGTHS,
+        file_lengths: Mapping[str, float] = NO_SIZES,
         checkpoint: RebuildCheckpoint | None = None,
     ) -> IndexCounts:
         """Index new and changed documents of ``items`` (documents and read failures), and return counts.

@@ -11,8 +11,8 @@ from types import MappingProxyType
 from polyad.model import Document, Failure
 from polyad.text.files import get_source_file
 
-NO_LENGTHS: Mapping[str, float] = MappingProxyType({})
-"""Lengths of the texts of files that are unknown."""
+NO_SIZES: Mapping[str, int] = MappingProxyType({})
+"""Sizes of files, or lengths of their texts, that are unknown."""
 
 _MIN_SECONDS = 5.0
 """Run time before the remaining time is estimated; the first seconds, in which models load, are not representative."""
@@ -40,7 +40,7 @@ class RemainingTime:
         clock: Returns the time in seconds.
     """
 
-    def __init__(self, lengths: Mapping[str, float] = NO_LENGTHS, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, lengths: Mapping[str, float] = NO_SIZES, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._has_lengths = bool(lengths)
         self._unread = dict(lengths)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import PurePath
 
-from polyad.indexing.remaining_time import NO_LENGTHS, RemainingTime
+from polyad.indexing.remaining_time import NO_SIZES, RemainingTime
 from polyad.model import Document, Failure, Usage
 from polyad.protocols.components import Progress
 from polyad.protocols.store import REBUILDS, Store
@@ -148,7 +148,7 @@ class RunProgress:
         self,
         progress: Progress,
         files: int | None,
-        lengths: Mapping[str, float] = NO_LENGTHS,
+        lengths: Mapping[str, float] = NO_SIZES,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._progress = progress
