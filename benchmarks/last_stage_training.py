@@ -2,11 +2,13 @@
 
     python benchmarks/last_stage_training.py BEIR_DIR... [--sampled BEIR_DIR...] [--joined BEIR_DIR...]
         [--kinds BEIR_DIR...] [--everyday CORPUS...] [--prose FOLDER] [--test BEIR_DIR...] [--left-out NAME...]
-        [--weights FILE] [--store DIR] [--vectors FILE] [--embedder NAME] [--measure] [--to DIR] [--json FILE]
+        [--languages BEIR_DIR...] [--weights FILE] [--store DIR] [--vectors FILE] [--embedder NAME] [--other NAME]
+        [--measure] [--to DIR] [--json FILE]
 
 BEIR_DIR are multi-hop questions, asked of their corpus as it is; with ``--sampled``, some of them of the articles that
 answer them and others drawn at random; with ``--joined``, of documents of ten articles. ``--kinds`` are questions of
-any other kind.
+any other kind, ``--languages`` those in languages that only the ``--other`` embedder was trained on, which also encodes
+the multi-hop questions, the kinds and the everyday corpora: what similarity says depends on the encoder.
 
 An everyday CORPUS is a folder with the files of an organisation in ``corpus`` and ``questions.jsonl`` (``question``,
 ``gold``: ends of document ids, or ``gold_pattern``: a regular expression). Each index also yields known items: words
@@ -102,15 +104,17 @@ class Asker:
         store: Folder of the indexes.
         embedder: Embeds the texts.
         scorer: The stages before the last.
+        suffix: Ends the names of the sets.
     """
 
     store: Path
     embedder: Embedder
     scorer: LinearScorer
+    suffix: str = ""
 
     def open(self, name: str) -> Engine:
         """Open the index of a set."""
-        return Engine.open(self.store / name.replace(" ", "-"), embedder=self.embedder)
+        return Engine.open(self.store / f"{name}{self.suffix}".replace(" ", "-"), embedder=self.embedder)
 
     def ask_beir(
         self, folder: Path, shape: str = "as it is", weight: float = 1.0, sampled: bool = False
@@ -178,6 +182,7 @@ class Asker:
         examples = self.build_examples(engine, questions, holds, by_document, any_gold)
         texts = [text for text, _ in questions]
         rankings = [rank_documents(engine, text) for text in texts] if by_document else ()
+        name += self.suffix
         yield QuestionSet(name, examples, weight, rankings, [gold for _, gold in questions])
         for place, trust in enumerate(TRUSTS):
             part = questions[place :: UNTRUSTED_SHARE * len(TRUSTS)]
@@ -258,20 +263,23 @@ def main() -> None:
     parser.add_argument("--measure", action="store_true", help="train nothing, measure the last stage of the weights")
     parser.add_argument("--store", type=Path, help="keep the indexes here for the next run")
     parser.add_argument("--vectors", type=Path, help="keep the vectors of texts in this file")
+    parser.add_argument("--languages", nargs="+", type=Path, default=[], metavar="BEIR_DIR", help="of --other only")
     parser.add_argument("--embedder", default="all-MiniLM-L6-v2")
+    parser.add_argument("--other", metavar="NAME", help="second embedder, of several languages")
     parser.add_argument("--to", type=Path, help="write the weights here")
     parser.add_argument("--left-out", nargs="+", default=[], metavar="NAME", help="also train without this set")
     parser.add_argument("--json", type=Path, help="save the figures here")
     arguments = parser.parse_args()
-    embedder = load_embedder(arguments.embedder)
-    if arguments.vectors:
-        embedder = StoredVectors(embedder, arguments.vectors)
     scorer = LinearScorer.load(arguments.weights) if arguments.weights else LinearScorer.from_settings("")
     stores = nullcontext(arguments.store) if arguments.store else tempfile.TemporaryDirectory()
     with stores as store:
-        asker = Asker(Path(store), embedder, scorer)
+        asker = Asker(Path(store), open_embedder(arguments.embedder, arguments.vectors), scorer)
         training = list(list_training(asker, arguments))
         tests = [each for folder in arguments.test for each in asker.ask_beir(folder)]
+        if arguments.other:
+            embedder = open_embedder(arguments.other, arguments.vectors)
+            other = replace(asker, embedder=embedder, suffix=f" by {arguments.other}")
+            training += list_other_training(other, arguments)
     network = scorer.last_network if arguments.measure else train(training)
     assert network
     if arguments.to:
@@ -283,6 +291,12 @@ def main() -> None:
         rows += [row for each in training if each.gold and each.name == name for row in report(each, network, name)]
     if arguments.json:
         write_rows(arguments.json, rows)
+
+
+def open_embedder(name: str, vectors: Path | None) -> Embedder:
+    """Load an embedder, which keeps its vectors in a file of its own beside ``vectors``, if one is given."""
+    embedder = load_embedder(name)
+    return StoredVectors(embedder, vectors.with_stem(f"{vectors.stem}-{name}")) if vectors else embedder
 
 
 def list_training(asker: Asker, arguments: argparse.Namespace) -> Iterator[QuestionSet]:
@@ -299,6 +313,16 @@ def list_training(asker: Asker, arguments: argparse.Namespace) -> Iterator[Quest
         yield from asker.ask_everyday(folder)
     if arguments.prose:
         yield from asker.ask_prose(arguments.prose)
+
+
+def list_other_training(asker: Asker, arguments: argparse.Namespace) -> Iterator[QuestionSet]:
+    """Yield the sets that are also asked with the second embedder."""
+    for folder in arguments.folders:
+        yield from asker.ask_beir(folder, weight=MULTI_HOP_WEIGHT)
+    for folder in [*arguments.kinds, *arguments.languages]:
+        yield from asker.ask_beir(folder)
+    for folder in arguments.everyday:
+        yield from asker.ask_everyday(folder)
 
 
 def train(sets: Sequence[QuestionSet]) -> RankingNetwork:
