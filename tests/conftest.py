@@ -82,7 +82,7 @@ IMPORT_FOR_SECONDS = tuple(
     f"tests/{path}"
     for path in (
         *("embedders/", "integrations/", "rerankers/", "conformance/test_embedder", "indexing/test_gliner"),
-        *("evaluation/test_triple_scorer", "cli/test_train"),
+        *("polyad_bench/test_triple_scorer", "cli/test_train"),
     )
 )
 """Tests that import PyTorch or a framework."""
