@@ -45,7 +45,13 @@ def train(
     scorer: Annotated[str, typer.Argument(metavar="SCORER", help=f"Retriever to train: {' or '.join(SCORERS)}.")],
     folders: Annotated[list[Path], typer.Argument(metavar="BEIR_DIR...", help="Benchmarks to train on.")],
     to: Annotated[Path, typer.Option("--to", metavar="DIR", help="Folder for the weights and the report.")] = Path(),
-    store: options.KeepStore = None,
+    store: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="DIR",
+            help="Directory that keeps the index of a benchmark, as in `polyad eval`; one for each, in their order.",
+        ),
+    ] = None,
     limit: options.Limit = None,
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="Random seed.")] = 0,
     epochs: Annotated[
@@ -89,13 +95,20 @@ def train(
     if scorer == "hyperretriever":
         for name, split in splits.items():
             split.require_nonempty(name)
+    if store and len(set(store)) != len(benchmarks):
+        raise ConfigurationError(
+            f"--store names {format_count(len(set(store)), 'directory')} for "
+            f"{format_count(len(benchmarks), 'benchmark')}; expected one for each of {', '.join(benchmarks)}, in this "
+            "order: --store A --store B"
+        )
     _require_writable(to)
     linear_scorer.import_minimize()
-    with options.directory_for(store) as directory, ExitStack() as stack:
+    with ExitStack() as stack:
         engines: dict[str, Engine] = {}
         reports = []
-        for name, dataset in benchmarks.items():
-            engines[name] = stack.enter_context(options.open_engine(settings, create=True, directory=directory / name))
+        for place, (name, dataset) in zip(store or [None] * len(benchmarks), benchmarks.items(), strict=True):
+            directory = stack.enter_context(options.directory_for(place))
+            engines[name] = stack.enter_context(options.open_engine(settings, create=True, directory=directory))
             reports.append(_index(engines[name], dataset, settings.method, quiet or json))
         with progress_bar(quiet or json) as progress:
             if scorer == "default":
