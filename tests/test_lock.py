@@ -24,10 +24,10 @@ def read_lock(name: str) -> list[Requirement]:
 def list_requirements(extra: str) -> list[Requirement]:
     """What an extra asks for, with the extras of polyad that it names."""
     project = PROJECT["project"]
-    asked = project["optional-dependencies"].get(extra) or PROJECT["dependency-groups"][extra]
-    own = [Requirement(text) for text in asked]
-    nested = {name for requirement in own if requirement.name == "polyad" for name in requirement.extras}
-    return [*own, *(requirement for name in sorted(nested) for requirement in list_requirements(name))]
+    rows = project["optional-dependencies"].get(extra) or PROJECT["dependency-groups"][extra]
+    requirements = [Requirement(row) for row in rows]
+    nested = {name for requirement in requirements if requirement.name == "polyad" for name in requirement.extras}
+    return [*requirements, *(requirement for name in sorted(nested) for requirement in list_requirements(name))]
 
 
 @pytest.mark.parametrize(("lock", "extra"), [("dev.txt", "dev"), ("docs.txt", "docs"), ("release.txt", "release")])
