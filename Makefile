@@ -8,7 +8,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Each processor has a worker; threads of matrix libraries would wait for each other, at work.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: check install lock lint types layers test test-slow test-attacks coverage speed docs format
+.PHONY: check install lock lint types layers test test-examples test-slow test-attacks coverage speed docs format
 
 check: lint types layers test
 
@@ -38,7 +38,11 @@ layers:
 	$(PYTHON) -c "import sys; from importlinter.cli import lint_imports; sys.exit(lint_imports())"
 
 test:
-	$(PYTHON) -m pytest --numprocesses $(WORKERS) --dist loadfile
+	$(PYTHON) -m pytest --numprocesses $(WORKERS) --dist loadfile --durations 25
+
+# The same tests with all examples of properties; `make test` tries two fifths of them.
+test-examples:
+	EXAMPLES=all $(MAKE) test
 
 test-slow:
 	$(PYTHON) -m pytest -m slow
