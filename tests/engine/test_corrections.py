@@ -30,6 +30,7 @@ from polyad.stores.memory import MemoryStore
 from polyad.stores.sqlite import SqliteStore
 from polyad.text.json_types import format_value
 from polyad.text.words import count_tokens
+from tests.examples import count_examples
 from tests.postgres_server import open_workspace
 
 EMBEDDER = HashingEmbedder(32)
@@ -394,7 +395,7 @@ class CorrectedIndex(RuleBasedStateMachine):
                     assert compare(ours) == compare(others)
 
 
-CorrectedIndex.TestCase.settings = settings(max_examples=10, stateful_step_count=12, deadline=None)
+CorrectedIndex.TestCase.settings = settings(max_examples=count_examples(10), stateful_step_count=12, deadline=None)
 TestCorrectedIndex = CorrectedIndex.TestCase
 
 
@@ -406,7 +407,7 @@ class CorrectedSharedIndex(CorrectedIndex):
 
 
 TestCorrectedSharedIndex = pytest.mark.slow(CorrectedSharedIndex.TestCase)
-TestCorrectedSharedIndex.settings = settings(max_examples=3, stateful_step_count=10, deadline=None)
+TestCorrectedSharedIndex.settings = settings(max_examples=count_examples(3), stateful_step_count=10, deadline=None)
 
 
 def test_writes_read_and_parse_corrections_only_after_a_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
