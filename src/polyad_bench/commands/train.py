@@ -111,7 +111,8 @@ def train(
     with ExitStack() as stack:
         engines: dict[str, Engine] = {}
         reports = []
-        for place, (name, dataset) in zip(store or [None] * len(benchmarks), benchmarks.items(), strict=True):
+        places: Sequence[str | None] = store or [None] * len(benchmarks)
+        for place, (name, dataset) in zip(places, benchmarks.items(), strict=True):
             directory = stack.enter_context(options.directory_for(place))
             engines[name] = stack.enter_context(options.open_engine(settings, create=True, directory=directory))
             reports.append(_index(engines[name], dataset, settings.method, quiet or json))
