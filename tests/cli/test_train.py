@@ -183,6 +183,15 @@ def test_a_preset_is_trained_as_it_searches(run: Run, bells: Path, monkeypatch: 
     assert result_of(run("eval", bells, *preset, *weights))["queries"] == 2
 
 
+def test_the_variant_of_the_public_code_is_stated_by_its_weights(run: Run, bells: Path) -> None:
+    preset = ("--preset", "hyperretriever", "--method", "semantic-units")
+    one_epoch = ("--set", "hyperretriever_training.epochs=1")
+    shape = result_of(trained(run, bells, *preset, "--variant", "code", changes=one_epoch))
+    recipe = TripleScorer.load(Path("weights/hyperretriever.safetensors")).recipe
+    assert (recipe.starts, recipe.directions) == ("topics", "mixed")
+    assert shape["training"]["train_triples"] <= 2 * shape["training"]["train_positives"]
+
+
 def of_preset(section: str) -> dict[str, Any]:
     settings = PRESETS["hyperretriever"].settings
     return {setting.place[1]: setting.value for setting in settings if setting.place[0] == section}

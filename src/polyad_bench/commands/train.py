@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -22,7 +22,7 @@ from polyad.indexing.run import IndexReport
 from polyad.protocols.components import Progress
 from polyad.retrieval.default.scorer import WEIGHTS_FILE, LinearScorer
 from polyad.retrieval.default.signals import SIGNAL_NAMES
-from polyad.retrieval.hyperretriever.settings import HyperRetrieverTraining
+from polyad.retrieval.hyperretriever.settings import CODE_VARIANT, HyperRetrieverTraining
 from polyad.text.words import format_count
 from polyad_bench.commands import json_shapes as schemas
 from polyad_bench.commands.steps import warn_of_judgements
@@ -64,6 +64,10 @@ def train(
     device: Annotated[
         str | None, typer.Option(metavar="NAME", help="For `hyperretriever`: torch device such as cpu or cuda. [cpu]")
     ] = None,
+    variant: Annotated[
+        Literal["paper", "code"] | None,
+        typer.Option(help="For `hyperretriever`: features and negatives as in the paper, or as in its public code."),
+    ] = None,
     preset: options.Preset = None,
     method: options.Method = None,
     embedder: options.Embedder = None,
@@ -83,10 +87,11 @@ def train(
     Example: polyad bench train default 2wiki/ hotpotqa/ musique/ --to weights/
     """
     require_one_of("scorer", scorer, SCORERS)
-    values: dict[str, Any] = {"epochs": epochs, "batch": batch, "rate": rate, "device": device}
+    values: dict[str, Any] = {"variant": variant, "epochs": epochs, "batch": batch, "rate": rate, "device": device}
     explicit = {name: value for name, value in values.items() if value is not None}
     if scorer != "hyperretriever" and explicit:
         raise ConfigurationError(f"--{next(iter(explicit))} is for the training of hyperretriever; leave it out")
+    explicit |= CODE_VARIANT if explicit.pop("variant", "paper") == "code" else {}
     settings = options.load_settings(
         embedder=embedder, mention_extractor=mention_extractor, method=method, preset=preset
     )
@@ -106,7 +111,8 @@ def train(
     with ExitStack() as stack:
         engines: dict[str, Engine] = {}
         reports = []
-        for place, (name, dataset) in zip(store or [None] * len(benchmarks), benchmarks.items(), strict=True):
+        places: Sequence[str | None] = store or [None] * len(benchmarks)
+        for place, (name, dataset) in zip(places, benchmarks.items(), strict=True):
             directory = stack.enter_context(options.directory_for(place))
             engines[name] = stack.enter_context(options.open_engine(settings, create=True, directory=directory))
             reports.append(_index(engines[name], dataset, settings.method, quiet or json))
