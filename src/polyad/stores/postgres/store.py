@@ -27,10 +27,11 @@ from polyad.stores.postgres.connection import PostgresConnection, ReadConnection
 from polyad.stores.postgres.database import LOG_LENGTH, RARE_NAMESPACES, PostgresDatabase
 from polyad.stores.postgres.errors import translate_errors
 from polyad.stores.postgres.integrity import find_damage
-from polyad.stores.postgres.jobs import JobQueue, Lease, describe_stored, hash_lock_name
+from polyad.stores.postgres.jobs import PostgresJobQueue, describe_stored, hash_lock_name
 from polyad.stores.postgres.migrations import create_vector_columns, has_tables, migrate
 from polyad.stores.postgres.read_transaction import PostgresReadTransaction
 from polyad.stores.relational import writing
+from polyad.stores.relational.jobs import Lease
 from polyad.stores.sqlite import SqliteValueFile
 
 _IS_WRITABLE = "SELECT has_table_privilege(%s, 'UPDATE') AND NOT pg_is_in_recovery()"
@@ -108,7 +109,7 @@ class PostgresStore:
             writing.check_expectations(connection, version - 1, expected_version, expected)
             replaced = writing.put(connection, documents, values, version)
             if lease is not None:
-                lease.finish(connection, describe_stored(documents, replaced))
+                lease.end(connection, describe_stored(documents, replaced))
 
         if documents or values:
             self._change_documents(write)
@@ -116,9 +117,9 @@ class PostgresStore:
                 lease.close(item.document.id for item in documents)
 
     @property
-    def jobs(self) -> JobQueue:
-        """The queue of indexing jobs that all workers share."""
-        return JobQueue(self._database)
+    def jobs(self) -> PostgresJobQueue:
+        """The queue of jobs that all workers share."""
+        return PostgresJobQueue(self._database)
 
     @contextmanager
     def lock(self, name: str) -> Iterator[Callable[[], bool]]:
