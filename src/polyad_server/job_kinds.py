@@ -21,7 +21,6 @@ from polyad.indexing.run import IndexReport
 from polyad.model import Document, Failure
 from polyad.protocols.jobs import Job, State
 from polyad.schemas.reports import check_json, index_json
-from polyad.stores.relational.jobs import Lease
 from polyad_server.file_results import FileResult, FileResults
 from polyad_server.problems import RequestError, describe_error
 from polyad_server.uploads import UploadedFile, read_uploads
@@ -103,8 +102,7 @@ class RequestRun:
             else:
                 items = read_uploads([file], self.record["metadata"], self.job.method, settings)
             for item in items:
-                self._worker.check(self.job)
-                if item.id in self._worker.queue.list_removed(self.job):
+                if item.id in self._worker.check(self.job):
                     self._left_out.add(item.id)
                     item = Failure(item.id, "the document was removed before it was indexed")
                 self.results.add(number, item)
@@ -113,7 +111,7 @@ class RequestRun:
 
     def measure_files(self) -> dict[str, int]:
         """Return the size of each uploaded file in bytes; those of web pages are not known before."""
-        return dict(zip(self.names, self._worker.queue.list_file_sizes(self.job.run), strict=False))
+        return dict(zip(self.names, self.record.get("sizes", ()), strict=False))
 
     def _get_upload(self, number: int) -> UploadedFile:
         return UploadedFile(self.names[number], self._worker.queue.read_file(self.job.run, number))
@@ -124,18 +122,16 @@ class RequestRun:
         self.record |= {"results": self.results.format(), "report": conclusion.report, "message": conclusion.message}
         queue, state, reason = self._worker.queue, conclusion.state, conclusion.message
         queue.finish(self._worker.name, [self.job], {self.job.name: self.record}, state=state, reason=reason)
-        queue.delete_ended([*REQUEST_KINDS], MAX_ENDED_JOBS)
+        queue.delete(kinds=[*REQUEST_KINDS], keep=MAX_ENDED_JOBS)
 
     def remove_documents(self) -> None:
         """Remove the documents that clients removed while they were being indexed."""
-        ids = set(self._worker.queue.list_removed(self.job)) - self._left_out
-        if stored := [*self.engine.catalogue.digests([*ids])]:
+        _, removed = self._worker.queue.check(self.job, self._worker.name)
+        if stored := [*self.engine.catalogue.digests([*{*removed} - self._left_out])]:
             self.engine.remove(stored)
 
 
-def _process_request(
-    process: Callable[[RequestRun], Conclusion], worker: Worker, jobs: Sequence[Job], _lease: Lease
-) -> None:
+def _process_request(process: Callable[[RequestRun], Conclusion], worker: Worker, jobs: Sequence[Job]) -> None:
     """Process a request, and end its job unless the worker stops."""
     run = RequestRun(worker, jobs[0])
     try:

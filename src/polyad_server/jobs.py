@@ -25,7 +25,7 @@ from polyad.engine import Engine
 from polyad.engine.jobs import Worker
 from polyad.errors import NotFoundError, PolyadError
 from polyad.model import MetadataValue
-from polyad.protocols.jobs import Job, LeaseLostError, QueuedJob
+from polyad.protocols.jobs import Job, LeaseLostError
 from polyad_server.file_results import OUTCOMES, FileResults
 from polyad_server.job_kinds import CANCELLED, REPORT_SECONDS, REQUEST_KINDS, list_files
 from polyad_server.problems import RequestError
@@ -44,6 +44,9 @@ _KINDS = tuple(REQUEST_KINDS)
 
 _RECORD_FILES = (".jsonl", ".json", ".csv", ".tsv")
 """Extensions of files whose documents are named by their content."""
+
+_NEW_RECORD: Mapping[str, Any] = {"started": "", "done": 0, "total": None, "message": "", "report": None}
+"""What clients see of a request that has not started."""
 
 _STATES = {"done": "succeeded"}
 """The names of states for clients."""
@@ -90,23 +93,24 @@ class JobRunner:
             RequestError: Another request has the same idempotency key, or too many jobs are waiting.
         """
         id = hashlib.sha256(idempotency_key.encode()).hexdigest()[:24] if idempotency_key else secrets.token_hex(12)
-        names = [file.name for file in files]
-        record = {"files": names, "metadata": dict(metadata or {}), "started": "", "done": 0, "total": None}
-        record |= {"message": "", "report": None, "results": FileResults(list_files(kind, names)).format()}
-        states = Counter(self._queue.count(kinds=_KINDS))
-        if states["queued"] + states["running"] >= MAX_WAITING_JOBS and not self._queue.list(id):
+        names, contents = [file.name for file in files], [file.content for file in files if kind == "files"]
+        results = FileResults(list_files(kind, names)).format()
+        waiting = self._queue.count(kinds=_KINDS, is_open=True).values()
+        if sum(waiting) >= MAX_WAITING_JOBS and not self._queue.list(id):
             raise RequestError(429, "busy", f"{MAX_WAITING_JOBS} jobs are waiting; try again", 10)
-        job = QueuedJob(
-            id,
-            method,
+        job = Job(
+            run=id,
+            kind=kind,
+            name=id,
+            method=method,
             digest=_digest_request(files, f"{method} {kind}", metadata or {}),
-            outcome=record,
-            files=[file.content for file in files if kind == "files"],
             created=now.isoformat(timespec="milliseconds"),
+            outcome={"files": names, "sizes": [*map(len, contents)], "metadata": metadata or {}, "results": results},
+            files=contents,
         )
-        if self._queue.add(id, {kind: [job]}):
+        if self._queue.add([job]):
             raise RequestError(409, "idempotency_key_reused", "the Idempotency-Key belongs to another request")
-        self.worker.wake()
+        self.worker.wake.set()
         return self.get(id)
 
     def get(self, id: str) -> Job:
@@ -247,27 +251,21 @@ class JobRunner:
 
 def format_job(job: Job) -> dict[str, Any]:
     """Return the state of a job as a JSON object."""
-    record, is_over = job.outcome, job.is_over
-    results = record.get("results", [])
+    record, is_over = {**_NEW_RECORD, "files": [], "metadata": {}, "results": [], **job.outcome}, job.is_over
     if is_over:  # a job that was set aside, or cancelled while it waited
-        results = [each if each["state"] in OUTCOMES else {**each, "state": "failed"} for each in results]
-    return {
+        record["results"] = [
+            each if each["state"] in OUTCOMES else {**each, "state": "failed"} for each in record["results"]
+        ]
+    return record | {
         "id": job.run,
-        "files": record.get("files", []),
         "method": job.method,
         "created": job.created,
-        "metadata": record.get("metadata", {}),
         "state": _STATES.get(job.state, job.state),
-        "started": record.get("started", ""),
         "ended": job.ended if is_over else "",
-        "done": record.get("done", 0),
-        "total": record.get("total"),
-        "message": job.reason if is_over else record.get("message", ""),
-        "report": record.get("report"),
+        "message": job.reason if is_over else record["message"],
         "number": job.revision,
         "interruptions": job.attempts,
         "kind": job.kind,
-        "results": results,
     }
 
 

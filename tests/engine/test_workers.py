@@ -26,14 +26,13 @@ from polyad.indexing.run import IndexReport
 from polyad.language_models.scripted import Request, extract_passage
 from polyad.model import FloatArray, IndexedDocument
 from polyad.protocols.components import TextKind, silent
-from polyad.protocols.jobs import QueuedJob
+from polyad.protocols.jobs import Job
 from polyad.protocols.store import Store
 from polyad.stores.postgres.address import Address
 from polyad.stores.postgres.database import PostgresDatabase
 from polyad.stores.postgres.jobs import PostgresJobQueue
 from polyad.stores.postgres.rate_limit import SharedRateLimiter
 from polyad.stores.postgres.store import PostgresStore
-from polyad.stores.relational.jobs import Lease
 from tests.postgres_server import get_url
 from tests.scripted_server import ScriptedServer
 
@@ -257,16 +256,16 @@ def test_a_document_that_ends_processes_is_found_and_set_aside(url: str) -> None
     """Only attempts that have no other job count, so the neighbours of the document are not set aside."""
     with open_engine(url) as engine:
         queue = get_queue(engine)
-        queue.add("run", {"embed": [QueuedJob(f"document {number}", "", "{}", 10) for number in range(40)]})
+        queue.add([Job(run="run", kind="embed", name=f"document {n}", content="{}", size=10) for n in range(40)])
         assert [job.name for job in queue.take(["embed"], "first", 0.0, 3)] == [f"document {n}" for n in range(5)]
         attempts: list[str] = []
         while jobs := queue.take(["embed"], "another", 0.0, 3):
-            lease = Lease(queue, jobs, "another", 3)
-            if lease.open.keys() == {"document 2"}:
+            names = [job.name for job in jobs]
+            if names == ["document 2"]:
                 attempts.append("document 2")
             else:
-                assert "document 2" not in lease.open
-                lease.finish_all({name: {"added": 1} for name in lease.open})
+                assert "document 2" not in names
+                queue.finish("another", jobs, {name: {"added": 1} for name in names})
         assert attempts.count("document 2") == 3
         assert queue.count("run") == {"done": 39, "failed": 1}
         [failed] = [job for job in queue.list("run") if job.state == "failed"]
@@ -278,7 +277,7 @@ def test_a_worker_whose_lease_expired_stores_nothing(url: str, tmp_path: Path) -
         queue = get_queue(engine)
         document = {"id": "a", "title": "", "text": "Ada met Bo.", "source": "", "url": "", "metadata": {}}
         content = json.dumps({**document, "sections": [], "places": [], "arguments": []})
-        queue.add("run", {"embed": [QueuedJob("a", "semantic-units", content, 11)]})
+        queue.add([Job(run="run", kind="embed", name="a", method="semantic-units", content=content, size=11)])
         late, worker = Worker(engine, STEPS), Worker(other, STEPS)
         late.name, worker.name = "late", "worker"
         jobs = queue.take(["embed"], "late", 0.0, 3)
@@ -313,8 +312,9 @@ def test_a_wrong_key_ends_the_worker_and_leaves_the_jobs(url: str) -> None:
     with ScriptedServer() as server, open_engine(url) as engine:
         base_url = server.base_url
         files, _ = engine.writer.list_files([Path("files")], "facts")
-        rows = [QueuedJob(str(path), "facts", str(Path.cwd())) for path in files if isinstance(path, Path)]
-        get_queue(engine).add("run", {"read": rows})
+        names = [str(path) for path in files if isinstance(path, Path)]
+        rows = [Job(run="run", kind="read", name=name, method="facts", content=str(Path.cwd())) for name in names]
+        get_queue(engine).add(rows)
     model = LanguageModelSettings(model="m", base_url=base_url, api_key="k", max_retries=0)
     with Engine.open(url, embedder=HashingEmbedder(16), language_model=model, settings=SETTINGS) as engine:
         with pytest.raises(NoMoreRepliesError):

@@ -15,7 +15,6 @@ from polyad.curation.curator import HistoryRecorder
 from polyad.engine.engine import Engine
 from polyad.errors import ConfigurationError, NoMoreRepliesError, PolyadError, StoreError
 from polyad.protocols.jobs import Job, JobQueue, LeaseLostError, QueueStore, SharedJobQueue
-from polyad.stores.relational.jobs import Lease
 
 _LOG = logging.getLogger(__name__)
 
@@ -42,13 +41,13 @@ class JobKind:
     """A kind of job, a row in a table by name.
 
     Attributes:
-        run: Processes jobs of this kind, which a lease reserves: a batch, or one ordered job.
+        run: Processes jobs of this kind that a worker has: a batch, or one ordered job.
         fallback: The next kind of a job that failed too often; empty to set the job aside.
         is_ordered: Whether jobs of this and all other ordered kinds are processed one after another, in the order in
             which they were added. They need no store that several machines share.
     """
 
-    run: Callable[[Worker, Sequence[Job], Lease], None]
+    run: Callable[[Worker, Sequence[Job]], None]
     fallback: str = ""
     is_ordered: bool = False
 
@@ -64,6 +63,8 @@ class Worker:
         engine: The index.
         queue: The queue.
         name: Name of machine and process, under which jobs are reserved.
+        is_stopped: Whether :meth:`stop` was called.
+        wake: Set it to end a wait for jobs, because a job was added.
 
     Raises:
         ConfigurationError: The store of the index has no queue for jobs of these kinds.
@@ -84,32 +85,23 @@ class Worker:
             raise ConfigurationError(
                 "workers need an index in PostgreSQL; name one with --store postgresql://HOST/DATABASE"
             )
-        self._is_stopped = threading.Event()
-        self._wake = threading.Event()
+        self.is_stopped = False
+        self.wake = threading.Event()
         self._recorder: tuple[str, HistoryRecorder] | None = None
         self._has_lock: Callable[[], bool] = lambda: False
         self.name = format_worker_name(os.getpid())
         if engine.components.language_model is not None and isinstance(self.queue, SharedJobQueue):
             engine.components.language_model.locked = self.queue.locked
 
-    @property
-    def is_stopped(self) -> bool:
-        """Whether :meth:`stop` was called."""
-        return self._is_stopped.is_set()
-
     def stop(self) -> None:
         """Make the worker end after its current document, or its current batch of jobs."""
-        self._is_stopped.set()
-        self._wake.set()
-
-    def wake(self) -> None:
-        """End the wait of :meth:`wait`, because a job was added."""
-        self._wake.set()
+        self.is_stopped = True
+        self.wake.set()
 
     def wait(self, seconds: float) -> None:
-        """Wait for :meth:`wake` or :meth:`stop`, at most for some seconds."""
-        self._wake.wait(seconds)
-        self._wake.clear()
+        """Wait until :attr:`wake` is set, at most for some seconds."""
+        self.wake.wait(seconds)
+        self.wake.clear()
 
     def run(self, *, until_idle: bool = False) -> int:
         """Process jobs of the queue until :meth:`stop` is called, and return their number.
@@ -125,7 +117,7 @@ class Worker:
             while not self.is_stopped:
                 if done := self.run_next():
                     count += done
-                elif until_idle and not self.queue.has_open(kinds):
+                elif until_idle and not self.queue.count(kinds=kinds, is_open=True):
                     break
                 else:
                     self.wait(POLL_SECONDS)
@@ -139,7 +131,7 @@ class Worker:
             if jobs:
                 self._process_jobs(jobs)
                 return len(jobs)
-        if not self._ordered or not self.queue.has_open(self._ordered):
+        if not self._ordered or not self.queue.count(kinds=self._ordered, is_open=True):
             return 0
         with self._open_lock(_LOCK) as self._has_lock:
             if not self._has_lock():
@@ -149,8 +141,8 @@ class Worker:
                 self._process_jobs(jobs)
         return len(jobs)
 
-    def check(self, job: Job) -> None:
-        """Check that this worker may continue an ordered job.
+    def check(self, job: Job) -> Sequence[str]:
+        """Return the ids of documents to leave out of an ordered job that this worker may continue.
 
         Raises:
             JobStoppedError: The worker stops, or has lost the lock.
@@ -158,8 +150,10 @@ class Worker:
         """
         if self.is_stopped or not self._has_lock():
             raise JobStoppedError
-        if not self.queue.is_reserved(job, self.name):
+        is_reserved, removed = self.queue.check(job, self.name)
+        if not is_reserved:
             raise JobCancelledError
+        return removed
 
     @contextmanager
     def _extend_leases(self) -> Iterator[None]:
@@ -185,10 +179,8 @@ class Worker:
 
     def _process_jobs(self, jobs: Sequence[Job]) -> None:
         """Process a batch of jobs of the same kind; failed jobs are queued again or marked as failed."""
-        kind = self._kinds[jobs[0].kind]
-        lease = Lease(self.queue, jobs, self.name, self._settings.max_attempts, kind.fallback)
         try:
-            kind.run(self, jobs, lease)
+            self._kinds[jobs[0].kind].run(self, jobs)
         except LeaseLostError as error:
             _LOG.warning("%s", error)
         except JobStoppedError:
@@ -196,9 +188,13 @@ class Worker:
         except (ConfigurationError, StoreError, NoMoreRepliesError):
             raise  # no document is at fault
         except Exception as error:  # a component may raise any exception, and other jobs may succeed
-            reason = str(error) if isinstance(error, PolyadError) else f"{type(error).__name__}: {error}"
-            for name in list(lease.open):
-                lease.fail(name, reason)
+            for job in jobs:  # of which those that have ended stay as they are
+                self.fail(job, str(error) if isinstance(error, PolyadError) else f"{type(error).__name__}: {error}")
+
+    def fail(self, job: Job, reason: str) -> None:
+        """Record a failed attempt at a job; see :meth:`polyad.protocols.jobs.JobQueue.fail`."""
+        fallback = self._kinds[job.kind].fallback
+        self.queue.fail(self.name, job, reason, self._settings.max_attempts, fallback=fallback)
 
     def get_recorder(self, run: str) -> HistoryRecorder:
         """Return the recorder that adds this worker's documents and costs of a run to the index's history."""

@@ -25,18 +25,17 @@ from polyad.engine.jobs import POLL_SECONDS, JobKind, Worker, format_worker_name
 from polyad.errors import ConfigurationError, NoMoreRepliesError
 from polyad.indexing.documents import hash_content
 from polyad.indexing.indexer import format_conflict
-from polyad.indexing.run import IndexCounts, IndexReport
+from polyad.indexing.run import IndexCounts, IndexReport, Outcome
 from polyad.language_models.openai.language_model import OpenAILanguageModel
 from polyad.model import Document, Failure, Usage
 from polyad.processes import ChildProcess, Start, Supervisor, format_exit_code
 from polyad.protocols.components import LanguageModel, Progress
-from polyad.protocols.jobs import Job, QueuedJob
+from polyad.protocols.jobs import Job
 from polyad.readers.worker import parse_record
 from polyad.stores.postgres.address import Address
 from polyad.stores.postgres.database import PostgresDatabase
 from polyad.stores.postgres.rate_limit import SharedRateLimiter
 from polyad.stores.postgres.store import PostgresStore
-from polyad.stores.relational.jobs import Lease
 from polyad.text.files import get_source_file
 from polyad.text.json_types import format_value
 
@@ -71,15 +70,16 @@ class SharedLimitLoader:
         return OpenAILanguageModel(settings, limiter)
 
 
-def _read_files(worker: Worker, jobs: Sequence[Job], lease: Lease) -> None:
-    """Read the files of a batch of jobs, queue one job for each document, and finish the jobs in ``lease``."""
+def _read_files(worker: Worker, jobs: Sequence[Job]) -> None:
+    """Read the files of a batch of jobs, queue one job for each document, and finish the jobs."""
     run, failures = jobs[0].run, list[Failure]()
     documents: list[tuple[str, Document]] = []
     with chdir(jobs[0].content):
+        files = [job for job in jobs if Path(job.name).exists()]
         for job in jobs:
-            if not Path(job.name).exists():
-                lease.fail(job.name, "the file does not exist on the machine of the worker")
-        paths = [Path(name) for name in lease.open]
+            if job not in files:
+                worker.fail(job, "the file does not exist on the machine of the worker")
+        paths = [Path(job.name) for job in files]
         for method, item in worker.engine.writer.read_files(paths, jobs[0].method):
             if isinstance(item, Failure):
                 failures.append(item)
@@ -89,50 +89,65 @@ def _read_files(worker: Worker, jobs: Sequence[Job], lease: Lease) -> None:
                 failures += _queue_documents(worker, run, documents)
                 documents = []
     failures += _queue_documents(worker, run, documents)
-    outcomes: dict[str, dict[str, Any]] = {name: {} for name in lease.open}
+    outcomes: dict[str, dict[str, Any]] = {job.name: {} for job in files}
     for outcome in list(outcomes.values())[:1]:
         outcome["failures"] = [[failure.id, failure.reason] for failure in failures]
-    lease.finish_all(outcomes)
+    worker.queue.finish(worker.name, files, outcomes)
 
 
 def _queue_documents(worker: Worker, run: str, documents: Sequence[tuple[str, Document]]) -> list[Failure]:
     """Queue a job for each document of ``run``; return a failure for each document whose id the run has already."""
-    kinds: dict[str, list[QueuedJob]] = {}
-    for method, document in documents:
-        kind = "extract" if worker.engine.writer.needs_extraction(method) else "embed"
-        content, size = json.dumps(format_value(document)), len(document.text)
-        source = get_source_file(document.source) if document.arguments else document.source
-        digest = ""
-        with suppress(UnicodeEncodeError):  # a failure of the next step
-            digest = hash_content(document)
-        kinds.setdefault(kind, []).append(QueuedJob(document.id, method, content, size, source, digest))
-    conflicts = worker.queue.add(run, kinds)
-    return [Failure(id, format_conflict(source, first_source)) for id, source, first_source in conflicts]
+    conflicts = worker.queue.add([_build_job(worker, run, method, document) for method, document in documents])
+    return [Failure(job.name, format_conflict(job.source, first_source)) for job, first_source in conflicts]
 
 
-def _request_replies(worker: Worker, jobs: Sequence[Job], lease: Lease) -> None:
+def _build_job(worker: Worker, run: str, method: str, document: Document) -> Job:
+    digest = ""
+    with suppress(UnicodeEncodeError):  # a failure of the next step
+        digest = hash_content(document)
+    return Job(
+        run=run,
+        kind="extract" if worker.engine.writer.needs_extraction(method) else "embed",
+        name=document.id,
+        method=method,
+        content=json.dumps(format_value(document)),
+        size=len(document.text),
+        source=get_source_file(document.source) if document.arguments else document.source,
+        digest=digest,
+    )
+
+
+def _request_replies(worker: Worker, jobs: Sequence[Job]) -> None:
     """Request the language model's replies for the documents of a batch of jobs, and queue the next step.
 
-    The replies are cached for the next step. A failed document is marked in ``lease``.
+    The replies are cached for the next step.
     """
     worker.get_recorder(jobs[0].run)
+    waiting = {job.name: job for job in jobs}
     for failure in worker.engine.writer.extract(_parse_documents(jobs), jobs[0].method):
-        lease.fail(failure.id, failure.reason)
-    lease.advance("embed")
+        worker.fail(waiting.pop(failure.id), failure.reason)
+    worker.queue.advance(worker.name, waiting.values(), "embed")
 
 
-def _store_documents(worker: Worker, jobs: Sequence[Job], lease: Lease) -> None:
+def _store_documents(worker: Worker, jobs: Sequence[Job]) -> None:
     """Build hyperedges and vectors for the documents of a batch of jobs, store them, and finish the jobs."""
-    recorder, store = worker.get_recorder(jobs[0].run), require_shared_store(worker.engine).with_lease(lease)
-    counts = worker.engine.writer.put(_parse_documents(jobs), jobs[0].method, recorder, store)
+    waiting, stored = {job.name: job for job in jobs}, list[Job]()
+
+    def record(id: str, outcome: Outcome, _reason: str) -> None:
+        if outcome in ("added", "updated"):
+            stored.append(waiting.pop(id))
+
+    store = require_shared_store(worker.engine).with_jobs(worker.name, waiting)
+    recorder, documents = worker.get_recorder(jobs[0].run), _parse_documents(jobs)
+    counts = worker.engine.writer.put(documents, jobs[0].method, recorder, store, record)
     if counts.stop_reason:
         raise NoMoreRepliesError(counts.stop_reason)
-    if missing := [failure for failure in counts.failures if failure.id not in lease.open]:
-        lease.add_failures(missing)
+    if missing := [(failure.id, failure.reason) for failure in counts.failures if failure.id not in waiting]:
+        worker.queue.add_failures(stored[-1], missing)
     for failure in counts.failures:
-        if failure.id in lease.open:
-            lease.fail(failure.id, failure.reason)
-    lease.finish_all({id: {"unchanged": 1} for id in lease.open})
+        if failure.id in waiting:
+            worker.fail(waiting.pop(failure.id), failure.reason)
+    worker.queue.finish(worker.name, waiting.values(), {id: {"unchanged": 1} for id in waiting})
 
 
 STEPS: Mapping[str, JobKind] = {
@@ -172,8 +187,8 @@ class WorkerRun:
         run = secrets.token_hex(8)
         failures = [item for item in files if isinstance(item, Failure)]
         folder = str(Path.cwd())
-        jobs = [QueuedJob(str(path), method, folder) for path in files if isinstance(path, Path)]
-        self._queue.add(run, {"read": jobs})
+        paths_to_read = [str(file) for file in files if isinstance(file, Path)]
+        self._queue.add([Job(run=run, kind="read", name=path, method=method, content=folder) for path in paths_to_read])
         try:
             while waiting := (states := Counter(self._queue.count(run)))["queued"] + states["running"]:
                 self._supervisor.check()

@@ -404,13 +404,20 @@ class Writer:
                     failures[passage.document_id] = str(result.failure)
         return [Failure(id, reason) for id, reason in failures.items()]
 
-    def put(self, documents: Sequence[Document], method: str, recorder: HistoryRecorder, store: Store) -> IndexCounts:
+    def put(
+        self,
+        documents: Sequence[Document],
+        method: str,
+        recorder: HistoryRecorder,
+        store: Store,
+        on_outcome: OnOutcome,
+    ) -> IndexCounts:
         """Build hyperedges for documents, embed the documents, put them into ``store``, and return counts.
 
         ``store`` is a view of the index, such as one that also ends jobs. The snapshot is not updated.
         """
         builder = make_builder(method, self._components, SpendingLimits())
-        return self._build_indexer(builder, method, recorder, store).index(documents, silent)
+        return self._build_indexer(builder, method, recorder, store).index(documents, silent, on_outcome=on_outcome)
 
     def finish(
         self, paths: Sequence[Path], read_ids: Set[str], report: IndexReport, now: datetime, *, prune: bool

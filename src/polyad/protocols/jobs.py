@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from polyad.errors import StoreError
 from polyad.protocols.store import LockingStore
@@ -25,79 +25,46 @@ class LeaseLostError(StoreError):
     """Raised if a worker reports about a job that another worker has taken, or that was cancelled."""
 
 
-@dataclass(frozen=True, slots=True)
-class QueuedJob:
-    """A job that is to be added to the queue.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A piece of work in a queue, which one worker processes.
 
     Attributes:
-        name: Path of a file, or id of a document or of a request; jobs of one kind have different names.
+        run: Token of the command or the request that queued the job.
+        kind: What is to be done: a name in a table of :class:`polyad.engine.jobs.JobKind`.
+        name: Path of a file, or id of a document or of a request.
         method: Construction method; empty for the method of each document.
-        content: Working folder of a file, or the JSON of a document.
+        content: Working folder of a file, or the JSON of a document; empty in lists, and after the end.
         size: Characters of the document.
         source: File of the document.
         digest: Hash of the content of the document or of the request.
-        outcome: The first outcome: what a request consists of.
-        files: Contents of the files of the job, which are deleted when it ends.
-        created: Time in UTC of a request.
+        created, ended: Times in UTC; empty if unknown or not yet.
+        outcome: What the job has done so far, such as counts, failures or a report; of a request also what it asks for.
+        files: Contents of the files of a job that is added. They are deleted when it ends.
+        number: Primary key, in the order in which jobs were added.
+        state: The state.
+        attempts: Attempts that failed, or ended their process.
+        reason: Reason of the last failure or of the end; empty if there is none.
+        revision: Number of this state of the job; grows by one with each change.
     """
 
+    run: str
+    kind: str
     name: str
     method: str = ""
     content: str = ""
     size: int = 0
     source: str = ""
     digest: str = ""
+    created: str = ""
+    ended: str = ""
     outcome: Mapping[str, Any] = field(default_factory=dict)
     files: Sequence[bytes] = ()
-    created: str = ""
-
-
-class IdConflict(NamedTuple):
-    """A job that was not queued, because a job of the same run with other content has its name.
-
-    Attributes:
-        id: The name, such as the id of a document.
-        source: File of the document.
-        first_source: File of the other document.
-    """
-
-    id: str
-    source: str
-    first_source: str
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """A piece of work in a queue, which one worker processes.
-
-    Attributes:
-        number: Primary key, in the order in which jobs were added.
-        run: Token of the command or the request that queued the job.
-        kind: What is to be done: a name in a table of :class:`polyad.engine.jobs.JobKind`.
-        name: Path of a file, or id of a document or of a request.
-        method: Construction method; empty for the method of each document.
-        content: Working folder of a file, or the JSON of a document; empty in lists, and after the end.
-        state: The state.
-        attempts: Attempts that failed, or ended their process.
-        reason: Reason of the last failure or of the end; empty if there is none.
-        revision: Number of this state of the job; grows by one with each change.
-        created, ended: Times in UTC; empty if unknown or not yet.
-        outcome: What the job has done so far: counts, failures or a report.
-    """
-
-    number: int
-    run: str
-    kind: str
-    name: str
-    method: str
-    content: str
-    state: State
-    attempts: int
-    reason: str
-    revision: int
-    created: str
-    ended: str
-    outcome: Mapping[str, Any]
+    number: int = 0
+    state: State = "queued"
+    attempts: int = 0
+    reason: str = ""
+    revision: int = 0
 
     @property
     def is_over(self) -> bool:
@@ -112,10 +79,11 @@ class JobQueue(Protocol):
     shows whether the job ends the process. Only attempts at a job that is taken alone count.
     """
 
-    def add(self, run: str, jobs_by_kind: Mapping[str, Sequence[QueuedJob]]) -> list[IdConflict]:
-        """Queue jobs of one run in one transaction; return an :class:`IdConflict` for each name that is in use.
+    def add(self, jobs: Sequence[Job]) -> list[tuple[Job, str]]:
+        """Queue jobs in one transaction; return those whose name is in use, each with the source of the other job.
 
-        A job of an earlier run with the same name is replaced; a job of the same run stays.
+        The name is in use if a job of the same run has it, and another content. A job of the same run with the same
+        content stays, and a job of an earlier run with the same name is replaced.
         """
 
     def take(
@@ -140,8 +108,8 @@ class JobQueue(Protocol):
     def release(self, worker: str, *, has_crashed: bool = False) -> None:
         """Return a worker's jobs to the queue; after a crash (``has_crashed``), each job is then processed alone."""
 
-    def is_reserved(self, job: Job, worker: str) -> bool:
-        """Return whether a worker has a job, which was not cancelled."""
+    def check(self, job: Job, worker: str) -> tuple[bool, Sequence[str]]:
+        """Return whether a worker has a job, which was not cancelled, and the ids of documents to leave out."""
 
     def report(self, job: Job, worker: str, outcome: Mapping[str, Any], *, has_advanced: bool) -> None:
         """Store the ``outcome`` of a running job so far; ``has_advanced`` forgets the attempts before."""
@@ -174,20 +142,14 @@ class JobQueue(Protocol):
     def add_failures(self, job: Job, failures: Sequence[tuple[str, str]]) -> None:
         """Add (id, reason) of what is missing to the outcome of a job that has ended."""
 
-    def list_removed(self, job: Job) -> Sequence[str]:
-        """Return the ids of documents that were left out of a job, also if it has ended."""
-
     def remove_documents(self, run: str, ids: Iterable[str]) -> None:
         """Leave documents with these ids out of the jobs of a run."""
 
     def cancel(self, run: str = "", *, kinds: Sequence[str] = (), reason: str) -> None:
         """Cancel the jobs of a run, or all jobs of some kinds; a worker that has one ends it at its next check."""
 
-    def count(self, run: str = "", *, kinds: Sequence[str] = ()) -> dict[State, int]:
-        """Return the number of jobs by state, for one run or all runs, and for some kinds or all."""
-
-    def has_open(self, kinds: Sequence[str]) -> bool:
-        """Return whether any job of these kinds has not ended."""
+    def count(self, run: str = "", *, kinds: Sequence[str] = (), is_open: bool = False) -> dict[State, int]:
+        """Return the number of jobs by state; the arguments are those of :meth:`list`."""
 
     def list(self, run: str = "", *, kinds: Sequence[str] = (), is_open: bool = False) -> list[Job]:
         """Return jobs in the order in which they were added, without their content.
@@ -198,9 +160,6 @@ class JobQueue(Protocol):
             is_open: Whether to return only jobs that have not ended.
         """
 
-    def list_file_sizes(self, run: str) -> Sequence[int]:
-        """Return the sizes in bytes of the files of a run, none after its end."""
-
     def read_file(self, run: str, place: int) -> bytes:
         """Return the content of the file at a place in the list of files of a run.
 
@@ -208,11 +167,8 @@ class JobQueue(Protocol):
             LeaseLostError: The run has ended, and its files are deleted.
         """
 
-    def delete(self, run: str) -> None:
-        """Delete all jobs of a run from the queue."""
-
-    def delete_ended(self, kinds: Sequence[str], keep: int) -> None:
-        """Delete the oldest ended jobs of some kinds, except the last ``keep``."""
+    def delete(self, run: str = "", *, kinds: Sequence[str] = (), keep: int = 0) -> None:
+        """Delete all ended jobs of a run, or of some kinds, except the last ``keep``."""
 
 
 @runtime_checkable

@@ -10,8 +10,7 @@ from datetime import UTC, datetime
 from itertools import chain
 from typing import Any, ClassVar, TypeVar
 
-from polyad.model import Failure
-from polyad.protocols.jobs import IdConflict, Job, JobQueue, LeaseLostError, Outcomes, QueuedJob, State
+from polyad.protocols.jobs import Job, LeaseLostError, Outcomes, State
 from polyad.stores.relational.connection import Connection
 from polyad.stores.relational.rows import iterate_batches
 
@@ -29,21 +28,19 @@ _ADDED_ROWS = 50
 _STATE = "CASE WHEN worker <> '' THEN 'running' ELSE state END"
 """The state of a job for readers. A cancelled job is running until its worker has noticed."""
 
-_COLUMNS = f"number, run, kind, name, method, {{}}, {_STATE}, attempts, reason, revision, created, ended, outcome"
+_ADDED = ("run", "kind", "name", "method", "content", "size", "source", "digest", "created", "outcome")
+"""The columns of a new job behind its id."""
 
-_ADD = """
-INSERT INTO job (id, run, kind, name, method, content, size, source, digest, outcome, created) VALUES {}
-ON CONFLICT (id) DO UPDATE SET run = excluded.run, kind = excluded.kind, method = excluded.method,
-content = excluded.content, size = excluded.size, source = excluded.source, digest = excluded.digest,
-outcome = excluded.outcome, created = excluded.created, state = 'queued', attempts = 0, is_suspect = FALSE,
+_COLUMNS = ("number", "run", "kind", "name", "method", "attempts", "reason", "revision", "created", "ended", "outcome")
+"""The columns that are read, before state and content."""
+
+_SELECT = f"SELECT {', '.join(_COLUMNS)}, {_STATE}, {{}} FROM job WHERE {{}} ORDER BY number"
+
+_ADD = f"""
+INSERT INTO job (id, {", ".join(_ADDED)}) VALUES {{}} ON CONFLICT (id) DO UPDATE SET
+{", ".join(f"{name} = excluded.{name}" for name in _ADDED)}, state = 'queued', attempts = 0, is_suspect = FALSE,
 worker = '', leased_until = 0, reason = '', removed = '[]', revision = job.revision + 1, ended = ''
 WHERE job.run <> excluded.run
-"""
-
-_SET_ASIDE = """
-UPDATE job SET state = 'failed', worker = '', content = '', ended = ?, revision = revision + 1,
-reason = CASE WHEN reason = '' THEN ? ELSE reason END
-WHERE state = 'queued' AND attempts >= ? AND {}
 """
 
 _CANDIDATES = """
@@ -51,21 +48,8 @@ SELECT number, kind, run, method, size, is_suspect FROM job WHERE state = 'queue
 ORDER BY {}, number LIMIT ?{}
 """
 
-_TAKE = """
-UPDATE job SET worker = ?, leased_until = {now} + ?, revision = revision + 1,
-attempts = attempts + CASE WHEN is_suspect THEN 1 ELSE 0 END, is_suspect = TRUE WHERE {numbers}
-"""
-
-_FAIL = """
-UPDATE job SET worker = '', leased_until = 0, reason = ?, revision = revision + 1,
-attempts = CASE WHEN {is_last} AND ? <> '' THEN 0 ELSE attempts END,
-kind = CASE WHEN {is_last} AND ? <> '' THEN ? ELSE kind END,
-ended = CASE WHEN {is_last} AND ? = '' THEN ? ELSE '' END,
-state = CASE WHEN {is_last} AND ? = '' THEN 'failed' ELSE state END
-WHERE number = ? AND worker = ?
-"""
-
-_IS_OPEN = "(state = 'queued' OR worker <> '')"
+_FREE: Mapping[str, Any] = {"worker": "", "leased_until": 0.0}
+"""Columns of a job that no worker has."""
 
 _DELETE_FILES = (
     "DELETE FROM job_file WHERE NOT EXISTS (SELECT 1 FROM job WHERE job.run = job_file.run AND state = 'queued')"
@@ -89,32 +73,25 @@ class RelationalJobQueue(ABC):
     def _select(self, query: str, parameters: Sequence[Any]) -> list[Any]:
         """Return the rows of a query."""
 
-    def _execute(self, query: str, parameters: Sequence[Any]) -> int:
-        """Run a statement in a transaction of its own, and return the number of changed rows."""
-        return self._change(lambda connection: connection.execute(query, parameters).rowcount)
+    def add(self, jobs: Sequence[Job]) -> list[tuple[Job, str]]:
+        """Queue jobs; see :meth:`polyad.protocols.jobs.JobQueue.add`."""
+        rows: dict[bytes, list[Any]] = {}
+        for job in jobs:
+            row = [json.dumps(job.outcome) if name == "outcome" else getattr(job, name) for name in _ADDED]
+            rows.setdefault(_build_id(job), [_build_id(job), *row])
 
-    def add(self, run: str, jobs_by_kind: Mapping[str, Sequence[QueuedJob]]) -> list[IdConflict]:
-        """Queue jobs of one run; see :meth:`polyad.protocols.jobs.JobQueue.add`."""
-        jobs = [(_build_id(kind, job.name), kind, job) for kind, group in jobs_by_kind.items() for job in group]
-        first: dict[bytes, tuple[Any, ...]] = {}
-        for id, kind, job in jobs:
-            first.setdefault(id, (id, run, kind, *_format_columns(job)))
-        files = [(run, place, content) for *_, job in jobs for place, content in enumerate(job.files)]
-
-        def change(connection: Connection) -> list[IdConflict]:
+        def change(connection: Connection) -> list[tuple[Job, str]]:
             count = 0
-            for batch in iterate_batches([*first.values()], _ADDED_ROWS):
-                row = f"({', '.join('?' * len(batch[0]))})"
-                query = _ADD.format(", ".join([row] * len(batch)))
-                count += connection.execute(query, [*chain.from_iterable(batch)]).rowcount
-            if count:
-                for file in files:
-                    connection.execute("INSERT INTO job_file (run, place, content) VALUES (?, ?, ?)", file)
+            for batch in iterate_batches([*rows.values()], _ADDED_ROWS):
+                places = ", ".join([f"({', '.join('?' * len(batch[0]))})"] * len(batch))
+                count += connection.execute(_ADD.format(places), [*chain.from_iterable(batch)]).rowcount
+            for job in jobs if count else ():
+                for place, content in enumerate(job.files):
+                    query = "INSERT INTO job_file (run, place, content) VALUES (?, ?, ?)"
+                    connection.execute(query, [job.run, place, content])
             query = "SELECT id, source, digest FROM job WHERE id IN ({})"
-            stored = {bytes(id): rest for id, *rest in connection.select_in(query, first)}
-            return [
-                IdConflict(job.name, job.source, stored[id][0]) for id, _, job in jobs if stored[id][1] != job.digest
-            ]
+            stored = {bytes(id): rest for id, *rest in connection.select_in(query, rows)}
+            return [(job, stored[_build_id(job)][0]) for job in jobs if stored[_build_id(job)][1] != job.digest]
 
         return self._change(change)
 
@@ -122,56 +99,58 @@ class RelationalJobQueue(ABC):
         self, kinds: Sequence[str], worker: str, lease_seconds: float, max_attempts: int, *, is_ordered: bool = False
     ) -> list[Job]:
         """Reserve the next jobs; see :meth:`polyad.protocols.jobs.JobQueue.take`."""
-        is_free, names = f"kind {_format_in(kinds)}", list(kinds)
+        condition = f"state = 'queued' AND kind {_format_in(kinds)}"
         order = "CASE kind" + "".join(f" WHEN ? THEN {place}" for place in range(len(kinds))) + " END"
         if not is_ordered:
-            is_free += f" AND leased_until < {self._now}"
-        order, order_names = ("1", []) if is_ordered else (order, names)
+            condition += f" AND leased_until <= {self._now}"
+        candidates = _CANDIDATES.format(condition, "number - ?" if is_ordered else order, self._row_lock)
         reason = f"the worker process ended {max_attempts} times while it had this job"
 
         def change(connection: Connection) -> list[Job]:
-            if is_ordered:  # a worker that vanished had jobs that were cancelled meanwhile
-                query = f"UPDATE job SET worker = '', ended = ? WHERE state <> 'queued' AND worker <> '' AND {is_free}"
-                connection.execute(query, [_get_time(), *names])
-            if connection.execute(_SET_ASIDE.format(is_free), [_get_time(), reason, max_attempts, *names]).rowcount:
+            if is_ordered:  # a worker that vanished had a job that was cancelled meanwhile
+                _set(connection, f"state <> 'queued' AND worker <> '' AND kind {_format_in(kinds)}", kinds, worker="")
+            failed = _end(state="failed") | {"reason": reason}
+            if _set(connection, f"attempts >= ? AND {condition}", [max_attempts, *kinds], **failed):
                 connection.execute(_DELETE_FILES)
             limit = 1
             if not is_ordered:
-                query = f"SELECT COUNT(*) FROM (SELECT 1 FROM job WHERE state = 'queued' AND {is_free} LIMIT ?) AS free"
-                [(waiting,)] = connection.execute(query, [*names, _SHARE * _BATCH_JOBS])
+                query = f"SELECT COUNT(*) FROM (SELECT 1 FROM job WHERE {condition} LIMIT ?) AS free"
+                [(waiting,)] = connection.execute(query, [*kinds, _SHARE * _BATCH_JOBS])
                 limit = max(1, waiting // _SHARE)
-            query = _CANDIDATES.format(is_free, order, self._row_lock)
-            numbers = _choose_batch(connection.execute(query, [*names, *order_names, limit]).fetchall())
+            order_values = [0] if is_ordered else kinds
+            numbers = _choose_batch(connection.execute(candidates, [*kinds, *order_values, limit]).fetchall())
             if not numbers:
                 return []
             are_chosen = f"number {_format_in(numbers)}"
-            query = _TAKE.format(now=self._now, numbers=are_chosen)
-            connection.execute(query, [worker, lease_seconds, *numbers])
-            query = f"SELECT {_COLUMNS.format('content')} FROM job WHERE {are_chosen} ORDER BY number"
-            return [_build_job(row) for row in connection.execute(query, numbers)]
+            query = f"UPDATE job SET attempts = attempts + 1 WHERE is_suspect AND {are_chosen}"
+            connection.execute(query, numbers)
+            query = f"UPDATE job SET leased_until = {self._now} + ? WHERE {are_chosen}"
+            connection.execute(query, [lease_seconds, *numbers])
+            _set(connection, are_chosen, numbers, worker=worker, is_suspect=True)
+            return [_build_job(row) for row in connection.execute(_SELECT.format("content", are_chosen), numbers)]
 
         return self._change(change)
 
     def extend(self, worker: str, lease_seconds: float) -> None:
         """Extend the reservation of all jobs of a worker until ``lease_seconds`` from now."""
         query = f"UPDATE job SET leased_until = {self._now} + ? WHERE worker = ? AND state = 'queued'"
-        self._execute(query, [lease_seconds, worker])
+        self._change(lambda connection: connection.execute(query, [lease_seconds, worker]))
 
     def release(self, worker: str, *, has_crashed: bool = False) -> None:
         """Return a worker's jobs to the queue; after a crash (``has_crashed``), each job is then processed alone."""
-        query = f"UPDATE job SET worker = '', leased_until = 0, revision = revision + 1, is_suspect = {has_crashed}"
-        self._execute(f"{query} WHERE state = 'queued' AND worker = ?", [worker])
+        self._set("worker = ? AND state = 'queued'", [worker], **_FREE, is_suspect=has_crashed)
 
-    def is_reserved(self, job: Job, worker: str) -> bool:
-        """Return whether a worker has a job, which was not cancelled."""
-        query = "SELECT 1 FROM job WHERE number = ? AND worker = ? AND state = 'queued'"
-        return bool(self._select(query, [job.number, worker]))
+    def check(self, job: Job, worker: str) -> tuple[bool, Sequence[str]]:
+        """Return whether a worker has a job, and ids to leave out; see :meth:`polyad.protocols.jobs.JobQueue.check`."""
+        query = "SELECT worker, state, removed FROM job WHERE number = ?"
+        for holder, state, removed in self._select(query, [job.number]):
+            return (holder, state) == (worker, "queued"), json.loads(removed)
+        return False, ()
 
     def report(self, job: Job, worker: str, outcome: Mapping[str, Any], *, has_advanced: bool) -> None:
         """Store the ``outcome`` of a running job so far; ``has_advanced`` forgets the attempts before."""
-        attempts = "0" if has_advanced else "attempts"
-        query = f"UPDATE job SET outcome = ?, attempts = {attempts}, revision = revision + 1"
-        self._execute(f"{query} WHERE number = ? AND worker = ?", [json.dumps(outcome), job.number, worker])
+        values = {"attempts": 0} if has_advanced else {}
+        self._set("number = ? AND worker = ?", [job.number, worker], outcome=json.dumps(outcome), **values)
 
     def finish(
         self, worker: str, jobs: Iterable[Job], outcomes: Outcomes, *, state: State = "done", reason: str = ""
@@ -182,17 +161,16 @@ class RelationalJobQueue(ABC):
 
     def advance(self, worker: str, jobs: Iterable[Job], kind: str) -> None:
         """Return jobs of a worker to the queue, with ``kind`` as their next step."""
-        numbers = [job.number for job in jobs]
-        if not numbers:
-            return
-        query = "UPDATE job SET kind = ?, worker = '', leased_until = 0, is_suspect = FALSE, attempts = 0"
-        self._execute(f"{query} WHERE worker = ? AND number {_format_in(numbers)}", [kind, worker, *numbers])
+        for job in jobs:
+            values = {"kind": kind, "attempts": 0, "is_suspect": False}
+            self._set("number = ? AND worker = ?", [job.number, worker], **_FREE, **values)
 
     def fail(self, worker: str, job: Job, reason: str, max_attempts: int, *, fallback: str = "") -> None:
         """Record a failed attempt at a job of a worker; see :meth:`polyad.protocols.jobs.JobQueue.fail`."""
-        query = _FAIL.format(is_last=f"attempts + 1 >= {max_attempts:d}")  # the next attempt counts this one
-        last = [fallback, _get_time(), fallback, job.number, worker]
-        self._execute(query, [reason, fallback, fallback, fallback, *last])
+        values: dict[str, Any] = {}
+        if job.attempts + 1 >= max_attempts:  # the next attempt would count this one
+            values = {"kind": fallback, "attempts": 0} if fallback else _end(state="failed")
+        self._set("number = ? AND worker = ?", [job.number, worker], **{**_FREE, **values}, reason=reason)
 
     def add_failures(self, job: Job, failures: Sequence[tuple[str, str]]) -> None:
         """Add (id, reason) of what is missing to the outcome of a job that has ended."""
@@ -203,11 +181,6 @@ class RelationalJobQueue(ABC):
             connection.execute("UPDATE job SET outcome = ? WHERE number = ?", [text, job.number])
 
         self._change(change)
-
-    def list_removed(self, job: Job) -> Sequence[str]:
-        """Return the ids of documents that were left out of a job, also if it has ended."""
-        rows = self._select("SELECT removed FROM job WHERE number = ?", [job.number])
-        return [id for (removed,) in rows for id in json.loads(removed)]
 
     def remove_documents(self, run: str, ids: Iterable[str]) -> None:
         """Leave documents with these ids out of the jobs of a run."""
@@ -225,37 +198,23 @@ class RelationalJobQueue(ABC):
     def cancel(self, run: str = "", *, kinds: Sequence[str] = (), reason: str) -> None:
         """Cancel jobs; see :meth:`polyad.protocols.jobs.JobQueue.cancel`."""
         condition, parameters = _build_condition(run, kinds)
-        query = "UPDATE job SET state = 'cancelled', content = '', reason = ?, ended = ?, revision = revision + 1"
+        values = {"state": "cancelled", "ended": _get_time(), "reason": reason}
 
         def change(connection: Connection) -> None:
-            connection.execute(f"{query} WHERE state = 'queued' AND {condition}", [reason, _get_time(), *parameters])
+            _set(connection, f"state = 'queued' AND {condition}", parameters, **values)
             connection.execute(_DELETE_FILES)
 
         self._change(change)
 
-    def count(self, run: str = "", *, kinds: Sequence[str] = ()) -> dict[State, int]:
-        """Return the number of jobs by state, for one run or all runs, and for some kinds or all."""
-        condition, parameters = _build_condition(run, kinds)
+    def count(self, run: str = "", *, kinds: Sequence[str] = (), is_open: bool = False) -> dict[State, int]:
+        """Return the number of jobs by state; see :meth:`polyad.protocols.jobs.JobQueue.count`."""
+        condition, parameters = _build_condition(run, kinds, is_open=is_open)
         return dict(self._select(f"SELECT {_STATE}, COUNT(*) FROM job WHERE {condition} GROUP BY 1", parameters))
-
-    def has_open(self, kinds: Sequence[str]) -> bool:
-        """Return whether any job of these kinds has not ended."""
-        query = f"SELECT 1 FROM job WHERE {_IS_OPEN} AND kind {_format_in(kinds)} LIMIT 1"
-        return bool(self._select(query, kinds))
 
     def list(self, run: str = "", *, kinds: Sequence[str] = (), is_open: bool = False) -> list[Job]:
         """Return jobs in the order in which they were added; see :meth:`polyad.protocols.jobs.JobQueue.list`."""
-        condition, parameters = _build_condition(run, kinds)
-        if is_open:
-            condition += f" AND {_IS_OPEN}"
-        columns = _COLUMNS.format("''")
-        query = f"SELECT {columns} FROM job WHERE {condition} ORDER BY number"
-        return [_build_job(row) for row in self._select(query, parameters)]
-
-    def list_file_sizes(self, run: str) -> Sequence[int]:
-        """Return the sizes in bytes of the files of a run, none after its end."""
-        rows = self._select("SELECT LENGTH(content) FROM job_file WHERE run = ? ORDER BY place", [run])
-        return [size for (size,) in rows]
+        condition, parameters = _build_condition(run, kinds, is_open=is_open)
+        return [_build_job(row) for row in self._select(_SELECT.format("''", condition), parameters)]
 
     def read_file(self, run: str, place: int) -> bytes:
         """Return the content of a file of a run; see :meth:`polyad.protocols.jobs.JobQueue.read_file`."""
@@ -263,73 +222,16 @@ class RelationalJobQueue(ABC):
             return bytes(content)
         raise LeaseLostError(f"the files of {run!r} are deleted, because its job has ended")
 
-    def delete(self, run: str) -> None:
-        """Delete all jobs of a run from the queue."""
-        self._execute("DELETE FROM job WHERE run = ?", [run])
+    def delete(self, run: str = "", *, kinds: Sequence[str] = (), keep: int = 0) -> None:
+        """Delete ended jobs; see :meth:`polyad.protocols.jobs.JobQueue.delete`."""
+        condition, parameters = _build_condition(run, kinds)
+        condition += " AND state <> 'queued' AND worker = ''"
+        last = f"SELECT number FROM job WHERE {condition} ORDER BY number DESC LIMIT 1 OFFSET ?"
+        query = f"DELETE FROM job WHERE {condition} AND number <= ({last})"
+        self._change(lambda connection: connection.execute(query, [*parameters, *parameters, keep]))
 
-    def delete_ended(self, kinds: Sequence[str], keep: int) -> None:
-        """Delete the oldest ended jobs of some kinds, except the last ``keep``."""
-        are_ended = f"state <> 'queued' AND worker = '' AND kind {_format_in(kinds)}"
-        last = f"SELECT number FROM job WHERE {are_ended} ORDER BY number DESC LIMIT 1 OFFSET ?"
-        self._execute(f"DELETE FROM job WHERE {are_ended} AND number <= ({last})", [*kinds, *kinds, keep])
-
-
-class Lease:
-    """A batch of jobs that is reserved for one worker.
-
-    Args:
-        queue: The queue.
-        jobs: The jobs.
-        worker: Name of the worker.
-        max_attempts: Number of failed attempts after which a job is not tried again.
-        fallback: The next kind of a job that failed ``max_attempts`` times; empty if the job fails then.
-
-    Attributes:
-        open: The jobs that have not ended, by name.
-    """
-
-    def __init__(
-        self, queue: JobQueue, jobs: Sequence[Job], worker: str, max_attempts: int, fallback: str = ""
-    ) -> None:
-        self._queue = queue
-        self._worker = worker
-        self._max_attempts = max_attempts
-        self._fallback = fallback
-        self._last: Job | None = None
-        self.open = {job.name: job for job in jobs}
-
-    def end(self, connection: Connection, outcomes: Outcomes) -> None:
-        """End the jobs named in ``outcomes`` within the caller's transaction; names of other jobs are ignored.
-
-        Raises:
-            LeaseLostError: Another worker has taken a job.
-        """
-        finish_jobs(connection, self._worker, [job for job in self.open.values() if job.name in outcomes], outcomes)
-
-    def close(self, names: Iterable[str]) -> None:
-        """Remove ended jobs from the lease, by name, after the transaction of :meth:`end` was committed."""
-        for name in names:
-            self._last = self.open.pop(name, self._last)
-
-    def finish_all(self, outcomes: Outcomes) -> None:
-        """End all open jobs, whose outcomes are ``outcomes``."""
-        self._queue.finish(self._worker, self.open.values(), outcomes)
-        self.open = {}
-
-    def advance(self, kind: str) -> None:
-        """Return all open jobs to the queue, with ``kind`` as their next step."""
-        self._queue.advance(self._worker, self.open.values(), kind)
-        self.open = {}
-
-    def fail(self, name: str, reason: str) -> None:
-        """Record a failed attempt at a job; see :meth:`polyad.protocols.jobs.JobQueue.fail`."""
-        job = self.open.pop(name)
-        self._queue.fail(self._worker, job, reason, self._max_attempts, fallback=self._fallback)
-
-    def add_failures(self, failures: Sequence[Failure]) -> None:
-        """Add failures of incompletely stored documents to the outcome of the job that ended last."""
-        if self._last is not None:
-            self._queue.add_failures(self._last, [(failure.id, failure.reason) for failure in failures])
+    def _set(self, condition: str, parameters: Sequence[Any], **values: Any) -> None:
+        self._change(lambda connection: _set(connection, condition, parameters, **values))
 
 
 def finish_jobs(
@@ -361,32 +263,40 @@ def finish_jobs(
     connection.execute(_DELETE_FILES)
 
 
-def _build_id(kind: str, name: str) -> bytes:
+def _build_id(job: Job) -> bytes:
     """Return a job's id, a hash of its kind and name.
 
     A file and a document of the same name have different ids; a document keeps its id from step to step.
     """
-    return hashlib.sha256(f"{kind == 'read'}\0{name}".encode()).digest()
-
-
-def _format_columns(job: QueuedJob) -> tuple[Any, ...]:
-    outcome = json.dumps(job.outcome)
-    return job.name, job.method, job.content, job.size, job.source, job.digest, outcome, job.created
+    return hashlib.sha256(f"{job.kind == 'read'}\0{job.name}".encode()).digest()
 
 
 def _build_job(row: Sequence[Any]) -> Job:
-    """Return the job of a row of :data:`_COLUMNS`; an outcome that cannot be read is empty."""
-    *values, outcome = row
+    """Return the job of a row of :data:`_SELECT`; an outcome that cannot be read is empty."""
+    values = dict(zip((*_COLUMNS, "state", "content"), row, strict=True))
     try:
-        parsed = json.loads(outcome)
+        outcome = json.loads(values["outcome"])
     except ValueError:
-        parsed = {}
-    return Job(*values, outcome=parsed if isinstance(parsed, dict) else {})
+        outcome = {}
+    return Job(**{**values, "outcome": outcome if isinstance(outcome, dict) else {}})
 
 
-def _build_condition(run: str, kinds: Sequence[str]) -> tuple[str, list[str]]:
-    """Return an SQL condition on run and kinds, each of which may be empty, and its parameters."""
+def _set(connection: Connection, condition: str, parameters: Sequence[Any], **values: Any) -> int:
+    """Set columns of the jobs that meet a condition, whose revision grows, and return their number."""
+    columns = ", ".join(f"{name} = ?" for name in values)
+    query = f"UPDATE job SET revision = revision + 1, {columns} WHERE {condition}"
+    return connection.execute(query, [*values.values(), *parameters]).rowcount
+
+
+def _end(state: State) -> dict[str, Any]:
+    """Return the columns of a job that has ended."""
+    return {"state": state, "worker": "", "content": "", "ended": _get_time()}
+
+
+def _build_condition(run: str, kinds: Sequence[str], *, is_open: bool = False) -> tuple[str, list[str]]:
+    """Return an SQL condition on run, kinds and state, and its parameters; empty values stand for all."""
     conditions = ["run = ?"] * bool(run) + [f"kind {_format_in(kinds)}"] * bool(kinds)
+    conditions += ["(state = 'queued' OR worker <> '')"] * is_open
     return " AND ".join(conditions) or "TRUE", [*([run] if run else ()), *kinds]
 
 
