@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
@@ -62,6 +63,7 @@ class FileResults:
 
     files: Sequence[FileResult]
     _pending: dict[str, list[FileResult]] = field(default_factory=dict)
+    _open: Counter[int] = field(default_factory=Counter)
 
     def begin(self, number: int) -> None:
         """Record that the file with this number is being read."""
@@ -73,21 +75,24 @@ class FileResults:
             self.files[number].count("failed", item.id, item.reason)
         else:
             self._pending.setdefault(item.id, []).append(self.files[number])
+            self._open[id(self.files[number])] += 1
 
     def end(self, number: int) -> None:
         """Record that the file with this number was read."""
         file = self.files[number]
-        is_pending = any(file is each for files in self._pending.values() for each in files)
+        is_pending = self._open[id(file)] > 0
         if not is_pending and not any((file.added, file.updated, file.unchanged, file.failed)):
             file.count("failed", file.name, "the file contains no document")
         file.state = "indexing" if is_pending else file.outcome
 
-    def record(self, id: str, outcome: Outcome, reason: str) -> None:
+    def record(self, document_id: str, outcome: Outcome, reason: str) -> None:
         """Count a document with its outcome; of documents with one id, the first is indexed."""
-        if files := self._pending.get(id):
-            files.pop(0 if outcome in ("added", "updated") else -1).count(outcome, id, reason)
-            if not files:
-                del self._pending[id]
+        if files := self._pending.get(document_id):
+            file = files.pop(0 if outcome in ("added", "updated") else -1)
+            file.count(outcome, document_id, reason)
+            self._open[id(file)] -= 1
+            if file.state == "indexing" and not self._open[id(file)]:
+                file.state = file.outcome
 
     def format(self) -> list[dict[str, Any]]:
         """Return all results as JSON objects."""
@@ -99,9 +104,9 @@ class FileResults:
         Args:
             reason: The reason why the job ended early; empty if it processed all documents.
         """
-        for id, files in self._pending.items():
+        for document_id, files in self._pending.items():
             for file in files:
-                file.count("failed", id, reason or "the document was not indexed")
+                file.count("failed", document_id, reason or "the document was not indexed")
         self._pending.clear()
         for file in self.files:
             if file.state in ("waiting", "reading") and reason:

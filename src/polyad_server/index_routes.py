@@ -16,7 +16,8 @@ from fastapi.responses import JSONResponse, Response
 from fastapi.sse import format_sse_event
 from starlette.responses import StreamingResponse
 
-from polyad.curation.corrections import Retraction, Withdrawal
+from polyad.curation.statements import Retraction, Withdrawal
+from polyad.curation.statements import list_retractions as list_retraction_rows
 from polyad.engine.document_table import FACETS, DocumentQuery, Facet, SortKey
 from polyad.engine.formats import build_file_reader
 from polyad.engine.registry import methods
@@ -25,7 +26,6 @@ from polyad.model import MetadataValue
 from polyad.schemas.catalogue import ListKind, PassageItemSchema, list_items, statistics_json
 from polyad.schemas.filling import fill_schema
 from polyad.schemas.reports import CorrectionSchema, RemovalSchema, WithdrawalSchema, correction_json
-from polyad.schemas.reports import list_retractions as list_retraction_rows
 from polyad.text.files import get_source_file
 from polyad.text.removals import NOTES
 from polyad_server.access import AuthenticatedRoute, Gatekeeper, Reader, Writer
@@ -372,7 +372,7 @@ def list_retractions(access: Reader, limit: Limit = 100, cursor: Cursor = "") ->
     withdrawals = defaultdict(list)
     for one in withdrawn:
         withdrawals[one.retraction].append(one)
-    rows = list_retraction_rows(statements, withdrawn)
+    rows = list_retraction_rows(statements.retractions, lambda: withdrawn)
     items = [
         {
             **row,

@@ -6,6 +6,7 @@ import logging
 import os
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -23,6 +24,9 @@ POLL_SECONDS = 0.2
 
 _LOCK = "jobs"
 """Lock of the worker that processes ordered jobs."""
+
+_LOCK_SECONDS = 0.75
+"""Seconds until a worker tries again to take the lock that another one has."""
 
 
 class JobStoppedError(BaseException):
@@ -85,12 +89,13 @@ class Worker:
             raise ConfigurationError(
                 "workers need an index in PostgreSQL; name one with --store postgresql://HOST/DATABASE"
             )
+        self._next_look = 0.0
         self.is_stopped = False
         self.wake = threading.Event()
         self._recorder: tuple[str, HistoryRecorder] | None = None
         self._has_lock: Callable[[], bool] = lambda: False
         self.name = format_worker_name(os.getpid())
-        if engine.components.language_model is not None and isinstance(self.queue, SharedJobQueue):
+        if self._parallel and engine.components.language_model and isinstance(self.queue, SharedJobQueue):
             engine.components.language_model.locked = self.queue.locked
 
     def stop(self) -> None:
@@ -131,10 +136,13 @@ class Worker:
             if jobs:
                 self._process_jobs(jobs)
                 return len(jobs)
-        if not self._ordered or not self.queue.count(kinds=self._ordered, is_open=True):
+        if not self._ordered or time.monotonic() < self._next_look:
+            return 0
+        if not self.queue.count(kinds=self._ordered, is_open=True):
             return 0
         with self._open_lock(_LOCK) as self._has_lock:
             if not self._has_lock():
+                self._next_look = time.monotonic() + _LOCK_SECONDS
                 return 0
             jobs = self.queue.take(self._ordered, self.name, 0.0, settings.max_attempts, is_ordered=True)
             if jobs:

@@ -161,9 +161,9 @@ class RelationalJobQueue(ABC):
 
     def advance(self, worker: str, jobs: Iterable[Job], kind: str) -> None:
         """Return jobs of a worker to the queue, with ``kind`` as their next step."""
-        for job in jobs:
-            values = {"kind": kind, "attempts": 0, "is_suspect": False}
-            self._set("number = ? AND worker = ?", [job.number, worker], **_FREE, **values)
+        values, numbers = {"kind": kind, "attempts": 0, "is_suspect": False}, [job.number for job in jobs]
+        if numbers:
+            self._set(f"worker = ? AND number {_format_in(numbers)}", [worker, *numbers], **_FREE, **values)
 
     def fail(self, worker: str, job: Job, reason: str, max_attempts: int, *, fallback: str = "") -> None:
         """Record a failed attempt at a job of a worker; see :meth:`polyad.protocols.jobs.JobQueue.fail`."""
@@ -248,19 +248,15 @@ def finish_jobs(
     Raises:
         LeaseLostError: The worker does not have one of the jobs any more.
     """
-    if not jobs:
-        return
-    cases = [value for job in jobs for value in (job.number, json.dumps(outcomes[job.name]))]
-    query = (
-        f"UPDATE job SET outcome = CASE number {'WHEN ? THEN ? ' * len(jobs)}END, worker = '', content = '', "
-        "reason = CASE WHEN state = 'queued' THEN ? ELSE reason END, revision = revision + 1, ended = ?, "
-        "state = CASE WHEN state = 'queued' THEN ? ELSE state END "
-        f"WHERE worker = ? AND number {_format_in(jobs)}"
-    )
-    parameters = [*cases, reason, _get_time(), state, worker, *(job.number for job in jobs)]
-    if connection.execute(query, parameters).rowcount != len(jobs):
-        raise LeaseLostError("the lease of a job expired before its end; raise worker.lease_seconds")
-    connection.execute(_DELETE_FILES)
+    for job in jobs:
+        has, outcome = [job.number, worker], {"outcome": json.dumps(outcomes[job.name])}
+        values = outcome | _end(state) | {"reason": reason}
+        if _set(connection, "number = ? AND worker = ? AND state = 'queued'", has, **values):
+            continue
+        if not _set(connection, "number = ? AND worker = ?", has, **outcome, worker=""):  # it was cancelled
+            raise LeaseLostError("the lease of a job expired before its end; raise worker.lease_seconds")
+    if jobs:
+        connection.execute(_DELETE_FILES)
 
 
 def _build_id(job: Job) -> bytes:

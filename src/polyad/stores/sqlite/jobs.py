@@ -11,7 +11,7 @@ from polyad.errors import IndexMismatchError
 from polyad.stores.relational.connection import Connection
 from polyad.stores.relational.jobs import RelationalJobQueue
 from polyad.stores.sqlite.connection import SqliteConnection
-from polyad.stores.sqlite.database import Database, create_tables, run_script
+from polyad.stores.sqlite.database import Database, create_tables, has_tables, run_script
 from polyad.text.files import read_package_file
 
 T = TypeVar("T")
@@ -49,7 +49,8 @@ class SqliteJobQueue(RelationalJobQueue):
     def _open(self) -> Database:
         with self._opening:
             if self._database is None:
-                create_tables(self._path, _create, _REMEDY)
+                if not self._path.exists() or not has_tables(self._path):  # a file of another user can be read
+                    create_tables(self._path, _create, _REMEDY)
                 self._database = Database(self._path, _REMEDY)
                 with self._database.reading() as connection:
                     [(version,)] = connection.execute("PRAGMA user_version")

@@ -26,6 +26,7 @@ CREATE TABLE job (
 CREATE INDEX job_in_order ON job (kind, number) WHERE state = 'queued';
 CREATE INDEX job_of_worker ON job (worker) WHERE worker <> '';
 CREATE INDEX job_of_run ON job (run);
+CREATE INDEX job_open ON job (kind, number) WHERE state = 'queued' OR worker <> ''; -- for the look of an idle server
 
 CREATE TABLE job_file (
     number INTEGER PRIMARY KEY,
