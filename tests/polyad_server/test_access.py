@@ -124,7 +124,7 @@ def test_a_stream_ends_when_its_key_is_removed(tmp_path: Path) -> None:
                 time.sleep(1.1)  # until the server reads the keys again
                 workspace = workspaces.find("kb")
                 assert workspace
-                workspace.jobs._end(workspace.jobs.get(job), "failed", "secret")
+                workspace.engine.values.jobs.cancel(job, reason="secret")  # type: ignore[attr-defined]
                 assert "secret" not in "".join(lines)
 
 

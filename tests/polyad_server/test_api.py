@@ -225,7 +225,7 @@ def test_a_job_that_crashes_does_not_stop_later_jobs(server: RunningServer, monk
 
     body = {"documents": [{"id": "orra.md", "text": "The Orra rises in Velm."}]}
     with monkeypatch.context() as patch:
-        patch.setattr("polyad_server.jobs.read_uploads", read)
+        patch.setattr("polyad_server.job_kinds.read_uploads", read)
         job = server.client.post("/api/v1/documents", json=body).json()["job"]
         assert wait_for_job(server, job["id"])["state"] == "failed"
     job = server.client.post("/api/v1/documents", json=body).json()["job"]

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, replace
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -19,10 +20,13 @@ import psycopg
 
 from polyad import Engine
 from polyad.embedders.hashing import HashingEmbedder
+from polyad.engine.jobs import Worker
 from polyad.errors import NotFoundError
-from polyad_server import jobs
+from polyad.protocols.jobs import Job
+from polyad.stores.sqlite import JOBS_FILE_NAME
+from polyad_server import job_kinds
 from polyad_server.app import create_app
-from polyad_server.jobs import JOBS, MAX_INTERRUPTIONS, Job, JobRunner
+from polyad_server.jobs import JobRunner, format_job
 from polyad_server.problems import RequestError
 from polyad_server.uploads import UploadedFile
 from polyad_server.workspaces import Workspaces
@@ -76,11 +80,11 @@ def test_a_stopped_job_ends_while_its_documents_are_embedded_and_continues_later
             runner.request_stop()
             embedder.may_continue.set()
             runner.stop()
-        assert runner.get(job.id).state == "queued"
+        assert runner.get(job.run).state == "queued"
         assert engine.catalogue.statistics().documents < 43
         runner = JobRunner(engine)
         runner.start()
-        assert follow(runner, job.id)[-1].state == "succeeded"
+        assert follow(runner, job.run)[-1].state == "done"
         runner.stop()
         assert engine.catalogue.statistics().documents == 43
 
@@ -94,11 +98,11 @@ def test_a_job_that_is_cancelled_while_its_documents_are_embedded_stores_no_more
         job = runner.submit(FILES, now=datetime.now(UTC))
         runner.start()
         assert embedder.is_embedding.wait(10)  # all documents are read
-        runner.cancel(job.id)
+        runner.cancel(job.run)
         embedder.may_continue.set()
-        assert follow(runner, job.id)[-1].state == "cancelled"
+        assert follow(runner, job.run)[-1].state == "cancelled"
         later = runner.submit([UploadedFile("later.md", b"The lake of Tarn is deep.")], now=datetime.now(UTC))
-        assert follow(runner, later.id)[-1].state == "succeeded"
+        assert follow(runner, later.run)[-1].state == "done"
         runner.stop()
         assert engine.catalogue.statistics().documents == 4
 
@@ -110,17 +114,15 @@ def test_a_job_that_ends_its_process_again_and_again_fails(tmp_path: Path, monke
     with Engine.open(build_index(tmp_path / "kb")) as engine:
         job = JobRunner(engine).submit(FILES[:2], now=datetime.now(UTC))
         with monkeypatch.context() as patch:
-            patch.setattr("polyad_server.jobs.read_uploads", end_process)
-            for _ in range(1 + MAX_INTERRUPTIONS):
+            patch.setattr("polyad_server.job_kinds.read_uploads", end_process)
+            for _ in range(1 + engine.components.settings.worker.max_attempts):
                 with pytest.raises(KeyboardInterrupt):
-                    JobRunner(engine)._run_next_job()
-        JobRunner(engine)._run_next_job()
-        ended = JobRunner(engine).get(job.id)
-        assert (ended.state, ended.message.split(";")[0]) == (
-            "failed",
-            "the server ended 4 times while it ran this job, after 0 documents",
-        )
-        assert not JobRunner(engine)._run_next_job()
+                    JobRunner(engine).worker.run_next()
+        assert not JobRunner(engine).worker.run_next()
+        ended = format_job(JobRunner(engine).get(job.run))
+        assert (ended["state"], ended["done"], bool(ended["ended"])) == ("failed", 0, True)
+        assert {each["state"] for each in ended["results"]} == {"failed"}
+        assert "3 times" in ended["message"]
 
 
 def test_two_servers_run_a_job_once(place: Path | str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,12 +136,12 @@ def test_two_servers_run_a_job_once(place: Path | str, monkeypatch: pytest.Monke
         time.sleep(1.5)  # until the other server has seen the job
         assert len(embedder.threads) == 1
         embedder.may_continue.set()
-        assert follow(other, job.id)[-1].state == "succeeded"
+        assert follow(other, job.run)[-1].state == "done"
         later = runner.submit([UploadedFile("later.md", b"The lake of Tarn is deep.")], now=datetime.now(UTC))
         runner.stop()
-        assert follow(other, later.id)[-1].state == "succeeded", "the other server takes over"
+        assert follow(other, later.run)[-1].state == "done", "the other server takes over"
         other.stop()
-        report = runner.get(job.id).report
+        report = runner.get(job.run).outcome["report"]
         assert report
         assert (report["added"], report["unchanged"]) == (len(FILES), 0)
 
@@ -158,25 +160,15 @@ def test_a_server_without_connection_leaves_its_job_to_another(tmp_path: Path, m
         other.start()
         wait_until(lambda: len(embedder.threads) == 2)
         embedder.may_continue.set()
-        assert follow(other, job.id)[-1].state == "succeeded"
+        assert follow(other, job.run)[-1].state == "done"
         runner.stop()
         other.stop()
-        assert other.get(job.id).state == "succeeded"
+        assert other.get(job.run).state == "done"
         assert engine.catalogue.statistics().documents == 3 + len(FILES)
 
 
-def test_an_idempotency_key_belongs_to_one_request_of_all_servers(
-    place: Path | str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_idempotency_key_belongs_to_one_request_of_all_servers(place: Path | str) -> None:
     with Engine.open(place) as engine, Engine.open(place) as other_engine:
-        get_values = type(engine.values).get_values
-
-        def get_values_slowly(*arguments: Any) -> Any:
-            values = get_values(*arguments)
-            time.sleep(0.2)
-            return values
-
-        monkeypatch.setattr(type(engine.values), "get_values", get_values_slowly)
 
         def submit(runner: JobRunner, file: UploadedFile) -> int:
             try:
@@ -188,6 +180,9 @@ def test_an_idempotency_key_belongs_to_one_request_of_all_servers(
         with ThreadPoolExecutor() as threads:
             runners = [JobRunner(engine), JobRunner(other_engine)]
             assert sorted(threads.map(submit, runners, FILES)) == [202, 409]
+        assert submit(runners[0], FILES[2]) == 409
+        [job] = runners[0].list_all()
+        assert len(job.outcome["files"]) == 1
 
 
 @pytest.mark.parametrize("hours", [0, 1])
@@ -199,9 +194,9 @@ def test_jobs_run_in_the_order_of_their_requests_if_the_clock_is_set_back(tmp_pa
             runner.submit([UploadedFile("bell.md", text.encode())], now=now - number * timedelta(hours=hours))
             for number, text in enumerate(texts)
         ]
-        assert [job.id for job in runner.list_all()] == [job.id for job in reversed(jobs)]
+        assert [job.run for job in runner.list_all()] == [job.run for job in reversed(jobs)]
         runner.start()
-        follow(runner, jobs[-1].id)
+        follow(runner, jobs[-1].run)
         runner.stop()
         assert engine.catalogue.document("bell.md").text == texts[-1]
 
@@ -209,27 +204,30 @@ def test_jobs_run_in_the_order_of_their_requests_if_the_clock_is_set_back(tmp_pa
 def test_a_record_that_cannot_be_read_fails_alone(tmp_path: Path) -> None:
     with Engine.open(build_index(tmp_path / "kb")) as engine:
         runner = JobRunner(engine)
-        newer, plain = (runner.submit([file], now=datetime.now(UTC)) for file in FILES[:2])
-        stored = json.loads(engine.values.get_values(JOBS, [newer.id])[newer.id])
-        records = {newer.id: json.dumps({**stored, "priority": 3}).encode(), "odd": b'{"id": "odd"}', "cut": b"{"}
-        engine.values.put_values(JOBS, records)
-        assert [each.state for each in runner.list_all()].count("failed") == 2
+        newer, odd, cut, plain = (runner.submit([file], now=datetime.now(UTC)) for file in FILES[:4])
+        with closing(sqlite3.connect(tmp_path / "kb" / JOBS_FILE_NAME, isolation_level=None)) as connection:
+            for job, outcome in (
+                (newer, json.dumps({**newer.outcome, "priority": 3})),
+                (odd, '{"id": "odd"}'),
+                (cut, "{"),
+            ):
+                connection.execute("UPDATE job SET outcome = ? WHERE run = ?", [outcome, job.run])
+        assert [format_job(each)["state"] for each in runner.list_all()] == ["queued"] * 4
 
         runner.start()
-        states = [follow(runner, id)[-1].state for id in (newer.id, plain.id, "odd", "cut")]
+        states = [follow(runner, job.run)[-1].state for job in (newer, plain, odd, cut)]
         assert runner.stop(10)
 
-        assert states == ["succeeded", "succeeded", "failed", "failed"]
+        assert states == ["done", "done", "failed", "failed"]
         assert engine.catalogue.statistics().documents == 5
-        assert not engine.values.get_values(JOBS)
-        assert "send its documents again" in runner.get("odd").message
+        assert "send its documents again" in runner.get(odd.run).reason
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_a_dead_thread_is_reported_and_started_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with run_app(create_app(Workspaces(open_index(), [build_index(tmp_path / "kb")]))) as server:
         with monkeypatch.context() as patch:
-            patch.setattr(JobRunner, "_run_next_job", lambda _: sys.exit())
+            patch.setattr(Worker, "run_next", lambda _: sys.exit())
             wait_until(lambda: server.client.get("/readyz").status_code == 503)
             assert server.client.get("/readyz").json()["status"] == "indexing fails"
         job = server.client.post("/api/v1/documents", json={"documents": [{"id": "a", "text": "Amber."}]}).json()["job"]
@@ -239,22 +237,47 @@ def test_a_dead_thread_is_reported_and_started_again(tmp_path: Path, monkeypatch
         assert server.client.get("/readyz").status_code == 200
 
 
-def test_ended_jobs_leave_the_queue_and_the_oldest_are_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jobs, "MAX_ENDED_JOBS", 3)
+def test_the_oldest_ended_jobs_are_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(job_kinds, "MAX_ENDED_JOBS", 3)
     with Engine.open(build_index(tmp_path / "kb")) as engine:
         runner = JobRunner(engine)
-        submitted = [runner.submit([file], now=datetime.now(UTC)) for file in FILES[:4]]
-        ended = json.dumps(asdict(replace(submitted[0], id="earlier", state="succeeded"))).encode()
-        engine.values.put_values(JOBS, {"earlier": ended})  # as earlier versions stored it
+        submitted = [runner.submit([file], now=datetime.now(UTC)) for file in FILES[:5]]
+        runner.cancel(submitted[3].run)
         runner.start()
-        follow(runner, submitted[-1].id)
+        follow(runner, submitted[-1].run)
         assert runner.stop(10)
 
-        assert not engine.values.get_values(JOBS)
-        assert [job.id for job in runner.list_all()] == [job.id for job in submitted[:0:-1]]
-        assert runner.count_states() == {"succeeded": 3}
+        assert [job.run for job in runner.list_all()] == [job.run for job in submitted[:1:-1]]
+        assert runner.count_states() == {"succeeded": 2, "cancelled": 1}
         with pytest.raises(NotFoundError):
-            runner.get("earlier")
+            runner.get(submitted[0].run)
+
+
+def test_jobs_of_earlier_versions_are_deleted_from_the_index(tmp_path: Path) -> None:
+    with Engine.open(build_index(tmp_path / "kb")) as engine:
+        for name in ("server-jobs", "server-uploads"):
+            engine.values.put_values(name, {"a": b"{}"})
+        runner = JobRunner(engine)
+        runner.start()
+        assert runner.stop(10)
+        assert not engine.values.get_values("server-jobs") | engine.values.get_values("server-uploads")
+
+
+def test_a_worker_without_a_server_takes_uploads(place: Path | str) -> None:
+    with Engine.open(place) as engine, Engine.open(place) as other_engine:
+        runner = JobRunner(engine)
+        jobs = [runner.submit([file], now=datetime.now(UTC)) for file in FILES[:2]]
+        assert Worker(other_engine, job_kinds.REQUEST_KINDS).run(until_idle=True) == 2
+        assert {runner.get(job.run).state for job in jobs} == {"done"}
+        assert engine.catalogue.statistics().documents == 5
+
+
+def test_a_check_is_a_job(tmp_path: Path) -> None:
+    with run_app(create_app(Workspaces(open_index(), [build_index(tmp_path / "kb")]))) as server:
+        job = server.client.post("/api/v1/check").json()["job"]
+        events = server.client.get("/api/v1/job/events", params={"id": job["id"]}).text
+        ended = json.loads(events.split("data: ")[-1].splitlines()[0])
+        assert (ended["kind"], ended["state"], ended["report"]["damage"]) == ("check", "succeeded", [])
 
 
 @pytest.mark.parametrize("name", ["0.md", "records.jsonl"])
@@ -268,13 +291,13 @@ def test_a_document_that_is_removed_while_its_job_waits_does_not_appear(tmp_path
         runner.remove_documents(["0.md"])
         later = runner.submit([UploadedFile("2.md", b"Later.")], now=datetime.now(UTC))
         runner.start()
-        ended = follow(runner, job.id)[-1]
-        follow(runner, later.id)
+        ended = follow(runner, job.run)[-1]
+        follow(runner, later.run)
         assert runner.stop(10)
 
         assert set(engine.catalogue.digests(["0.md", "1.md", "2.md"])) == {"1.md", "2.md"}
-        assert ended.state == "succeeded"
-        assert "removed" in ended.results[0]["reason"]
+        assert ended.state == "done"
+        assert "removed" in ended.outcome["results"][0]["reason"]
 
 
 def test_a_document_that_is_removed_while_it_is_embedded_is_removed_afterwards(
@@ -287,7 +310,7 @@ def test_a_document_that_is_removed_while_it_is_embedded_is_removed_afterwards(
         assert paused.is_embedding.wait(10)
         runner.remove_documents(["0.md"])
         paused.may_continue.set()
-        follow(runner, job.id)
+        follow(runner, job.run)
         assert runner.stop(10)
 
         assert not engine.catalogue.digests(["0.md"])
