@@ -97,14 +97,14 @@ def test_two_workers_never_have_one_job(open_queue: Opener) -> None:
     queues[0].add([build(str(number), size=100_000) for number in range(40)])
 
     def take_all(number: int) -> list[str]:
-        taken: list[str] = []
+        all_names: list[str] = []
         while jobs := take(queues[number], worker=str(number)):
-            taken += names(jobs)
-        return taken
+            all_names += names(jobs)
+        return all_names
 
     with ThreadPoolExecutor() as threads:
-        taken = [name for each in threads.map(take_all, range(4)) for name in each]
-    assert sorted(taken, key=int) == [str(number) for number in range(40)]
+        all_names = [name for each in threads.map(take_all, range(4)) for name in each]
+    assert sorted(all_names, key=int) == [str(number) for number in range(40)]
 
 
 def test_a_name_of_the_same_run_with_other_content_is_a_conflict_and_stays(queue: JobQueue) -> None:
