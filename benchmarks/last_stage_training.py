@@ -2,11 +2,13 @@
 
     python benchmarks/last_stage_training.py BEIR_DIR... [--sampled BEIR_DIR...] [--joined BEIR_DIR...]
         [--kinds BEIR_DIR...] [--everyday CORPUS...] [--prose FOLDER] [--test BEIR_DIR...] [--left-out NAME...]
-        [--weights FILE] [--store DIR] [--vectors FILE] [--embedder NAME] [--measure] [--to DIR] [--json FILE]
+        [--by-other BEIR_DIR...] [--weights FILE] [--store DIR] [--vectors FILE] [--embedder NAME] [--other NAME]
+        [--weigh NAME=FACTOR...] [--measure] [--to DIR] [--json FILE]
 
 BEIR_DIR are multi-hop questions, asked of their corpus as it is; with ``--sampled``, some of them of the articles that
 answer them and others drawn at random; with ``--joined``, of documents of ten articles. ``--kinds`` are questions of
-any other kind.
+any other kind. With a second embedder, ``--other``, the everyday corpora are asked once more, and the questions of
+``--by-other``: what similarity says depends on the encoder.
 
 An everyday CORPUS is a folder with the files of an organisation in ``corpus`` and ``questions.jsonl`` (``question``,
 ``gold``: ends of document ids, or ``gold_pattern``: a regular expression). Each index also yields known items: words
@@ -61,6 +63,8 @@ TRUSTS = (0.0, 0.3, 0.6)
 UNTRUSTED_SHARE = 4
 """One question in so many is also asked with less trust in the encoder."""
 
+KNOWN_ITEMS_NAME = ", known items"
+
 SAMPLED_QUESTIONS, SAMPLED_ARTICLES = 200, 1000
 """Questions of a large benchmark, and articles beside those that answer them."""
 
@@ -102,15 +106,17 @@ class Asker:
         store: Folder of the indexes.
         embedder: Embeds the texts.
         scorer: The stages before the last.
+        suffix: Ends the names of the sets.
     """
 
     store: Path
     embedder: Embedder
     scorer: LinearScorer
+    suffix: str = ""
 
     def open(self, name: str) -> Engine:
         """Open the index of a set."""
-        return Engine.open(self.store / name.replace(" ", "-"), embedder=self.embedder)
+        return Engine.open(self.store / f"{name}{self.suffix}".replace(" ", "-"), embedder=self.embedder)
 
     def ask_beir(
         self, folder: Path, shape: str = "as it is", weight: float = 1.0, sampled: bool = False
@@ -178,6 +184,7 @@ class Asker:
         examples = self.build_examples(engine, questions, holds, by_document, any_gold)
         texts = [text for text, _ in questions]
         rankings = [rank_documents(engine, text) for text in texts] if by_document else ()
+        name += self.suffix
         yield QuestionSet(name, examples, weight, rankings, [gold for _, gold in questions])
         for place, trust in enumerate(TRUSTS):
             part = questions[place :: UNTRUSTED_SHARE * len(TRUSTS)]
@@ -185,7 +192,7 @@ class Asker:
             question_set = self.build_examples(engine, part, holds, by_document, any_gold, fixed)
             yield QuestionSet(f"{name}, trust {trust}", question_set, UNTRUSTED_WEIGHT * weight)
         known_items = weigh_examples(engine, build_known_items(engine, KNOWN_ITEMS, SEED), self.scorer)
-        yield QuestionSet(f"{name}, known items", known_items, KNOWN_ITEMS_WEIGHT)
+        yield QuestionSet(f"{name}{KNOWN_ITEMS_NAME}", known_items, KNOWN_ITEMS_WEIGHT)
         print(f"features of {name}", flush=True)
 
     def build_examples(
@@ -255,34 +262,69 @@ def main() -> None:
     parser.add_argument("--joined", nargs="+", type=Path, default=[], metavar="BEIR_DIR", help="ten articles in one")
     parser.add_argument("--test", nargs="+", type=Path, default=[], metavar="BEIR_DIR", help="measured, not trained on")
     parser.add_argument("--weights", type=Path, help="weights whose first two stages are used")
+    parser.add_argument(
+        "--weigh",
+        nargs="+",
+        type=parse_factor,
+        default=[],
+        metavar="NAME=FACTOR",
+        help="factor of the weight of a set's questions",
+    )
     parser.add_argument("--measure", action="store_true", help="train nothing, measure the last stage of the weights")
     parser.add_argument("--store", type=Path, help="keep the indexes here for the next run")
     parser.add_argument("--vectors", type=Path, help="keep the vectors of texts in this file")
     parser.add_argument("--embedder", default="all-MiniLM-L6-v2")
+    parser.add_argument("--other", metavar="NAME", help="second embedder, of several languages")
+    parser.add_argument("--by-other", nargs="+", type=Path, default=[], metavar="BEIR_DIR", help="asked with --other")
     parser.add_argument("--to", type=Path, help="write the weights here")
     parser.add_argument("--left-out", nargs="+", default=[], metavar="NAME", help="also train without this set")
     parser.add_argument("--json", type=Path, help="save the figures here")
     arguments = parser.parse_args()
-    embedder = load_embedder(arguments.embedder)
-    if arguments.vectors:
-        embedder = StoredVectors(embedder, arguments.vectors)
     scorer = LinearScorer.load(arguments.weights) if arguments.weights else LinearScorer.from_settings("")
     stores = nullcontext(arguments.store) if arguments.store else tempfile.TemporaryDirectory()
     with stores as store:
-        asker = Asker(Path(store), embedder, scorer)
+        asker = Asker(Path(store), open_embedder(arguments.embedder, arguments.vectors), scorer)
         training = list(list_training(asker, arguments))
         tests = [each for folder in arguments.test for each in asker.ask_beir(folder)]
+        if arguments.other:
+            embedder = open_embedder(arguments.other, arguments.vectors)
+            other = replace(asker, embedder=embedder, suffix=f" by {arguments.other}")
+            training += list_other_training(other, arguments)
+    factors = dict(arguments.weigh)
+    training = [
+        each if each.name.endswith(KNOWN_ITEMS_NAME) else replace(each, weight=each.weight * factors.get(name, 1.0))
+        for each in training
+        for name in [get_set_name(each)]
+    ]
     network = scorer.last_network if arguments.measure else train(training)
     assert network
     if arguments.to:
         write(replace(scorer, last_network=network), training, arguments.to)
     rows = [row for each in [*training, *tests] if each.gold for row in report(each, network, "")]
     for name in arguments.left_out:
-        others = [each for each in training if each.name.split(",")[0].split()[0] != name]
+        others = [each for each in training if get_set_name(each) != name]
         network = train(others)
-        rows += [row for each in training if each.gold and each.name == name for row in report(each, network, name)]
+        left_out = [each for each in training if each.gold and get_set_name(each) == name]
+        rows += [row for each in left_out for row in report(each, network, name)]
     if arguments.json:
         write_rows(arguments.json, rows)
+
+
+def parse_factor(text: str) -> tuple[str, float]:
+    """Parse the name of a set and a factor, such as "code=2"."""
+    name, _, factor = text.partition("=")
+    return name, float(factor)
+
+
+def get_set_name(question_set: QuestionSet) -> str:
+    """Return the name of a set without its shape, its trust and its embedder."""
+    return question_set.name.split(",")[0].split()[0]
+
+
+def open_embedder(name: str, vectors: Path | None) -> Embedder:
+    """Load an embedder, which keeps its vectors in a file of its own beside ``vectors``, if one is given."""
+    embedder = load_embedder(name)
+    return StoredVectors(embedder, vectors.with_stem(f"{vectors.stem}-{name}")) if vectors else embedder
 
 
 def list_training(asker: Asker, arguments: argparse.Namespace) -> Iterator[QuestionSet]:
@@ -299,6 +341,14 @@ def list_training(asker: Asker, arguments: argparse.Namespace) -> Iterator[Quest
         yield from asker.ask_everyday(folder)
     if arguments.prose:
         yield from asker.ask_prose(arguments.prose)
+
+
+def list_other_training(asker: Asker, arguments: argparse.Namespace) -> Iterator[QuestionSet]:
+    """Yield the sets that are asked with the second embedder."""
+    for folder in arguments.everyday:
+        yield from asker.ask_everyday(folder)
+    for folder in arguments.by_other:
+        yield from asker.ask_beir(folder)
 
 
 def train(sets: Sequence[QuestionSet]) -> RankingNetwork:

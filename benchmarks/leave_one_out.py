@@ -47,7 +47,8 @@ def main() -> None:
             indexes, weights = arguments.to / "indexes", item / f"{file}.safetensors"
             signals = ("--set", f"hyperretriever.signals={str(file != name).lower()}")
             if not weights.exists():
-                run(*signals, "bench", "train", "hyperretriever", *others, *limit, "--to", item, "--store", indexes)
+                stores = [word for each in others for word in ("--store", indexes / each.name)]
+                run(*signals, "bench", "train", "hyperretriever", *others, *limit, "--to", item, *stores)
             with environment(POLYAD_HYPERRETRIEVER_WEIGHTS=str(weights)):
                 options = ("--store", indexes / left_out.name, "--out", item / "run")
                 run(*signals, "eval", left_out, "--retriever", "hyperretriever", *options)

@@ -253,7 +253,10 @@ def train_on_others(step: Step, settings: Sequence[str], folder: Path, runs: Pat
     weights = to / "hyperretriever.safetensors"
     if not weights.exists():
         others = [str(folder.parent / name) for name in BENCHMARKS if name != folder.name]
-        options = [*BY_PRESET, "--to", str(to), "--store", str(runs / "indexes" / "by preset"), "-q"]
+        stores = [
+            word for other in others for word in ("--store", str(runs / "indexes" / "by preset" / Path(other).name))
+        ]
+        options = [*BY_PRESET, "--to", str(to), *stores, "-q"]
         app([*settings, "bench", "train", "hyperretriever", *others, *options], standalone_mode=False)
     return weights
 

@@ -13,16 +13,13 @@ from typing import get_type_hints
 import fastapi  # noqa: F401  autodoc, which imports with TYPE_CHECKING set, could not import these
 import llama_index.core  # noqa: F401
 import mcp.server  # noqa: F401
-import typer.main
 from sphinx.application import Sphinx
-from typer.core import TyperGroup
 
 import polyad
 import polyad_baselines
 import polyad_bench
 import polyad_readers
 import polyad_server
-from polyad.cli import app
 
 HERE = Path(__file__).parent
 
@@ -86,46 +83,13 @@ def _page_of_modules(package: str, modules: Iterable[str]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _row(name: str) -> str:
-    """Return a table row with a public name and the beginning of its docstring, if it has one."""
-    value = getattr(polyad, name)
-    if not inspect.isclass(value):
-        return f"| `{name}` | {f'The names of all {name.lower()}.' if name.isupper() else 'As installed.'} |"
-    summary = (inspect.getdoc(value) or "").split("\n\n")[0].replace("\n", " ").replace("``", "`")
-    summary = re.sub(r":\w+:`~?([^`]+)`", r"`\1`", summary)
-    return f"| {{py:class}}`~{value.__module__}.{value.__qualname__}` | {summary.split('; see')[0]} |"
-
-
-def _commands(group: object, parent: str = "") -> Iterator[str]:
-    """Yield the reference of each command of a group and of its subgroups, as ``--help`` prints it."""
-    assert isinstance(group, TyperGroup)
-    for name, command in ((parent + name, command) for name, command in group.commands.items()):
-        if isinstance(command, TyperGroup):
-            yield from _commands(command, f"{name} ")
-            continue
-        usage, options = f"polyad {name}", ["| option | |", "|---|---|"]
-        for parameter in command.params:
-            if parameter.param_type_name == "argument":
-                usage += f" {parameter.metavar or (parameter.name or '').upper()}"
-            elif not getattr(parameter, "hidden", False):
-                spelt = ", ".join([*parameter.opts, *parameter.secondary_opts])
-                options.append(f"| `{spelt}` | {getattr(parameter, 'help', '') or ''} |".replace("\n", " "))
-        about = inspect.cleandoc(command.help or "")
-        yield "\n\n".join([f"## {name}", f"```text\n{usage}\n```", about, "\n".join(options), ""])
-
-
 def _write_reference() -> None:
-    """Write the pages of the modules, one a package, the table of the public names, and the commands."""
+    """Write the pages of the modules, one a package."""
     folder = HERE / "reference" / "modules"
     folder.mkdir(parents=True, exist_ok=True)
     for root in (polyad, polyad_readers, polyad_bench, polyad_server, polyad_baselines):
         for package, modules in _modules(root.__name__, root.__path__):
             _write(folder / f"{package}.rst", _page_of_modules(package, modules))
-    commands = typer.main.get_group(app)
-    commands.list_commands(typer.Context(commands))  # adds those of other packages
-    _write(HERE / "reference" / "commands.inc", "\n".join(_commands(commands)))
-    rows = "\n".join(map(_row, polyad.__all__))
-    _write(HERE / "reference" / "names.inc", f"| name | |\n|---|---|\n{rows}\n")
 
 
 def _remove_annotations_of_frameworks(_app: Sphinx, function: object, _is_bound: bool) -> None:
@@ -135,8 +99,20 @@ def _remove_annotations_of_frameworks(_app: Sphinx, function: object, _is_bound:
             function.__annotations__ = get_type_hints(function)
 
 
+def _link_names(_app: Sphinx, page: str, source: list[str]) -> None:
+    """Make each class in the table of public names a link to its description."""
+
+    def link(match: re.Match[str]) -> str:
+        value = getattr(polyad, match[1])
+        return f"| {{py:class}}`~{value.__module__}.{value.__qualname__}` |" if inspect.isclass(value) else match[0]
+
+    if page == "reference/python":
+        source[0] = re.sub(r"^\| `(\w+)` \|", link, source[0], flags=re.MULTILINE)
+
+
 def setup(app: Sphinx) -> None:
     """Connect the handlers of Sphinx's events."""
+    app.connect("source-read", _link_names)
     app.connect("autodoc-before-process-signature", _remove_annotations_of_frameworks)
 
 

@@ -8,6 +8,7 @@ import re
 import shutil
 import sys
 import tempfile
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,12 +34,13 @@ from polyad.protocols.store import Manifest
 from polyad.snapshot.mapped_snapshot import MappedSnapshot
 from polyad.snapshot.provider import SnapshotProvider
 from polyad.stores.sqlite import SqliteStore
+from tests.examples import count_examples
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-# A busy machine is no failure. Half of the usual examples save 45 s; tests of rare cases state their number.
-hypothesis_settings.register_profile("no deadline", deadline=None, max_examples=50)
+# A busy machine is no failure. Tests of rare cases state their number.
+hypothesis_settings.register_profile("no deadline", deadline=None, max_examples=count_examples(50))
 hypothesis_settings.load_profile("no deadline")
 
 MEMORY_FOLDER, FREE_BYTES = Path("/dev/shm"), 4 << 30
@@ -82,10 +84,25 @@ IMPORT_FOR_SECONDS = tuple(
     f"tests/{path}"
     for path in (
         *("embedders/", "integrations/", "rerankers/", "conformance/test_embedder", "indexing/test_gliner"),
-        *("evaluation/test_triple_scorer", "cli/test_train"),
+        *("polyad_bench/test_triple_scorer", "cli/test_train"),
     )
 )
 """Tests that import PyTorch or a framework."""
+
+LONG_FILES = (
+    "imports",
+    *(
+        f"tests/{path}.py"
+        for path in (
+            *("engine/test_corrections", "snapshot/test_snapshot", "indexing/test_indexer", "docs/test_pages"),
+            *("readers/test_embedded_pictures", "polyad_server/test_mcp", "polyad_server/test_run"),
+            *("polyad_server/test_workers", "polyad_server/test_restart", "polyad_server/test_page_images"),
+            *("attacks/test_openapi", "attacks/test_flips", "test_crash", "docs/test_agent_memory"),
+            *("presets/test_tables", "polyad_baselines/test_tables", "polyad_baselines/test_registration"),
+        )
+    ),
+)
+"""What takes long for the number of its tests, by which xdist orders files: at the end one worker would wait for it."""
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -95,7 +112,16 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
         return None
     from xdist.scheduler import LoadFileScheduling
 
+    class LongFilesFirst(OrderedDict[str, Any]):
+        def popitem(self, last: bool = True) -> tuple[str, Any]:
+            name = next((name for name in LONG_FILES if name in self), None)
+            return super().popitem(last) if name is None else (name, self.pop(name))
+
     class Scheduling(LoadFileScheduling):  # type: ignore[misc]  # xdist ships no types
+        def __init__(self, config: pytest.Config, log: Any) -> None:
+            super().__init__(config, log)
+            self.workqueue = LongFilesFirst()
+
         def _split_scope(self, nodeid: str) -> str:
             return "imports" if nodeid.startswith(IMPORT_FOR_SECONDS) else super()._split_scope(nodeid)
 

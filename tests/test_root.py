@@ -12,7 +12,7 @@ NAMES = frozenset(
     AGENTS.md ARCHITECTURE.md CHANGELOG.md CITATION.cff CODE_OF_CONDUCT.md CONTRIBUTING.md LICENSE README.md SECURITY.md
     Dockerfile Makefile compose.yaml constraints.txt llms.txt pyproject.toml
     .dockerignore .gitignore .pre-commit-config.yaml
-    benchmarks docs src tests
+    benchmarks docs requirements src tests
     """.split()  # noqa: SIM905
 )
 

@@ -92,7 +92,7 @@ def create_app(
         k,
     )
     for routes in (search_routes, conversation_routes, index_routes, graph_routes, openai_routes):
-        app.include_router(routes.router)
+        app.router.routes += routes.router.routes  # built once; `include_router` builds them again for each app
     _add_health_routes(app)
     names, origins = list_hosts(settings, host), split_list(settings.cors_origins)
     mcp_reader = build_mcp_server(get_http_target, sends_text=settings.mcp_text)

@@ -7,8 +7,10 @@ TABLES = (
         """
         serve commands:serve Serve indexes: a web page, an HTTP API, an OpenAI-compatible API and an MCP server.
         mcp commands:mcp Offer an index to an agent on this machine over MCP, on the standard streams.
+        worker commands:worker Run a worker that takes uploads, and jobs of `polyad index --workers`, until Ctrl-C.
         """,
         package="polyad_server",
+        after_interrupt={"worker": "other workers continue with the jobs of this one"},
     ),
     CommandTable(
         """

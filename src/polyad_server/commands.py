@@ -22,6 +22,7 @@ from polyad.engine.loaders import get_place_name, parse_place
 from polyad.errors import ConfigurationError, MissingExtraError
 from polyad.model import Answer, Evidence
 from polyad.protocols.store import ValueStore
+from polyad.text.words import format_count
 from polyad_server.keys import Key, add_key, key_json, list_keys, open_root_keys, remove_key
 
 AllowWrites = Annotated[
@@ -236,3 +237,50 @@ def _open_keys(place: str | Path) -> Iterator[ValueStore]:
         raise ConfigurationError(f"{str(place)!r} is no folder; expected an index or a folder of indexes")
     with open_root_keys(place) as keys:
         yield keys
+
+
+def worker(
+    kinds: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--kind",
+            metavar="K",
+            help="Take jobs of this kind: embed, extract, read, files, addresses, documents or check. Repeat it. [all]",
+        ),
+    ] = None,
+    until_idle: Annotated[bool, typer.Option("--until-idle", help="End when no worker has a job.")] = False,
+    store: options.Store = None,
+    preset: options.Preset = None,
+    model: options.Model = None,
+    replies: options.Replies = None,
+    json: options.Json = False,
+) -> None:
+    """Run a worker that takes uploads, and jobs of `polyad index --workers`, until Ctrl-C.
+
+    In PostgreSQL, `polyad index --workers` queues steps: a worker reads files, asks the language model about documents,
+    or embeds and stores documents. The requests that clients send to `polyad serve` are jobs of any index: uploaded
+    files, addresses of web pages, documents to index again, and checks; they are processed one after another. If a
+    worker ends at any time, another one continues. The limits on requests to the language model hold for all workers
+    together. The files to read must have the same paths on all machines with workers that read.
+
+    Example: polyad worker --store postgresql://db/kb --kind embed
+    """
+    from polyad.engine import loaders
+    from polyad.engine.jobs import Worker
+    from polyad_server.job_kinds import REQUEST_KINDS
+
+    settings = options.load_settings(store=store, preset=preset, model=model, replies=replies)
+    place = parse_place(str(settings.command.require_store()))
+    rows = dict(REQUEST_KINDS)
+    loader: loaders.Loader = loaders
+    if isinstance(place, str):
+        from polyad.engine.workers import STEPS, SharedLimitLoader  # imports psycopg
+
+        rows, loader = {**STEPS, **rows}, SharedLimitLoader(place)
+    if unknown := sorted({*(kinds or ())} - rows.keys()):
+        raise ConfigurationError(f"the kind of jobs is {unknown[0]!r}; expected one of {', '.join(rows)}")
+    with options.open_engine(settings, loader=loader) as engine:
+        count = Worker(engine, {name: row for name, row in rows.items() if not kinds or name in kinds}).run(
+            until_idle=until_idle
+        )
+    say_result(json, {"jobs": count}, say, f"{format_count(count, 'job')} done")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from polyad.engine.catalogue import Catalogue
+from polyad.indexing.run import Outcome
 from polyad.model import Document, Failure
 
 FileState = Literal["waiting", "reading", "indexing", "added", "updated", "unchanged", "failed"]
@@ -36,7 +37,7 @@ class FileResult:
     reason: str = ""
     document_id: str = ""
 
-    def count(self, outcome: Literal["added", "updated", "unchanged", "failed"], id: str, reason: str = "") -> None:
+    def count(self, outcome: Outcome, id: str, reason: str = "") -> None:
         """Count a document with its outcome."""
         setattr(self, outcome, getattr(self, outcome) + 1)
         if outcome == "failed":
@@ -53,25 +54,16 @@ class FileResult:
 
 
 @dataclass(slots=True)
-class _PendingDocument:
-    """A document that was read and may not be stored yet, with its content hash before the job."""
-
-    file: FileResult
-    digest: str | None
-
-
-@dataclass(slots=True)
 class FileResults:
-    """Follows the files of a job from reading to the index, by comparing the content hashes of their documents.
+    """Follows the files of a job from reading to the index, by the outcomes of their documents.
 
     Attributes:
-        catalogue: Looks up the content hashes of stored documents.
         files: One result for each file.
     """
 
-    catalogue: Catalogue
     files: Sequence[FileResult]
-    _pending: dict[str, _PendingDocument] = field(default_factory=dict)
+    _pending: dict[str, list[FileResult]] = field(default_factory=dict)
+    _open: Counter[int] = field(default_factory=Counter)
 
     def begin(self, number: int) -> None:
         """Record that the file with this number is being read."""
@@ -81,47 +73,42 @@ class FileResults:
         """Record a document, or a failure, of the file with this number."""
         if isinstance(item, Failure):
             self.files[number].count("failed", item.id, item.reason)
-        elif item.id not in self._pending:
-            self._pending[item.id] = _PendingDocument(self.files[number], self._get_digests([item.id]).get(item.id))
+        else:
+            self._pending.setdefault(item.id, []).append(self.files[number])
+            self._open[id(self.files[number])] += 1
 
     def end(self, number: int) -> None:
         """Record that the file with this number was read."""
         file = self.files[number]
-        is_pending = any(each.file is file for each in self._pending.values())
+        is_pending = self._open[id(file)] > 0
         if not is_pending and not any((file.added, file.updated, file.unchanged, file.failed)):
             file.count("failed", file.name, "the file contains no document")
         file.state = "indexing" if is_pending else file.outcome
 
-    def settle(self) -> list[dict[str, Any]]:
-        """Count the documents that were stored since the last call, and return all results as JSON objects."""
-        digests = self._get_digests(list(self._pending))
-        for id, each in list(self._pending.items()):
-            if id in digests and digests[id] != each.digest:
-                each.file.count("added" if each.digest is None else "updated", id)
-                del self._pending[id]
+    def record(self, document_id: str, outcome: Outcome, reason: str) -> None:
+        """Count a document with its outcome; of documents with one id, the first is indexed."""
+        if files := self._pending.get(document_id):
+            file = files.pop(0 if outcome in ("added", "updated") else -1)
+            file.count(outcome, document_id, reason)
+            self._open[id(file)] -= 1
+            if file.state == "indexing" and not self._open[id(file)]:
+                file.state = file.outcome
+
+    def format(self) -> list[dict[str, Any]]:
+        """Return all results as JSON objects."""
         return [asdict(file) for file in self.files]
 
-    def close(self, failures: Sequence[Failure], reason: str = "") -> list[dict[str, Any]]:
-        """Count all remaining documents at the end of the job, and return all results as JSON objects.
+    def close(self, reason: str = "") -> None:
+        """Count all remaining documents as failed at the end of the job.
 
         Args:
-            failures: Documents that could not be indexed.
             reason: The reason why the job ended early; empty if it processed all documents.
         """
-        self.settle()
-        reasons: Mapping[str, str] = {failure.id: failure.reason for failure in failures}
-        for id, each in self._pending.items():
-            if id not in reasons and each.digest is not None and not reason:
-                each.file.count("unchanged", id)
-            else:
-                each.file.count("failed", id, reasons.get(id) or reason or "the document was not indexed")
+        for document_id, files in self._pending.items():
+            for file in files:
+                file.count("failed", document_id, reason or "the document was not indexed")
         self._pending.clear()
         for file in self.files:
             if file.state in ("waiting", "reading") and reason:
                 file.count("failed", file.name, reason)
             file.state = file.outcome
-        return [asdict(file) for file in self.files]
-
-    def _get_digests(self, ids: Sequence[str]) -> Mapping[str, str]:
-        """Return the content hashes of stored documents; an id with a lone surrogate is in no index."""
-        return self.catalogue.digests([id for id in ids if id == id.encode(errors="ignore").decode()])

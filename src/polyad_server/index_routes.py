@@ -16,7 +16,8 @@ from fastapi.responses import JSONResponse, Response
 from fastapi.sse import format_sse_event
 from starlette.responses import StreamingResponse
 
-from polyad.curation.corrections import Retraction, Withdrawal
+from polyad.curation.statements import Retraction, Withdrawal
+from polyad.curation.statements import list_retractions as list_retraction_rows
 from polyad.engine.document_table import FACETS, DocumentQuery, Facet, SortKey
 from polyad.engine.registry import methods
 from polyad.errors import ConfigurationError
@@ -25,11 +26,10 @@ from polyad.readers.folder.files import FileReader
 from polyad.schemas.catalogue import ListKind, PassageItemSchema, list_items, statistics_json
 from polyad.schemas.filling import fill_schema
 from polyad.schemas.reports import CorrectionSchema, RemovalSchema, WithdrawalSchema, correction_json
-from polyad.schemas.reports import list_retractions as list_retraction_rows
 from polyad.text.files import get_source_file
 from polyad.text.removals import NOTES
 from polyad_server.access import AuthenticatedRoute, Gatekeeper, Reader, Writer
-from polyad_server.jobs import Job, Kind
+from polyad_server.jobs import format_job
 from polyad_server.keys import Scope
 from polyad_server.models import (
     AddressesBody,
@@ -213,7 +213,7 @@ def _submit(
     metadata: dict[str, MetadataValue],
     idempotency_key: str,
     *,
-    kind: Kind = "files",
+    kind: str = "files",
 ) -> JSONResponse:
     if method and method not in methods:
         raise ConfigurationError(f"the method is {method!r}; expected one of {', '.join(methods)}")
@@ -305,11 +305,10 @@ def enable_documents(body: IdsBody, access: Writer) -> JSONResponse:
 # Jobs
 
 
-def format_job(job: Job) -> dict[str, Any]:
-    """Return the state of a job as a JSON object."""
-    shape = asdict(job)
-    del shape["digest"]
-    return shape
+@router.post("/check", tags=["jobs"], status_code=202, responses=describe_responses(dict[str, Any]))
+def check_index(access: Writer) -> JSONResponse:
+    """Check the index for damage in the background; the `report` of the job is that of `polyad check --json`."""
+    return _submit(access, [], "", {}, "", kind="check")
 
 
 @router.get("/jobs", tags=["jobs"], responses=describe_responses(dict[str, Any]))
@@ -338,7 +337,7 @@ def follow_job(
         async for job in runner.follow(id, last_event_id):
             if not await run_sync(gatekeeper.is_current, access.principal):
                 return
-            yield format_sse_event(event="job", id=str(job.number), data_str=json.dumps(format_job(job)))
+            yield format_sse_event(event="job", id=str(job.revision), data_str=json.dumps(format_job(job)))
 
     return StreamingResponse(list_events(), media_type="text/event-stream", headers={"Cache-Control": "no-cache"})
 
@@ -373,7 +372,7 @@ def list_retractions(access: Reader, limit: Limit = 100, cursor: Cursor = "") ->
     withdrawals = defaultdict(list)
     for one in withdrawn:
         withdrawals[one.retraction].append(one)
-    rows = list_retraction_rows(statements, withdrawn)
+    rows = list_retraction_rows(statements.retractions, lambda: withdrawn)
     items = [
         {
             **row,

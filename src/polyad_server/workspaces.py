@@ -21,7 +21,7 @@ from polyad.protocols.store import ValueStore
 from polyad.readers.text.ocr_cache import FILE_NAME as OCR_FILE_NAME
 from polyad.readers.text.sources import COPIES_FOLDER
 from polyad.snapshot.files import SnapshotFiles
-from polyad.stores.sqlite import REPLIES_FILE_NAME
+from polyad.stores.sqlite import JOBS_FILE_NAME, REPLIES_FILE_NAME
 from polyad.text.files import make_folder, resolve_path, sync_folder
 from polyad_server.encoding import LoadEmbedder, SharedEmbedders
 from polyad_server.jobs import JobRunner
@@ -34,6 +34,7 @@ T = TypeVar("T")
 
 _LOG = logging.getLogger("polyad.server.workspaces")
 _FILE = "index.sqlite"
+_LOCKS = ("jobs.lock", "conversations.lock", "submission.lock")  # the last one is of earlier versions
 _STOP_SECONDS = 1.0
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
@@ -270,7 +271,7 @@ def _delete_index(folder: Path) -> None:
     if folder.is_symlink():
         folder.unlink()
         return
-    for name in (_FILE, REPLIES_FILE_NAME, OCR_FILE_NAME, "jobs.lock", "submission.lock", LEDGER):
+    for name in (_FILE, REPLIES_FILE_NAME, JOBS_FILE_NAME, OCR_FILE_NAME, *_LOCKS, LEDGER):
         for suffix in ("", "-wal", "-shm", "-journal"):
             (folder / f"{name}{suffix}").unlink(missing_ok=True)
     SnapshotFiles(folder).delete()

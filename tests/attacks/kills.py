@@ -37,7 +37,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from polyad.curation.corrections import Statements
+from polyad.curation.statements import Statements
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import Engine, transfer
 from polyad.errors import ConfigurationError, IndexMismatchError, NotFoundError

@@ -30,7 +30,7 @@ from schemathesis.core.result import Ok
 from polyad.config import ServerSettings
 from polyad_server.app import create_app
 from polyad_server.workspaces import Workspaces
-from tests.server.serving import DOCUMENTS, RunningServer, build_index, open_index, run_app
+from tests.polyad_server.serving import DOCUMENTS, RunningServer, build_index, open_index, run_app
 
 WORKSPACE = "kb"
 WORKSPACES_PATH = "/api/v1/workspaces"

@@ -28,7 +28,7 @@ from polyad.config import ServerSettings
 from polyad_server.app import create_app
 from polyad_server.keys import add_key
 from polyad_server.workspaces import Workspaces
-from tests.server.serving import RunningServer, build_index, open_index, run_app
+from tests.polyad_server.serving import RunningServer, build_index, open_index, run_app
 
 TENANTS = {"amber": "Quorvex", "basalt": "Zelmira", "cedar": "Thandrik"}
 """Name of each workspace, and the word that only its documents contain."""

@@ -19,7 +19,7 @@ from polyad.language_models.scripted import ScriptedLanguageModel
 from polyad.model import Argument, Location, Section
 from polyad_server.app import create_app
 from polyad_server.workspaces import Workspaces
-from tests.server.serving import RunningServer, build_index, open_index, run_app
+from tests.polyad_server.serving import RunningServer, build_index, open_index, run_app
 
 pytestmark = pytest.mark.attacks
 

@@ -735,10 +735,10 @@ def test_train_writes_weights_that_search_can_use(run: Run, benchmark_folder: Pa
     recall = shape["weights.tsv"]["recall@5"]["tarn"]
     assert recall == {"trained_on_the_others": None, "with_these_weights": 1.0, "among_the_candidates": 1.0}
     (tmp_path / "polyad.toml").write_text('[default]\nweights = "trained/weights.tsv"\n', encoding="utf-8")
-    result = result_of(run("search", QUESTION, "--store", "kept/tarn", "-k", "2", "--json"))
+    result = result_of(run("search", QUESTION, "--store", "kept", "-k", "2", "--json"))
     assert {hit["document_id"] for hit in result["hits"]} == {"bell", "moreau"}
     (tmp_path / "trained" / "weights.tsv").unlink()
-    message = error_of(run("search", QUESTION, "--store", "kept/tarn"))
+    message = error_of(run("search", QUESTION, "--store", "kept"))
     assert "cannot read the weights" in message
     assert "polyad bench train default" in message
 

@@ -48,7 +48,10 @@ def test_a_report_shows_imported_rankings_beside_measured_ones_with_their_source
     assert tables.count("## tarn") == 1
     assert "| few: ToG2 | 33.3 |" in tables
     assert "| few: ToG2 | a paper's Table 2 |" in tables
-    assert run("bench", "compare", "runs/own:bm25", "runs/few:ToG2").exit_code == 0
+    compared = run("bench", "compare", "runs/own:bm25", "runs/few:ToG2")
+    assert compared.exit_code == 0
+    assert "ToG2: *Bell of Tarn; *Ines Moreau\n" in compared.stdout
+    assert "ToG2: not found: otter" in compared.stdout
 
 
 @pytest.mark.parametrize(

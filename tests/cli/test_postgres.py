@@ -109,7 +109,7 @@ def test_worker_processes_index_files_and_the_exclusive_options_are_named(run: R
     assert (report["added"], report["failed"]) == (2, 0)
     assert "2 unchanged" in run("index", "tarn.md", "aldby.md")
     assert "--force" in run("index", "tarn.md", "--workers", "1", "--force", "--json", code=2)
-    assert "expected read, extract or embed" in run("worker", "--kind", "write", "--json", code=2)
+    assert "expected one of embed, extract, read, files" in run("worker", "--kind", "write", "--json", code=2)
 
 
 def test_workers_need_postgres(run: Run, tmp_path: Path) -> None:

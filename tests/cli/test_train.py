@@ -178,9 +178,18 @@ def test_a_preset_is_trained_as_it_searches(run: Run, bells: Path, monkeypatch: 
     assert shape["training"]["train_triples"] > 2 * shape["training"]["train_positives"], "most that it meets are wrong"
     recipe = TripleScorer.load(Path("weights/hyperretriever.safetensors")).recipe
     assert (recipe.rounds, recipe.directions, recipe.closeness) == (3, "separate", False)
-    weights = ("--retriever", "hyperretriever", "--split", "unseen", "--store", "kept/bells", "--json")
+    weights = ("--retriever", "hyperretriever", "--split", "unseen", "--store", "kept", "--json")
     use_trained("hyperretriever", "hyperretriever.safetensors")
     assert result_of(run("eval", bells, *preset, *weights))["queries"] == 2
+
+
+def test_the_variant_of_the_public_code_is_stated_by_its_weights(run: Run, bells: Path) -> None:
+    preset = ("--preset", "hyperretriever", "--method", "semantic-units")
+    one_epoch = ("--set", "hyperretriever_training.epochs=1")
+    shape = result_of(trained(run, bells, *preset, "--variant", "code", changes=one_epoch))
+    recipe = TripleScorer.load(Path("weights/hyperretriever.safetensors")).recipe
+    assert (recipe.starts, recipe.directions) == ("topics", "mixed")
+    assert shape["training"]["train_triples"] <= 2 * shape["training"]["train_positives"]
 
 
 def of_preset(section: str) -> dict[str, Any]:
@@ -266,6 +275,22 @@ def test_two_benchmarks_of_one_name_are_refused_before_anything_is_indexed(
     assert not (tmp_path / "kept").exists()
 
 
+def test_training_uses_the_index_that_an_evaluation_left(run: Run, bells: Path, tmp_path: Path) -> None:
+    other = write_benchmark(tmp_path / "towers")
+    assert run("eval", bells, "--retriever", "bm25", "--store", "kb", "--json").exit_code == 0
+    before = sorted(path.name for path in (tmp_path / "kb").rglob("*") if path.is_dir())
+    one = run("bench", "train", "default", bells, other, "--to", "weights", "--store", "kb", "--json")
+    assert (
+        "--store names 1 directory for 2 benchmarks; expected one for each of bells, towers, in this order"
+        in error_of(one)
+    )
+    assert not (tmp_path / "weights").exists()
+    stores = ("--store", "kb", "--store", "towers-kb")
+    result_of(run("bench", "train", "default", bells, other, "--to", "weights", *stores, "--json"))
+    assert sorted(path.name for path in (tmp_path / "kb").rglob("*") if path.is_dir()) == before
+    assert (tmp_path / "towers-kb" / "index.sqlite").exists()
+
+
 @pytest.mark.parametrize("scorer", ["default", "hyperretriever"])
 def test_failed_documents_set_the_exit_code_of_training(run: Run, bells: Path, scorer: str) -> None:
     with (bells / "corpus.jsonl").open("a", encoding="utf-8") as corpus:
@@ -280,7 +305,7 @@ def test_failed_documents_set_the_exit_code_of_training(run: Run, bells: Path, s
 
 def test_an_index_that_holds_other_documents_is_said(run: Run, bells: Path) -> None:
     Path("other.txt").write_text("Otters eat fish.", encoding="utf-8")
-    assert run("index", "other.txt", "--store", "kept/bells").exit_code == 0
+    assert run("index", "other.txt", "--store", "kept").exit_code == 0
     result = run("bench", "train", "default", bells, "--to", "weights", "--store", "kept", "--json")
     assert "the index of bells also contains 1 other document," in result.stderr
     result_of(result)

@@ -68,6 +68,7 @@ from polyad.snapshot.provider import SnapshotProvider
 from polyad.stores.memory import MemoryStore
 from polyad.stores.sqlite import SqliteStore
 from polyad.text.json_types import format_value
+from tests.examples import count_examples
 from tests.postgres_server import open_workspace
 
 Opener = Callable[[], Store]
@@ -375,7 +376,7 @@ def test_documents_put_together_are_there_all_or_none(store: Store) -> None:
     assert get_version(store) > version
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=count_examples(20), deadline=None)
 @given(
     given_ids=st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(["Anna.", "Bob."])), max_size=6),
     size=st.integers(1, 6),
@@ -495,7 +496,7 @@ class Mirror:
         return changes
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=count_examples(20), deadline=None)
 @given(actions=st.lists(ACTIONS, max_size=4))
 @pytest.mark.parametrize("open_other", STORES.values(), ids=STORES)
 def test_advancing_by_changes_equals_reading_everything(open_other: StoreOpener, actions: list[Actions]) -> None:
@@ -649,7 +650,7 @@ def test_passages_without_a_digest_make_no_duplicates(store: Store) -> None:
     assert find_duplicates(store, ["a", "b"]) == {}
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=count_examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=30), data=st.data())
 def test_any_text_and_span_comes_back_as_it_was_put(store: Store, text: str, data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(text)))

@@ -68,13 +68,13 @@ def test_its_links_lead_to_files() -> None:
 def test_the_test_command_is_marked_for_continuous_integration() -> None:
     marked = re.search(r"<!-- tests -->\n```sh\n(.*?)\n```", README)
     assert marked is not None
-    assert marked[1] == 'pip install -c constraints.txt -e ".[dev]" && make check'
+    assert marked[1] == "make install check"
     assert os.access(ROOT / ".ci" / "run", os.X_OK)
 
 
 def test_each_decision_has_a_number_of_its_own() -> None:
     pages = {page.name: page.read_text(encoding="utf-8") for page in (ROOT / "docs" / "adr").glob("*.md")}
-    assert sorted(name[:4] for name in pages) == [f"{number:04}" for number in range(1, len(pages) + 1)]
+    assert len({name[:4] for name in pages}) == len(pages)
     assert all(page.startswith(f"# {int(name[:4])}. ") for name, page in pages.items())
 
 

@@ -18,8 +18,9 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from polyad import Document, Engine
 from polyad.answering.prompt import build_context, build_instructions
 from polyad.config import AnswerSettings
-from polyad.curation.corrections import Statements, load_effects, normalize_fact
+from polyad.curation.corrections import load_effects
 from polyad.curation.curator import Curator, HistoryRecorder
+from polyad.curation.statements import STATEMENT_KINDS, Statements, normalize_fact
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine.corrections import Corrections
 from polyad.errors import ConfigurationError, NotFoundError
@@ -30,6 +31,7 @@ from polyad.stores.memory import MemoryStore
 from polyad.stores.sqlite import SqliteStore
 from polyad.text.json_types import format_value
 from polyad.text.words import count_tokens
+from tests.examples import count_examples
 from tests.postgres_server import open_workspace
 
 EMBEDDER = HashingEmbedder(32)
@@ -218,9 +220,10 @@ def test_an_alias_joins_the_facts_of_two_names_and_links_questions(engine: Engin
 
 def test_aliases_close_no_cycle_and_stand_for_one_entity(engine: Engine) -> None:
     engine.corrections.add_aliases([("USA", "United States")])
+    kind = STATEMENT_KINDS["aliases"]
     with pytest.raises(ConfigurationError):
         engine.corrections._curator.change(
-            lambda now: replace(now, aliases=now.add_alias("united states", replace(now.aliases["usa"], target="usa"))),
+            lambda now: now.add([(kind, "united states", replace(now.aliases["usa"], target="usa"))]),
             lambda _: (),
             HistoryRecorder("alias", NOW),
         )
@@ -394,7 +397,7 @@ class CorrectedIndex(RuleBasedStateMachine):
                     assert compare(ours) == compare(others)
 
 
-CorrectedIndex.TestCase.settings = settings(max_examples=10, stateful_step_count=12, deadline=None)
+CorrectedIndex.TestCase.settings = settings(max_examples=count_examples(10), stateful_step_count=12, deadline=None)
 TestCorrectedIndex = CorrectedIndex.TestCase
 
 
@@ -406,7 +409,7 @@ class CorrectedSharedIndex(CorrectedIndex):
 
 
 TestCorrectedSharedIndex = pytest.mark.slow(CorrectedSharedIndex.TestCase)
-TestCorrectedSharedIndex.settings = settings(max_examples=3, stateful_step_count=10, deadline=None)
+TestCorrectedSharedIndex.settings = settings(max_examples=count_examples(3), stateful_step_count=10, deadline=None)
 
 
 def test_writes_read_and_parse_corrections_only_after_a_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,6 +43,7 @@ from polyad.text.filters import (
     list_hyperedge_fields,
     parse_filter,
 )
+from tests.examples import count_examples
 
 EMBEDDER = HashingEmbedder(32)
 RETRIEVERS = ("default", "dense", "bm25", "hypersu", "hypergraphrag")
@@ -154,7 +155,7 @@ def list_passages_shown(evidence: Evidence) -> set[str]:
     return outputs
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=count_examples(150), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(where=filters, question=st.sampled_from(QUESTIONS), retriever=st.sampled_from(RETRIEVERS), k=st.integers(1, 60))
 def test_nothing_of_other_passages_is_shown(
     engine: Engine, bridging_engine: Engine, where: Filter, question: str, retriever: str, k: int
@@ -171,7 +172,7 @@ def test_nothing_of_other_passages_is_shown(
         assert len(evidence.passages) == min(k, len(selected))
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=count_examples(20), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(where=filters.filter(lambda where: not collect_fields(where) & HYPEREDGE_FIELDS))
 def test_evidence_is_that_of_an_index_of_the_selected_documents(
     engine: Engine, tmp_path_factory: pytest.TempPathFactory, where: Filter
@@ -204,7 +205,7 @@ def test_a_field_that_no_document_has_is_an_error_that_names_the_fields(engine: 
         engine.search(QUESTIONS[0], where="yaer > 2020")
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=count_examples(15), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(prefer=filters, retriever=st.sampled_from(RETRIEVERS), question=st.sampled_from(QUESTIONS))
 def test_a_preference_hides_nothing_and_lets_no_selected_passage_fall(
     engine: Engine, prefer: Filter, retriever: str, question: str

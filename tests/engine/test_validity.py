@@ -21,6 +21,7 @@ from polyad.language_models.scripted import ScriptedLanguageModel
 from polyad.model import Argument, Document, Evidence, Timings
 from polyad.snapshot import provider
 from polyad.snapshot.mapped_snapshot import MappedSnapshot
+from tests.examples import count_examples
 
 NOW = datetime(2024, 5, 17, 12, 30, tzinfo=UTC)
 
@@ -140,7 +141,7 @@ def list_ids(evidence: Evidence) -> list[str]:
     return [scored.passage.document_id for scored in evidence.passages]
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=count_examples(15), deadline=None)
 @given(all_spans=st.lists(spans, min_size=1, max_size=30), day=st.integers(1, LAST_DAY))
 @example(all_spans=[(0, 13), (0, 13), (2, 13), (0, 13)], day=1)
 def test_a_search_as_of_a_day_equals_one_in_an_index_of_what_held_then(

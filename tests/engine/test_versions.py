@@ -20,6 +20,7 @@ from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine.settings import Settings
 from polyad.model import Evidence
 from polyad.stores.memory import MemoryStore
+from tests.examples import count_examples
 
 AS_OF = "2026-11-28"
 QUESTION = "How much may a hotel cost?"
@@ -153,7 +154,7 @@ def _build(name: str, number: int, status: str) -> Document:
     return Document(path, f"Text {number}", f"A hotel may cost {number} EUR. {status}", source=path, metadata=metadata)
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=count_examples(8), deadline=None)
 @given(_STEPS)
 def test_families_are_those_of_a_new_index_after_any_changes(steps: list[tuple[str, str, int, str]]) -> None:
     documents: dict[str, Document] = {}

@@ -18,17 +18,19 @@ import pytest
 from polyad.config import LanguageModelSettings, WorkerSettings
 from polyad.embedders.hashing import HashingEmbedder
 from polyad.engine import Engine, loaders
+from polyad.engine.jobs import Worker
 from polyad.engine.settings import Settings
-from polyad.engine.workers import SharedLimitLoader, Worker, WorkerRun
+from polyad.engine.workers import STEPS, SharedLimitLoader, WorkerRun
 from polyad.errors import ConfigurationError, NoMoreRepliesError
 from polyad.indexing.run import IndexReport
 from polyad.language_models.scripted import Request, extract_passage
 from polyad.model import FloatArray, IndexedDocument
 from polyad.protocols.components import TextKind, silent
+from polyad.protocols.jobs import Job
 from polyad.protocols.store import Store
 from polyad.stores.postgres.address import Address
 from polyad.stores.postgres.database import PostgresDatabase
-from polyad.stores.postgres.jobs import JobQueue, QueuedJob
+from polyad.stores.postgres.jobs import PostgresJobQueue
 from polyad.stores.postgres.rate_limit import SharedRateLimiter
 from polyad.stores.postgres.store import PostgresStore
 from tests.postgres_server import get_url
@@ -77,7 +79,7 @@ def index(
     with contextlib.ExitStack() as stack:
         engine = stack.enter_context(open_engine(url, server))
         for _ in range(workers):
-            worker = Worker(stack.enter_context(open_engine(url, server, **limits)))
+            worker = Worker(stack.enter_context(open_engine(url, server, **limits)), STEPS)
             worker.name = f"thread:{id(worker)}"
             stack.enter_context(running(worker, errors))
         run = WorkerRun(engine, start_nothing, 0)
@@ -137,7 +139,7 @@ def state_fact(request: Request) -> str:
     return json.dumps({"facts": [fact], "entities": []})
 
 
-def get_queue(engine: Engine) -> JobQueue:
+def get_queue(engine: Engine) -> PostgresJobQueue:
     assert isinstance(engine.values, PostgresStore)
     return engine.values.jobs
 
@@ -242,7 +244,7 @@ def test_a_document_that_cannot_be_embedded_is_set_aside_and_named(url: str) -> 
     with (
         open_engine(url) as engine,
         Engine.open(url, embedder=Embedder(16), settings=SETTINGS) as failing,
-        running(Worker(failing), []),
+        running(Worker(failing, STEPS), []),
     ):
         report = WorkerRun(engine, start_nothing, 0).index([Path("files")], "", silent, prune=False)
     reasons = {failure.id: failure.reason for failure in report.failures}
@@ -254,20 +256,20 @@ def test_a_document_that_ends_processes_is_found_and_set_aside(url: str) -> None
     """Only attempts that have no other job count, so the neighbours of the document are not set aside."""
     with open_engine(url) as engine:
         queue = get_queue(engine)
-        queue.add("run", {"embed": [QueuedJob(f"document {number}", "", "{}", 10) for number in range(40)]})
+        queue.add([Job(run="run", kind="embed", name=f"document {n}", content="{}", size=10) for n in range(40)])
         assert [job.name for job in queue.take(["embed"], "first", 0.0, 3)] == [f"document {n}" for n in range(5)]
         attempts: list[str] = []
         while jobs := queue.take(["embed"], "another", 0.0, 3):
-            lease = queue.lease(jobs, "another", 3)
-            if lease.open.keys() == {"document 2"}:
+            names = [job.name for job in jobs]
+            if names == ["document 2"]:
                 attempts.append("document 2")
             else:
-                assert "document 2" not in lease.open
-                lease.finish_all({name: {"added": 1} for name in lease.open})
+                assert "document 2" not in names
+                queue.finish("another", jobs, {name: {"added": 1} for name in names})
         assert attempts.count("document 2") == 3
         assert queue.count("run") == {"done": 39, "failed": 1}
-        [outcome] = [outcome for _, state, _, outcome in queue.list_outcomes("run") if state == "failed"]
-        assert "3 times" in outcome["reason"]
+        [failed] = [job for job in queue.list("run") if job.state == "failed"]
+        assert "3 times" in failed.reason
 
 
 def test_a_worker_whose_lease_expired_stores_nothing(url: str, tmp_path: Path) -> None:
@@ -275,8 +277,8 @@ def test_a_worker_whose_lease_expired_stores_nothing(url: str, tmp_path: Path) -
         queue = get_queue(engine)
         document = {"id": "a", "title": "", "text": "Ada met Bo.", "source": "", "url": "", "metadata": {}}
         content = json.dumps({**document, "sections": [], "places": [], "arguments": []})
-        queue.add("run", {"embed": [QueuedJob("a", "semantic-units", content, 11)]})
-        late, worker = Worker(engine), Worker(other)
+        queue.add([Job(run="run", kind="embed", name="a", method="semantic-units", content=content, size=11)])
+        late, worker = Worker(engine, STEPS), Worker(other, STEPS)
         late.name, worker.name = "late", "worker"
         jobs = queue.take(["embed"], "late", 0.0, 3)
         [job] = queue.take(["embed"], "worker", 60.0, 3)
@@ -310,12 +312,13 @@ def test_a_wrong_key_ends_the_worker_and_leaves_the_jobs(url: str) -> None:
     with ScriptedServer() as server, open_engine(url) as engine:
         base_url = server.base_url
         files, _ = engine.writer.list_files([Path("files")], "facts")
-        rows = [QueuedJob(str(path), "facts", str(Path.cwd()), 0) for path in files if isinstance(path, Path)]
-        get_queue(engine).add("run", {"read": rows})
+        names = [str(path) for path in files if isinstance(path, Path)]
+        rows = [Job(run="run", kind="read", name=name, method="facts", content=str(Path.cwd())) for name in names]
+        get_queue(engine).add(rows)
     model = LanguageModelSettings(model="m", base_url=base_url, api_key="k", max_retries=0)
     with Engine.open(url, embedder=HashingEmbedder(16), language_model=model, settings=SETTINGS) as engine:
         with pytest.raises(NoMoreRepliesError):
-            Worker(engine).run(until_idle=True)
+            Worker(engine, STEPS).run(until_idle=True)
         states = get_queue(engine).count()
         assert states.keys() == {"queued", "done"}
         assert get_queue(engine).take(["extract"], "another", 20, 3)  # the lease has ended
@@ -324,7 +327,7 @@ def test_a_wrong_key_ends_the_worker_and_leaves_the_jobs(url: str) -> None:
 def test_workers_need_a_shared_store(tmp_path: Path) -> None:
     with Engine.open(tmp_path / "kb", embedder=HashingEmbedder(16)) as engine:
         with pytest.raises(ConfigurationError, match="postgresql://"):
-            Worker(engine)
+            Worker(engine, STEPS)
         with pytest.raises(ConfigurationError, match="postgresql://"):
             WorkerRun(engine, start_nothing, 1)
 

@@ -15,6 +15,7 @@ from polyad.hypergraph.distance import (
 )
 from polyad.hypergraph.incidence import Hypergraph
 from polyad.model import IntArray
+from tests.examples import count_examples
 
 Edges = list[set[int]]
 Triple = tuple[int, int, int]
@@ -89,7 +90,7 @@ def test_a_hyperedge_of_four_has_twelve_triples_or_three_for_each_head() -> None
     ]
 
 
-@settings(max_examples=300)
+@settings(max_examples=count_examples(300))
 @given(triples=TRIPLES, starts=st.lists(st.integers(0, 12), max_size=5), rounds=st.integers(0, 4))
 def test_distances_equal_the_equations_evaluated_one_by_one(
     triples: list[Triple], starts: list[int], rounds: int
@@ -103,7 +104,7 @@ def test_distances_equal_the_equations_evaluated_one_by_one(
     assert ((encodings >= 0) & (encodings <= 1)).all()
 
 
-@settings(max_examples=100)
+@settings(max_examples=count_examples(100))
 @given(triples=TRIPLES, starts=st.lists(st.integers(0, 12), max_size=5), rounds=st.integers(0, 3))
 def test_mixed_directions_propagate_the_result_of_each_round(
     triples: list[Triple], starts: list[int], rounds: int

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from polyad.hypergraph.frontier import Walk, expand_frontier
 from polyad.hypergraph.incidence import Hypergraph
 from polyad.model import FloatArray, IntArray
+from tests.examples import count_examples
 
 Edges = list[set[int]]
 
@@ -97,7 +98,7 @@ ALPHA = st.sampled_from([0.0, 0.25, 0.5, 0.5, 1.0]) | st.floats(0, 1, width=32)
 SEEDS = st.dictionaries(st.integers(0, NODES - 1), st.sampled_from([1.0, 0.5, 0.1]), max_size=4)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=count_examples(300), deadline=None)
 @given(
     edges=EDGES,
     data=st.data(),

@@ -64,6 +64,7 @@ from polyad.protocols.lookups import (
 from polyad.protocols.store import Manifest, Store, ValueStore
 from polyad.snapshot.provider import SnapshotProvider
 from polyad.stores.sqlite import SqliteStore, SqliteValueFile
+from tests.examples import count_examples
 
 SENTENCES = [
     "Anna Keller was born in Oslo and studied physics in Paris before the war.",
@@ -250,7 +251,7 @@ def assert_exact(runs: Iterable[list[Document] | set[str]], make_indexer: Callab
     fresh.close()
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=count_examples(50), deadline=None)
 @given(runs=RUNS)
 def test_after_any_sequence_the_index_equals_a_fresh_one_of_the_surviving_documents(
     runs: list[list[Document] | set[str]],
@@ -284,13 +285,13 @@ def fact_indexer_of(
     return Indexer(store, embedder or HashingEmbedder(16), splitter, builder)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=count_examples(40), deadline=None)
 @given(runs=RUNS)
 def test_after_any_sequence_facts_too_equal_those_of_a_fresh_index(runs: list[list[Document] | set[str]]) -> None:
     assert_exact(runs, lambda store: fact_indexer_of(store, ScriptedLanguageModel(extracted)))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=count_examples(40), deadline=None)
 @given(runs=RUNS, faults=st.lists(st.sampled_from(["", "busy", "odd", "stop"]), min_size=1, max_size=20))
 def test_after_any_failures_one_run_without_makes_the_index_equal_a_fresh_one(
     runs: list[list[Document] | set[str]], faults: list[str]

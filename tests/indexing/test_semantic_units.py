@@ -24,6 +24,7 @@ from polyad.indexing.segmentation import (
     compute_resultant_lengths,
 )
 from polyad.model import FloatArray
+from tests.examples import count_examples
 
 Counts = npt.NDArray[np.int64]
 
@@ -88,7 +89,7 @@ def unit_vectors(degrees: Sequence[float]) -> FloatArray:
 METHODS = st.sampled_from(["mdl", "mdl-no-entities", "mdl-no-semantics"])
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=count_examples(120), deadline=None)
 @given(
     words=st.lists(st.integers(0, 40), min_size=1, max_size=12),
     limits=st.tuples(st.integers(0, 50), st.integers(0, 50)).map(sorted),
@@ -206,7 +207,7 @@ def test_semantic_chunking_cuts_where_neighbours_are_furthest_apart() -> None:
     assert segment([30] * 5, embeddings, np.zeros((5, 0), dtype=np.int64), selection) == [(0, 3), (3, 5)]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=count_examples(200), deadline=None)
 @given(
     words=st.lists(st.integers(0, 10_000), max_size=40),
     limits=st.tuples(st.integers(0, 300), st.integers(0, 300)).map(sorted),

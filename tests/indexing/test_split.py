@@ -10,6 +10,7 @@ from polyad.config import LONG_PASSAGES, SHORT_PASSAGES, SplitSettings
 from polyad.indexing.split import SentenceSplitter
 from polyad.model import Span
 from polyad.text import sentences as finder
+from tests.examples import count_examples
 
 SPLITTER = SentenceSplitter()
 
@@ -239,7 +240,7 @@ def test_sentences_are_disjoint_in_order_trimmed_and_hold_all_but_white_space(te
 
 
 @given(TEXTS, LIMITS)
-@settings(max_examples=300)
+@settings(max_examples=count_examples(300))
 def test_passages_are_in_order_within_the_limit_and_hold_all_but_white_space(
     text: str, limits: tuple[int, int]
 ) -> None:
@@ -253,7 +254,7 @@ def test_passages_are_in_order_within_the_limit_and_hold_all_but_white_space(
 
 
 @given(TEXTS, LIMITS)
-@settings(max_examples=300)
+@settings(max_examples=count_examples(300))
 def test_passages_end_with_a_sentence_unless_they_lie_within_one_that_is_too_long(
     text: str, limits: tuple[int, int]
 ) -> None:
@@ -268,7 +269,7 @@ def test_passages_end_with_a_sentence_unless_they_lie_within_one_that_is_too_lon
 
 
 @given(TEXTS, LIMITS)
-@settings(max_examples=300)
+@settings(max_examples=count_examples(300))
 def test_overlap_is_whole_sentences_within_its_limit(text: str, limits: tuple[int, int]) -> None:
     limit, overlap = limits
     splitter = SentenceSplitter(SplitSettings(passage_tokens=limit, overlap_tokens=overlap))

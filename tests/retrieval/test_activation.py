@@ -13,6 +13,7 @@ from polyad.hypergraph.sparse import compute_cosines
 from polyad.model import FloatArray, IntArray
 from polyad.protocols.snapshot import Kind, Snapshot
 from polyad.retrieval.hypersu.activation import ClueActivation, HubLimitedGraph
+from tests.examples import count_examples
 
 
 def vectors(seed: int, count: int, dimension: int = 6) -> FloatArray:
@@ -68,7 +69,7 @@ def test_without_a_limit_a_frequent_entity_has_all_its_hyperedges(
         assert (sorted(edges.tolist()), set(owners.tolist())) == (list(range(6)), {0})
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=count_examples(100), deadline=None)
 @given(
     seed=st.integers(0, 2**32 - 1),
     count=st.integers(1, 30),

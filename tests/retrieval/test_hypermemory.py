@@ -32,6 +32,7 @@ from polyad.retrieval.question import QuestionLinker
 from polyad.snapshot.provider import SnapshotProvider
 from polyad.stores.sqlite import SqliteStore, SqliteValueFile
 from polyad.text.words import count_tokens
+from tests.examples import count_examples
 from tests.faults import HangFault
 from tests.retrieval.over import Over
 from tests.rows import get_document_ids
@@ -489,7 +490,7 @@ def test_an_empty_index_gives_no_evidence(tmp_path: Path) -> None:
     assert evidence.notes == {"llm_calls": 0, "llm_requests": 0, "depth": 0}
 
 
-@hypothesis_settings(max_examples=60, deadline=None)
+@hypothesis_settings(max_examples=count_examples(60), deadline=None)
 @given(replies=st.lists(st.one_of(st.text(), st.sampled_from(["", "1, 2", "[]", "Yes", "No", "1: -1"])), max_size=40))
 def test_no_reply_breaks_the_search_and_equal_replies_give_equal_evidence(
     snapshot: Snapshot, replies: list[str]

@@ -35,6 +35,7 @@ from polyad.retrieval.hypersu.settings import HyperSUSettings
 from polyad.retrieval.question import LinkedQuestion, QuestionLinker
 from polyad.snapshot.provider import SnapshotProvider
 from polyad.stores.sqlite import SqliteStore
+from tests.examples import count_examples
 from tests.retrieval.over import Over
 
 Vector = Sequence[float]
@@ -392,7 +393,7 @@ ANY_SPEC = st.dictionaries(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=count_examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(spec=ANY_SPEC, depth=st.integers(0, 4), width=st.integers(1, 3), weight=st.sampled_from([0.0, 0.5]))
 def test_lazy_activation_gives_the_evidence_of_a_full_one(
     snapshot_of: SnapshotOf, spec: Spec, depth: int, width: int, weight: float

@@ -175,6 +175,21 @@ def test_a_few_words_are_not_refused_while_a_passage_contains_them(tmp_path: Pat
         assert evidence.passages[0].passage.document_id == "otter"
 
 
+@pytest.mark.parametrize("question", ["price-list-2026.csv", "price list 2026"])
+def test_the_name_of_a_file_leads_to_it_and_is_not_refused(tmp_path: Path, embedder: Embedder, question: str) -> None:
+    names = ["bearing", "gasket", "impeller", "motor", "nozzle", "pump", "screw", "valve", "washer", "wrench"]
+    rows = "\n".join(f"{name},{price}" for price, name in enumerate(names, 10))
+    (tmp_path / "price-list-2026.csv").write_text(f"title,euros\n{rows}\n", encoding="utf-8")
+    (tmp_path / "releases.md").write_text("# Release\n\nA list is saved as CSV since 2026.\n", encoding="utf-8")
+    for number in range(8):
+        (tmp_path / f"minutes-{number}.md").write_text(f"# Meeting {number}\n\nNo news of prices.\n", encoding="utf-8")
+    with Engine.open(tmp_path / "kb", embedder=embedder) as engine:
+        engine.index([tmp_path / "price-list-2026.csv", *sorted(tmp_path.glob("*.md"))])
+        hits = engine.search(question).passages
+    assert "price-list-2026.csv" in hits[0].passage.document_id
+    assert (hits[0].relevance or 0) >= load_relevance_model().limit
+
+
 def test_an_index_of_one_passage_answers_and_refuses_what_it_lacks(tmp_path: Path) -> None:
     with Engine.open(tmp_path / "kb", embedder=HashingEmbedder(32)) as engine:
         engine.index_documents([Document("a", "Anna", "Anna met Bob in Oslo.")])

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from polyad.model import BoolArray, IntArray
 from polyad.snapshot.columns import EntityKeys
 from polyad.snapshot.name_variants import NamedEntities, NameVariants
+from tests.examples import count_examples
 
 SUBJECTS = [
     "ann bradford davis",
@@ -160,7 +161,7 @@ NAMES = st.lists(st.sampled_from(["ann", "a", "bo", "bob", "c", "cy"]), min_size
 STEPS = st.lists(st.tuples(st.sets(NAMES, max_size=6), st.sets(NAMES, max_size=6)), min_size=1, max_size=5)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=count_examples(200), deadline=None)
 @given(steps=STEPS, most=st.sampled_from([0, 1, 2, 100]), count=st.sampled_from([1, 2, 100]))
 def test_advanced_variants_equal_built_variants(steps: list[tuple[set[str], set[str]]], most: int, count: int) -> None:
     with pytest.MonkeyPatch.context() as patch:

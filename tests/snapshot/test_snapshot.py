@@ -49,6 +49,7 @@ from polyad.snapshot.provider import SnapshotProvider
 from polyad.snapshot.records import read_entities
 from polyad.stores.sqlite import SqliteStore
 from polyad.stores.sqlite.store import SqliteReadTransaction
+from tests.examples import count_examples
 
 EMBEDDER = HashingEmbedder(16)
 RETRIEVERS = ("default", "hypergraphrag", "hypersu", "dense", "bm25")
@@ -207,7 +208,7 @@ def shown_by(snapshot: MappedSnapshot) -> dict[str, object]:
     return outputs
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=count_examples(60), deadline=None)
 @given(steps=STEPS, last=st.permutations("abcdef"))
 def test_an_advanced_snapshot_equals_a_built_one(
     steps: list[list[tuple[str, Content | None]]], last: list[str]
@@ -229,7 +230,7 @@ def test_an_advanced_snapshot_equals_a_built_one(
             assert moved == shown_by(SnapshotProvider(other, EMBEDDER.dimension).get_current())
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=count_examples(40), deadline=None)
 @given(
     steps=STEPS,
     settled=st.sets(st.integers(0, 3)),
@@ -261,7 +262,7 @@ def test_a_loaded_snapshot_is_advanced_like_a_built_one(
                 assert outputs == shown_by(SnapshotProvider(store, EMBEDDER.dimension).get_current())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=count_examples(60), deadline=None)
 @given(
     steps=STEPS,
     selected=st.sets(st.sampled_from("abcdef")),
@@ -295,7 +296,7 @@ def test_a_restricted_snapshot_equals_one_of_the_selected_documents(
             assert restricted == alone
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=count_examples(25), deadline=None)
 @given(steps=STEPS, last=st.permutations("abcdef"))
 def test_retrievers_find_the_same_in_an_advanced_snapshot(
     steps: list[list[tuple[str, Content | None]]], last: list[str]

@@ -14,6 +14,7 @@ from polyad.snapshot import term_index as term_module
 from polyad.snapshot.columns import StringIndex
 from polyad.snapshot.term_index import K1, B, PassageTerms, build_postings
 from polyad.text.words import extract_codes, extract_search_terms, extract_terms
+from tests.examples import count_examples
 
 VOCABULARY = ["bell", "bells", "tower", "isk", "P-17", "17", "the", "walnut", "café", "东京塔"]
 TEXTS = st.lists(st.sampled_from(VOCABULARY), max_size=6).map(" ".join)
@@ -70,7 +71,7 @@ def by_formula(passages: Passages, question: str) -> list[tuple[int, float]]:
     return sorted(rounded.items(), key=lambda pair: (-pair[1], passages.ids.strings.take([pair[0]])))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=count_examples(200), deadline=None)
 @given(steps=STEPS, question=QUESTIONS, k=st.integers(1, 6), long=st.sampled_from([0, 2000]))
 def test_scores_equal_the_bm25_formula(
     steps: list[tuple[list[str], set[int]]], question: str, k: int, long: int
@@ -90,7 +91,7 @@ def test_scores_equal_the_bm25_formula(
             assert [id for _, id in tied] == passages.ids.strings.take(rows)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=count_examples(100), deadline=None)
 @given(steps=STEPS, question=QUESTIONS)
 def test_document_frequencies_count_live_passages(steps: list[tuple[list[str], set[int]]], question: str) -> None:
     passages = Passages()

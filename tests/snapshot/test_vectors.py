@@ -12,6 +12,7 @@ from polyad.model import FloatArray, IntArray
 from polyad.snapshot.binary_codes import BinaryCodes
 from polyad.snapshot.columns import Column, LiveRows, StringColumn
 from polyad.snapshot.vectors import Vectors
+from tests.examples import count_examples
 
 DIRECTIONS = np.array([[1, 0], [0, 1], [0.6, 0.8], [0.8, 0.6], [-1, 0]], dtype=np.float32)
 CAME = st.lists(st.tuples(st.integers(0, 4), st.sampled_from([0.5, 1.0, 10.0])), max_size=5)
@@ -45,7 +46,7 @@ def by_definition(
     )[:k]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=count_examples(200), deadline=None)
 @given(steps=STEPS, k=st.integers(0, 6), weighted=st.booleans())
 def test_the_nearest_are_those_with_the_highest_cosines_and_ties_go_by_id(
     steps: list[tuple[list[tuple[int, float]], set[int], set[int], bool]], k: int, weighted: bool

@@ -39,6 +39,7 @@ from polyad.stores.postgres.database import PostgresDatabase
 from polyad.stores.postgres.read_transaction import PostgresReadTransaction
 from polyad.stores.postgres.store import PostgresStore
 from tests.conformance.test_store import MANIFEST, Member, contents, indexed
+from tests.examples import count_examples
 from tests.postgres_server import PostgresServer, find_programs, get_server, get_url, open_workspace
 
 PASSWORD = "correct-horse"
@@ -291,7 +292,7 @@ def test_citus_places_each_workspace_as_a_whole(citus_server: PostgresServer) ->
 # Texts
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=count_examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     text=st.text(st.characters(codec="utf-8", categories=("Cc", "L", "P")), max_size=20),
     id=st.text("a\x00\x01", min_size=1),

@@ -29,6 +29,7 @@ from polyad.protocols.store import Manifest
 from polyad.stores.sqlite import FILE_NAME, SqliteStore
 from polyad.stores.sqlite.database import Database
 from polyad.text.literals import is_match
+from tests.examples import count_examples
 
 MANIFEST = Manifest("test", 4, "rules")
 
@@ -96,7 +97,7 @@ def fact(id: str, relation: str, arguments: Sequence[Argument]) -> IndexedDocume
     return IndexedDocument(Document(id, "", text), f"digest {id}", 1, (passage,))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=count_examples(60), deadline=None)
 @given(facts=FACTS, conditions=st.lists(CONDITION, min_size=1, max_size=3), relation=st.sampled_from(["", "r"]))
 def test_find_tuples_returns_the_facts_that_satisfy_the_conditions(
     facts: list[tuple[str, list[Argument]]], conditions: list[Condition], relation: str
@@ -116,7 +117,7 @@ def test_find_tuples_returns_the_facts_that_satisfy_the_conditions(
             assert transaction.find_tuples(relation, conditions) == expected
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=count_examples(30), deadline=None)
 @given(facts=FACTS)
 def test_arguments_are_read_as_they_were_written(facts: list[tuple[str, list[Argument]]]) -> None:
     with (

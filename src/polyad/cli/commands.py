@@ -42,7 +42,6 @@ _TABLE = CommandTable(
     search search:search Find the evidence for a question.
     grep grep:grep Print the lines of the documents that match a pattern exactly.
     ask search:ask Answer a question, with citations.
-    worker index:worker Run a worker that indexes documents queued by `polyad index --workers`, until Ctrl-C.
     remove index:remove Remove documents from an index.
     embed index:embed Replace all vectors of an index by those of another embedding model.
     retract correct:retract Withdraw a fact, an entity from one or all facts, or all facts of some documents.
@@ -68,7 +67,6 @@ _TABLE = CommandTable(
     package="polyad.cli",
     after_interrupt={
         "backup": "the backup was not written; an earlier one is unchanged",
-        "worker": "other workers continue with the jobs of this one",
         "remove": "either all of the documents were removed or none",
         **dict.fromkeys(
             ("search", "ask"), "no document was changed; complete replies of the language model are stored"

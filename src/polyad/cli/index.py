@@ -143,49 +143,21 @@ def index(
 
 
 def _start_worker(settings: Configuration) -> subprocess.Popen[bytes]:
-    """Start a worker process (``polyad worker``) with the settings of this command.
+    """Start a worker process (``polyad worker``) for the steps of indexing, with the settings of this command.
 
     The settings are passed in the environment, which other users cannot read: they contain passwords.
     """
+    from polyad.engine.workers import STEPS  # imports psycopg
+
     file, command = SETTINGS_FILE.get(), settings.command
     words = [*(["--config", str(file)] if file else []), *(["--trust-endpoint"] if TRUSTS_ENDPOINT.get() else [])]
     words += [part for setting in SETTINGS.get() for part in ("--set", setting)]
     model = settings.language_model.model if settings.language_model else ""
     values = {"STORE": command.store, "PRESET": command.preset, "MODEL": model, "REPLIES": command.replies}
     environment = {**os.environ, **{f"POLYAD_{name}": str(value) for name, value in values.items() if value}}
-    arguments = [sys.executable, "-m", "polyad", *words, "worker", "--until-idle"]
+    kinds = [word for step in STEPS for word in ("--kind", step)]
+    arguments = [sys.executable, "-m", "polyad", *words, "worker", "--until-idle", *kinds]
     return subprocess.Popen(arguments, env=environment, stdout=subprocess.DEVNULL)
-
-
-def worker(
-    kinds: Annotated[
-        list[str] | None,
-        typer.Option("--kind", metavar="K", help="Take jobs of this kind: read, extract or embed. Repeat it. [all]"),
-    ] = None,
-    until_idle: Annotated[bool, typer.Option("--until-idle", help="End when no worker has a job.")] = False,
-    store: options.Store = None,
-    preset: options.Preset = None,
-    model: options.Model = None,
-    replies: options.Replies = None,
-    json: options.Json = False,
-) -> None:
-    """Run a worker that indexes documents queued by `polyad index --workers`, until Ctrl-C.
-
-    A worker reads files, asks the language model about documents, or embeds and stores documents. If it ends at any
-    time, another one continues. The limits on requests to the language model hold for all workers together. The files
-    must have the same paths on all machines with workers that read.
-
-    Example: polyad worker --store postgresql://db/kb --kind embed
-    """
-    settings = options.load_settings(store=store, preset=preset, model=model, replies=replies)
-    place = str(settings.command.require_store())
-    from polyad.engine.workers import STEPS, SharedLimitLoader, Worker  # imports psycopg
-
-    if unknown := sorted({*(kinds or ())} - STEPS.keys()):
-        raise ConfigurationError(f"the kind of jobs is {unknown[0]!r}; expected read, extract or embed")
-    with options.open_engine(settings, loader=SharedLimitLoader(place)) as engine:
-        count = Worker(engine, kinds or ()).run(until_idle=until_idle)
-    say_result(json, {"jobs": count}, say, f"{format_count(count, 'job')} done")
 
 
 def _get_component_loader(ray_address: str) -> AbstractContextManager[Loader]:

@@ -88,9 +88,9 @@ def migrate(
     """Copy an index into another store, such as a PostgreSQL database.
 
     Each store is a folder or a PostgreSQL database. Everything is copied: documents with their vectors and hyperedges,
-    corrections, history, jobs and cached replies of the language model. Searches of the copy return the same evidence.
-    API keys are not valid in the copy; add new ones there. The same command continues an interrupted migration. Nothing
-    else should write either index meanwhile.
+    corrections, history and cached replies of the language model. Searches of the copy return the same evidence. API
+    keys are not valid in the copy; add new ones there. Jobs stay with the source: let them end before. The same command
+    continues an interrupted migration. Nothing else should write either index meanwhile.
 
     Example: polyad migrate kb postgresql://polyad@db.example.org/search
     """

@@ -13,16 +13,13 @@ from typing import Final, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
 from polyad.curation.corrections import (
-    DISABLED,
-    Statements,
-    Withdrawal,
     collect_values,
     correct_document,
     load_effects,
     load_originals,
-    load_statement_values,
     restore_originals,
 )
+from polyad.curation.statements import DISABLED, Statements, Withdrawal, load_statement_values
 from polyad.errors import StoreError, VersionConflictError
 from polyad.model import IndexedDocument, IndexedPassage, Usage
 from polyad.protocols.lookups import count_rows, find_passages_by_digest, get_document_passages, get_version
@@ -317,16 +314,6 @@ def load_history(store: ValueStore) -> list[HistoryEntry]:
     """Return the entries of an index's change log, newest first."""
     entries = sorted(store.get_values(HISTORY).items(), reverse=True)
     return [parse_value(json.loads(value), HistoryEntry) for _, value in entries]
-
-
-def find_documents_of_entities(keys: Sequence[str]) -> FindDocuments:
-    """Return a function that finds the ids of documents that mention an entity of ``keys`` in a read transaction."""
-
-    def find(transaction: ReadTransaction) -> set[str]:
-        hyperedges = transaction.find("hyperedges by entity", keys).values()
-        return {id.rpartition("#")[0] for group in hyperedges for id in group}
-
-    return find
 
 
 def has_equal_content(document: IndexedDocument, other: IndexedDocument) -> bool:

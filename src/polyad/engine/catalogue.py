@@ -8,8 +8,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from polyad.curation.corrections import Statements, Withdrawal, load_effects
+from polyad.curation.corrections import load_effects
 from polyad.curation.curator import HistoryEntry, load_history
+from polyad.curation.statements import Statements, Withdrawal
 from polyad.engine.document_table import DocumentTable
 from polyad.engine.selection import DocumentSelection
 from polyad.errors import ConfigurationError, NotFoundError

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TypeVar
+from typing import Any
 
-from polyad.curation.corrections import (
+from polyad.curation.corrections import has_role, load_effects, load_originals
+from polyad.curation.curator import CorrectionReport, Curator, FindDocuments, HistoryRecorder
+from polyad.curation.statements import (
+    STATEMENT_KINDS,
     Alias,
     Retraction,
+    StatementKind,
     Statements,
-    has_role,
     list_members,
-    load_effects,
-    load_originals,
     normalize_fact,
 )
-from polyad.curation.curator import CorrectionReport, Curator, HistoryRecorder, find_documents_of_entities
 from polyad.curation.suggestions import AliasSuggestion, suggest_aliases
 from polyad.engine.catalogue import Catalogue
 from polyad.engine.components import Components
@@ -30,13 +30,9 @@ from polyad.text.filters import (
     Where,
     collect_fields,
     format_filter,
-    is_selected,
-    list_document_fields,
     to_filter,
 )
 from polyad.text.keys import build_argument_key, build_name_key
-
-T = TypeVar("T")
 
 
 class Corrections:
@@ -92,7 +88,7 @@ class Corrections:
         if not reason.strip():
             raise ConfigurationError("the reason is blank; expected why the fact does not hold")
         _check_selectors(hyperedge, entity, role, where)
-        recorder = HistoryRecorder("retract", now or datetime.now(UTC))
+        recorder = _begin("retract", now)
         retraction = Retraction(reason, recorder.time)
         if hyperedge:
             retraction = self._limit_to_fact(hyperedge, entity, role, retraction)
@@ -100,12 +96,7 @@ class Corrections:
             retraction = replace(retraction, entity=self._catalogue.entity(entity)[0].key, role=role)
         else:
             retraction = replace(retraction, where=_format_where(where))
-        return self._change(
-            recorder,
-            lambda current: replace(current, retractions={**current.retractions, retraction.key: retraction}),
-            self._find_documents(retraction),
-            is_trial=is_trial,
-        )
+        return self._add(recorder, Statements(retractions={retraction.key: retraction}), is_trial=is_trial)
 
     def restore(
         self,
@@ -129,17 +120,7 @@ class Corrections:
         if not keys:
             selector = hyperedge or entity or _format_where(where)
             raise NotFoundError(f"{selector!r} is not retracted; `polyad list retractions` shows what is")
-
-        def find(_: ReadTransaction) -> list[str]:
-            effects = load_effects(self._store)
-            return [id for id, each in effects.items() if not keys.isdisjoint(each.retractions)]
-
-        return self._change(
-            HistoryRecorder("restore", now or datetime.now(UTC)),
-            lambda current: replace(current, retractions=_omit(current.retractions, keys)),
-            find,
-            is_trial=is_trial,
-        )
+        return self._remove(_begin("restore", now), "retractions", keys, is_trial=is_trial)
 
     def _limit_to_fact(self, hyperedge_id: str, entity: str, role: str, retraction: Retraction) -> Retraction:
         """Return ``retraction``, limited to one fact or, if ``entity`` is not empty, to this member of the fact.
@@ -165,23 +146,6 @@ class Corrections:
             entity=key,
             role=role,
         )
-
-    def _find_documents(self, retraction: Retraction) -> Callable[[ReadTransaction], Iterable[str]]:
-        if retraction.document_id:
-            return lambda _: [retraction.document_id]
-        if retraction.entity:
-            return find_documents_of_entities([retraction.entity])
-        filter = to_filter(retraction.where)
-        assert filter is not None
-
-        def find(transaction: ReadTransaction) -> list[str]:
-            origins = transaction.get(Origin)
-            ids = [id for id, origin in origins.items() if is_selected(filter, list_document_fields(id, origin))]
-            if not ids:
-                raise NotFoundError(f"the filter {retraction.where!r} selects no document of this index")
-            return ids
-
-        return find
 
     def _find_retractions(self, hyperedge: str, entity: str, role: str, where: Where) -> set[str]:
         """Return the keys of the stored retractions that :meth:`retract` added with the same arguments."""
@@ -214,11 +178,7 @@ class Corrections:
         """
         ids = [document_ids] if isinstance(document_ids, str) else list(document_ids)
         get_all(self._store, Origin, ids)
-        return self._change(
-            HistoryRecorder("disable", now or datetime.now(UTC)),
-            lambda current: replace(current, disabled={**current.disabled, **dict.fromkeys(ids, reason)}),
-            lambda _: ids,
-        )
+        return self._add(_begin("disable", now), Statements(disabled=dict.fromkeys(ids, reason)))
 
     def enable(self, document_ids: str | Sequence[str], now: datetime | None = None) -> CorrectionReport:
         """Make documents visible again that :meth:`disable` has hidden.
@@ -231,11 +191,7 @@ class Corrections:
         for id in ids:
             if id not in disabled:
                 raise NotFoundError(f"{id!r} is not disabled; `polyad list disabled` shows what is")
-        return self._change(
-            HistoryRecorder("enable", now or datetime.now(UTC)),
-            lambda current: replace(current, disabled=_omit(current.disabled, ids)),
-            lambda _: ids,
-        )
+        return self._remove(_begin("enable", now), "disabled", ids, ids)
 
     # Aliases
 
@@ -250,7 +206,7 @@ class Corrections:
             ConfigurationError: A name is blank, is an alias of another entity already, or would be an alias of itself.
             NotFoundError: There is no such entity.
         """
-        recorder = HistoryRecorder("alias", now or datetime.now(UTC))
+        recorder = _begin("alias", now)
         added: list[tuple[str, Alias]] = []
         for name, target in names:
             key = self._catalogue.entity(target)[0].key
@@ -259,14 +215,7 @@ class Corrections:
             if key in _list_entity_keys(name):
                 raise ConfigurationError(f"{name!r} is {target!r} already: both have the key {key!r}")
             added += [(other, Alias(name, key, target, recorder.time)) for other in sorted(_list_entity_keys(name))]
-
-        def revise(current: Statements) -> Statements:
-            for key, alias in added:
-                current = replace(current, aliases=current.add_alias(key, alias))
-            return current
-
-        find_documents = find_documents_of_entities([key for key, _ in added])
-        return self._change(recorder, revise, find_documents)
+        return self._add(recorder, [(STATEMENT_KINDS["aliases"], key, alias) for key, alias in added])
 
     def remove_alias(self, name: str, now: datetime | None = None) -> CorrectionReport:
         """Remove one alias that :meth:`add_aliases` has added, so that the name is an entity again.
@@ -277,15 +226,7 @@ class Corrections:
         keys = _list_entity_keys(name) & Statements.load(self._store).aliases.keys()
         if not keys:
             raise NotFoundError(f"{name!r} is no alias; `polyad list aliases` shows all")
-
-        def find(_: ReadTransaction) -> list[str]:
-            return [id for id, each in load_effects(self._store).items() if not keys.isdisjoint(each.aliases)]
-
-        return self._change(
-            HistoryRecorder("alias", now or datetime.now(UTC)),
-            lambda current: replace(current, aliases=_omit(current.aliases, keys)),
-            find,
-        )
+        return self._remove(_begin("alias", now), "aliases", keys)
 
     def suggest_aliases(self) -> list[AliasSuggestion]:
         """Return pairs of names that may denote the same entity, most similar first; see :meth:`add_aliases`."""
@@ -295,18 +236,58 @@ class Corrections:
         counts = {entity.name: len(facts.get(key, ())) for key, entity in entities.items()}
         return suggest_aliases(counts, lambda names: self._components.embedder.encode(names, "passage"))
 
-    def _change(
+    def _add(
         self,
         recorder: HistoryRecorder,
-        revise: Callable[[Statements], Statements],
-        find_documents: Callable[[ReadTransaction], Iterable[str]],
+        added: Iterable[tuple[StatementKind, str, Any]],
         *,
         is_trial: bool = False,
+    ) -> CorrectionReport:
+        """Add statements, and apply them to the documents that they concern."""
+
+        def find(transaction: ReadTransaction) -> set[str]:
+            concerned = Statements().add(added)
+            ids = concerned.find_documents(transaction)
+            filters = [one.where for one in concerned.retractions.values() if one.where]
+            if filters and not ids:
+                raise NotFoundError(f"the filter {filters[0]!r} selects no document of this index")
+            return ids
+
+        return self._change(lambda current: current.add(added), find, recorder, is_trial=is_trial)
+
+    def _remove(
+        self,
+        recorder: HistoryRecorder,
+        kind: str,
+        keys: Collection[str],
+        document_ids: Collection[str] = (),
+        *,
+        is_trial: bool = False,
+    ) -> CorrectionReport:
+        """Remove statements of a kind, and restore ``document_ids``, or else all documents that they changed."""
+
+        def find(_: ReadTransaction) -> Iterable[str]:
+            effects = {} if document_ids else load_effects(self._store)
+            return document_ids or [id for id, each in effects.items() if {*keys} & {*getattr(each, kind)}]
+
+        return self._change(lambda current: current.remove(kind, keys), find, recorder, is_trial=is_trial)
+
+    def _change(
+        self,
+        revise: Callable[[Statements], Statements],
+        find_documents: FindDocuments,
+        recorder: HistoryRecorder,
+        *,
+        is_trial: bool,
     ) -> CorrectionReport:
         report = self._curator.change(revise, find_documents, recorder, is_trial=is_trial)
         if not is_trial:
             self._on_change()
         return report
+
+
+def _begin(command: str, now: datetime | None) -> HistoryRecorder:
+    return HistoryRecorder(command, now or datetime.now(UTC))
 
 
 def _check_selectors(hyperedge: str, entity: str, role: str, where: Where) -> None:
@@ -319,10 +300,6 @@ def _check_selectors(hyperedge: str, entity: str, role: str, where: Where) -> No
         )
     if role and not entity:
         raise ConfigurationError(f"the role is {role!r} without an entity; name the entity (--entity NAME)")
-
-
-def _omit(statements: Mapping[str, T], keys: Collection[str]) -> dict[str, T]:
-    return {key: statement for key, statement in statements.items() if key not in keys}
 
 
 def _format_where(where: Where) -> str:

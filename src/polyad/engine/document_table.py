@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from typing import Any, Literal, get_args
 from urllib.parse import urlsplit
 
-from polyad.curation.corrections import DISABLED
+from polyad.curation.statements import DISABLED
 from polyad.errors import ConfigurationError
 from polyad.model import DocumentSummary
 from polyad.protocols.lookups import get_all

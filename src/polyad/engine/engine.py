@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from polyad.engine.transfer import ExportReport, ImportReport
     from polyad.engine.writer import Writer
     from polyad.indexing.replacement import ReplacementReport
-    from polyad.indexing.run import IndexReport
+    from polyad.indexing.run import IndexReport, OnOutcome
 
 _LOG = logging.getLogger(__name__)
 
@@ -329,11 +329,13 @@ class Engine:
         now: datetime | None = None,
         file_sizes: Mapping[str, int] = NO_SIZES,
         progress: Progress = silent,
+        on_outcome: OnOutcome | None = None,
     ) -> IndexReport:
         """Index documents in memory; documents that did not change since the last run are skipped.
 
         Otherwise as :meth:`index`. ``file_sizes`` are the sizes in bytes of the files of the documents: with them, the
-        progress counts files and states the remaining time.
+        progress counts files and states the remaining time. ``on_outcome`` is called with the id of each document, with
+        ``added``, ``updated``, ``unchanged`` or ``failed``, and with the reason of a failure.
 
         Documents with arguments are indexed as ``tuples`` if no method is named.
 
@@ -341,7 +343,8 @@ class Engine:
             ConfigurationError: As for :meth:`index`, or an item is no document. The documents before it are indexed.
         """
         limits, now = SpendingLimits(max_cost, max_tokens), now or datetime.now(UTC)
-        return self.writer.index_documents(documents, method, limits, progress, now, file_sizes)
+        outcomes = {"on_outcome": on_outcome} if on_outcome else {}
+        return self.writer.index_documents(documents, method, limits, progress, now, file_sizes, **outcomes)
 
     def estimate(self, paths: Paths, *, method: str = "facts", force: bool = False) -> Usage:
         """Estimate the calls, tokens and cost of the language model for indexing, without calling the model.

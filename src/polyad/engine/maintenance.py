@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from polyad.curation.corrections import Statements, correct_document, load_effects, load_originals, restore_originals
+from polyad.curation.corrections import correct_document, load_effects, load_originals, restore_originals
 from polyad.curation.curator import Curator, HistoryRecorder, has_equal_content
+from polyad.curation.statements import Statements
 from polyad.engine.opening import list_own_files
 from polyad.errors import ConfigurationError, PolyadError, StoreError, StoreUnavailableError
 from polyad.model import IndexedDocument

@@ -18,7 +18,7 @@ from polyad.protocols.components import Embedder, LanguageModel, MentionExtracto
 from polyad.protocols.lookups import check_manifest, get_version
 from polyad.protocols.store import EMBEDDER_CHOICE, REPLIES, Manifest, Store, StoreOpener
 from polyad.snapshot.files import FOLDER
-from polyad.stores.sqlite import FILE_NAME, REPLIES_FILE_NAME
+from polyad.stores.sqlite import FILE_NAME, JOBS_FILE_NAME, REPLIES_FILE_NAME
 from polyad.text.prompts import Prompts
 
 LanguageModelChoice = str | LanguageModelSettings | LanguageModel
@@ -119,7 +119,7 @@ def _is_embedder_open(store: Store) -> bool:
 def list_own_files(store: Store) -> list[Path]:
     """Return the files and the folder of an index that no export and no backup may replace."""
     directory = store.manifest.directory
-    return [directory / name for name in (FILE_NAME, REPLIES_FILE_NAME, FOLDER)] if directory else []
+    return [directory / name for name in (FILE_NAME, REPLIES_FILE_NAME, JOBS_FILE_NAME, FOLDER)] if directory else []
 
 
 def get_embedder(embedder: str | Embedder | None, settings: Settings, loader: loaders.Loader) -> Embedder:

@@ -9,20 +9,19 @@ from pathlib import Path
 from pkgutil import resolve_name
 from types import MappingProxyType
 
-from polyad.curation.corrections import Alias, Statements
-from polyad.curation.curator import Curator, FindDocuments, HistoryRecorder, find_documents_of_entities
+from polyad.curation.curator import Curator, HistoryRecorder
+from polyad.curation.statements import Statements
 from polyad.engine.components import Components
 from polyad.engine.opening import list_own_files
 from polyad.errors import ConfigurationError, StoreNotFoundError
 from polyad.indexing.embedding import embed_documents
 from polyad.interchange.contents import IndexContents
 from polyad.interchange.jsonl import list_vectors, read_documents, read_header
-from polyad.model import Failure, IndexedDocument, Origin
+from polyad.model import Failure, IndexedDocument
 from polyad.protocols.components import Embedder, Progress
 from polyad.protocols.lookups import check_manifest, get_digests
-from polyad.protocols.store import ReadTransaction, Store, StoreOpener
+from polyad.protocols.store import Store, StoreOpener
 from polyad.text.files import check_output_path, make_folder
-from polyad.text.filters import is_selected, list_document_fields, parse_filter
 
 EXPORT_FORMATS = MappingProxyType(
     {
@@ -192,58 +191,17 @@ class Importer:
 
     def _add_statements(self, statements: Statements) -> int:
         """Add the user corrections of an imported file to the index, and return the number of new ones."""
-        before = Statements.load(self._store)
-        added = self._select_new(before, statements)
-        count = len(added.retractions) + len(added.aliases) + len(added.disabled)
+
+        def report(problem: str) -> None:
+            self._failures.append(Failure(f"{self._path}:1", problem))
+
+        added = Statements.load(self._store).select_new(statements, report)
+        count = sum(1 for _ in added)
         if count:
             self._curator.change(
-                lambda current: _merge(current, self._select_new(current, added)),
-                _find_documents(added),
-                self._recorder,
+                lambda current: current.add(current.select_new(added, report)), added.find_documents, self._recorder
             )
         return count
-
-    def _select_new(self, current: Statements, statements: Statements) -> Statements:
-        """Return the corrections in ``statements`` that are new and do not contradict the ones in ``current``."""
-        aliases: dict[str, Alias] = {}
-        for key, alias in statements.aliases.items():
-            try:
-                if key not in current.aliases:
-                    current = replace(current, aliases=current.add_alias(key, alias))
-                    aliases[key] = alias
-            except ConfigurationError as error:
-                self._failures.append(Failure(f"{self._path}:1", str(error)))
-        return Statements(
-            {key: one for key, one in statements.retractions.items() if key not in current.retractions},
-            aliases,
-            {id: reason for id, reason in statements.disabled.items() if id not in current.disabled},
-        )
-
-
-def _merge(first: Statements, second: Statements) -> Statements:
-    return Statements(
-        {**first.retractions, **second.retractions},
-        {**first.aliases, **second.aliases},
-        {**first.disabled, **second.disabled},
-    )
-
-
-def _find_documents(statements: Statements) -> FindDocuments:
-    """Return a function that finds the ids of the documents to which imported user corrections apply."""
-    retractions = statements.retractions.values()
-    ids = {*statements.disabled, *(one.document_id for one in retractions if one.document_id)}
-    keys = {*statements.aliases, *(one.entity for one in retractions if one.entity and not one.document_id)}
-    filters = [parse_filter(one.where) for one in retractions if one.where]
-
-    def find(transaction: ReadTransaction) -> set[str]:
-        selected = ids | set(find_documents_of_entities(sorted(keys))(transaction))
-        for id, origin in transaction.get(Origin).items() if filters else ():
-            fields = list_document_fields(id, origin)
-            if any(is_selected(filter, fields) for filter in filters):
-                selected.add(id)
-        return selected
-
-    return find
 
 
 def create_like(path: Path, place: str | Path, open_store: StoreOpener, embedder: Embedder | None) -> None:

@@ -1,4 +1,4 @@
-"""Workers, which index the documents of one run side by side on any machine that reaches the shared store.
+"""The steps of indexing as jobs, which workers process side by side on any machine that reaches the shared store.
 
 A job is a row: a file to read, or a document to extract and to store. Workers take jobs with leases. The rows of a
 document and the end of its job are one transaction, so no process that ends at any time loses or repeats a document.
@@ -8,44 +8,38 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import secrets
-import socket
-import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import chdir, contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import chdir, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from polyad.config import LanguageModelSettings
-from polyad.curation.curator import HistoryRecorder
 from polyad.engine import loaders
 from polyad.engine.engine import Engine
-from polyad.errors import ConfigurationError, NoMoreRepliesError, PolyadError, StoreError
+from polyad.engine.jobs import POLL_SECONDS, JobKind, Worker, format_worker_name
+from polyad.errors import ConfigurationError, NoMoreRepliesError
 from polyad.indexing.documents import hash_content
 from polyad.indexing.indexer import format_conflict
-from polyad.indexing.run import IndexCounts, IndexReport
+from polyad.indexing.run import IndexCounts, IndexReport, Outcome
 from polyad.language_models.openai.language_model import OpenAILanguageModel
 from polyad.model import Document, Failure, Usage
 from polyad.processes import ChildProcess, Start, Supervisor, format_exit_code
 from polyad.protocols.components import LanguageModel, Progress
+from polyad.protocols.jobs import Job
 from polyad.readers.pool.worker import parse_record
 from polyad.stores.postgres.address import Address
 from polyad.stores.postgres.database import PostgresDatabase
-from polyad.stores.postgres.jobs import Job, Lease, LeaseLostError, QueuedJob
 from polyad.stores.postgres.rate_limit import SharedRateLimiter
 from polyad.stores.postgres.store import PostgresStore
 from polyad.text.files import get_source_file
 from polyad.text.json_types import format_value
 
 _LOG = logging.getLogger(__name__)
-
-_POLL_SECONDS = 0.2
-"""Seconds between two checks of an empty queue, and between two checks of the worker processes."""
 
 _END_SECONDS = 10.0
 """Seconds after which a worker process is terminated if jobs of other runs are left, and again until it is killed."""
@@ -76,189 +70,92 @@ class SharedLimitLoader:
         return OpenAILanguageModel(settings, limiter)
 
 
-class Worker:
-    """Takes indexing jobs from the queue of an index in PostgreSQL: reads files, extracts facts, stores documents.
+def _read_files(worker: Worker, jobs: Sequence[Job]) -> None:
+    """Read the files of a batch of jobs, queue one job for each document, and finish the jobs."""
+    run, failures = jobs[0].run, list[Failure]()
+    documents: list[tuple[str, Document]] = []
+    with chdir(jobs[0].content):
+        files = [job for job in jobs if Path(job.name).exists()]
+        for job in jobs:
+            if job not in files:
+                worker.fail(job, "the file does not exist on the machine of the worker")
+        paths = [Path(job.name) for job in files]
+        for method, item in worker.engine.writer.read_files(paths, jobs[0].method):
+            if isinstance(item, Failure):
+                failures.append(item)
+            else:
+                documents.append((method, item))
+            if len(documents) == _QUEUED_DOCUMENTS:
+                failures += _queue_documents(worker, run, documents)
+                documents = []
+    failures += _queue_documents(worker, run, documents)
+    outcomes: dict[str, dict[str, Any]] = {job.name: {} for job in files}
+    for outcome in list(outcomes.values())[:1]:
+        outcome["failures"] = [[failure.id, failure.reason] for failure in failures]
+    worker.queue.finish(worker.name, files, outcomes)
 
-    Args:
-        engine: The index.
-        kinds: The kinds of jobs to take, those of :data:`STEPS`; by default all.
 
-    Attributes:
-        name: Name of machine and process, under which jobs are reserved.
+def _queue_documents(worker: Worker, run: str, documents: Sequence[tuple[str, Document]]) -> list[Failure]:
+    """Queue a job for each document of ``run``; return a failure for each document whose id the run has already."""
+    conflicts = worker.queue.add([_build_job(worker, run, method, document) for method, document in documents])
+    return [Failure(job.name, format_conflict(job.source, first_source)) for job, first_source in conflicts]
 
-    Raises:
-        ConfigurationError: The index is in another store.
+
+def _build_job(worker: Worker, run: str, method: str, document: Document) -> Job:
+    digest = ""
+    with suppress(UnicodeEncodeError):  # a failure of the next step
+        digest = hash_content(document)
+    return Job(
+        run=run,
+        kind="extract" if worker.engine.writer.needs_extraction(method) else "embed",
+        name=document.id,
+        method=method,
+        content=json.dumps(format_value(document)),
+        size=len(document.text),
+        source=get_source_file(document.source) if document.arguments else document.source,
+        digest=digest,
+    )
+
+
+def _request_replies(worker: Worker, jobs: Sequence[Job]) -> None:
+    """Request the language model's replies for the documents of a batch of jobs, and queue the next step.
+
+    The replies are cached for the next step.
     """
-
-    def __init__(self, engine: Engine, kinds: Sequence[str] = ()) -> None:
-        self._store = require_shared_store(engine)
-        self._queue = self._store.jobs
-        self._writer = engine.writer
-        self._components = engine.components
-        self._settings = engine.components.settings.worker
-        self._kinds = [kind for kind in STEPS if not kinds or kind in kinds]
-        self._is_stopped = threading.Event()
-        self._recorder: tuple[str, HistoryRecorder] | None = None
-        self.name = format_worker_name(os.getpid())
-        if self._components.language_model is not None:
-            self._components.language_model.locked = self._queue.locked
-
-    def stop(self) -> None:
-        """Make the worker's method :meth:`run` return after the current jobs."""
-        self._is_stopped.set()
-
-    def run(self, *, until_idle: bool = False) -> int:
-        """Process jobs of the queue until :meth:`stop` is called, and return their number.
-
-        Args:
-            until_idle: Whether to return when no worker has a job.
-
-        Raises:
-            PolyadError: The settings, the language model or the database prevent any further job.
-        """
-        settings, count = self._settings, 0
-        with self._extend_leases():
-            while not self._is_stopped.is_set():
-                jobs = self._queue.take(self._kinds, self.name, settings.lease_seconds, settings.max_attempts)
-                if jobs:
-                    self._process_jobs(jobs)
-                    count += len(jobs)
-                elif until_idle and not self._queue.count().get("queued"):
-                    break
-                else:
-                    self._is_stopped.wait(_POLL_SECONDS)
-        return count
-
-    @contextmanager
-    def _extend_leases(self) -> Iterator[None]:
-        """Keep this worker's jobs reserved during the ``with`` block by extending their leases, then release them."""
-        has_ended = threading.Event()
-
-        def extend() -> None:
-            while not has_ended.wait(self._settings.lease_seconds / 3):
-                with suppress(StoreError):  # without a connection the leases expire
-                    self._queue.extend(self.name, self._settings.lease_seconds)
-
-        thread = threading.Thread(target=extend, name="polyad-leases", daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            has_ended.set()
-            thread.join()
-            self._queue.release(self.name)
-            self._finish_recorder()
-
-    def _process_jobs(self, jobs: Sequence[Job]) -> None:
-        """Process a batch of jobs of the same kind; failed jobs are queued again or marked as failed."""
-        step = STEPS[jobs[0].kind]
-        lease = self._queue.lease(jobs, self.name, self._settings.max_attempts, step.fallback)
-        try:
-            step.run(self, jobs, lease)
-        except LeaseLostError as error:
-            _LOG.warning("%s", error)
-        except (ConfigurationError, StoreError, NoMoreRepliesError):
-            raise  # no document is at fault
-        except Exception as error:  # a component may raise any exception, and other jobs may succeed
-            reason = str(error) if isinstance(error, PolyadError) else f"{type(error).__name__}: {error}"
-            for name in list(lease.open):
-                lease.fail(name, reason)
-
-    def _read_files(self, jobs: Sequence[Job], lease: Lease) -> None:
-        """Read the files of a batch of jobs, queue one job for each document, and finish the jobs in ``lease``.
-
-        A lease reserves jobs for one worker.
-        """
-        run, failures = jobs[0].run, list[Failure]()
-        documents: list[tuple[str, Document]] = []
-        with chdir(jobs[0].content):
-            for job in jobs:
-                if not Path(job.name).exists():
-                    lease.fail(job.name, "the file does not exist on the machine of the worker")
-            paths = [Path(name) for name in lease.open]
-            for method, item in self._writer.read_files(paths, jobs[0].method):
-                if isinstance(item, Failure):
-                    failures.append(item)
-                else:
-                    documents.append((method, item))
-                if len(documents) == _QUEUED_DOCUMENTS:
-                    failures += self._queue_documents(run, documents)
-                    documents = []
-        failures += self._queue_documents(run, documents)
-        outcomes: dict[str, dict[str, Any]] = {name: {} for name in lease.open}
-        for outcome in list(outcomes.values())[:1]:
-            outcome["failures"] = [[failure.id, failure.reason] for failure in failures]
-        lease.finish_all(outcomes)
-
-    def _queue_documents(self, run: str, documents: Sequence[tuple[str, Document]]) -> list[Failure]:
-        """Queue a job for each document of ``run``; return a failure for each document whose id the run has already."""
-        kinds: dict[str, list[QueuedJob]] = {}
-        for method, document in documents:
-            kind = "extract" if self._writer.needs_extraction(method) else "embed"
-            content, size = json.dumps(format_value(document)), len(document.text)
-            source = get_source_file(document.source) if document.arguments else document.source
-            digest = ""
-            with suppress(UnicodeEncodeError):  # a failure of the next step
-                digest = hash_content(document)
-            job = QueuedJob(document.id, method, content, size, source, digest)
-            kinds.setdefault(kind, []).append(job)
-        conflicts = self._queue.add(run, kinds)
-        return [Failure(id, format_conflict(source, first_source)) for id, source, first_source in conflicts]
-
-    def _request_replies(self, jobs: Sequence[Job], lease: Lease) -> None:
-        """Request the language model's replies for the documents of a batch of jobs, and queue the next step.
-
-        The replies are cached for the next step. A failed document is marked in ``lease``.
-        """
-        self._get_recorder(jobs[0].run)
-        for failure in self._writer.extract(_parse_documents(jobs), jobs[0].method):
-            lease.fail(failure.id, failure.reason)
-        lease.advance("embed")
-
-    def _store_documents(self, jobs: Sequence[Job], lease: Lease) -> None:
-        """Build hyperedges and vectors for the documents of a batch of jobs, store them, and finish the jobs."""
-        recorder, store = self._get_recorder(jobs[0].run), self._store.with_lease(lease)
-        counts = self._writer.put(_parse_documents(jobs), jobs[0].method, recorder, store)
-        if counts.stop_reason:
-            raise NoMoreRepliesError(counts.stop_reason)
-        if missing := [failure for failure in counts.failures if failure.id not in lease.open]:
-            lease.add_failures(missing)
-        for failure in counts.failures:
-            if failure.id in lease.open:
-                lease.fail(failure.id, failure.reason)
-        lease.finish_all({id: {"unchanged": 1} for id in lease.open})
-
-    def _get_recorder(self, run: str) -> HistoryRecorder:
-        """Return the recorder that adds this worker's documents and costs of a run to the index's history."""
-        if self._recorder is None or self._recorder[0] != run:
-            self._finish_recorder()
-            self._recorder = run, HistoryRecorder("index", datetime.now(UTC), lambda: self._components.usage)
-        return self._recorder[1]
-
-    def _finish_recorder(self) -> None:
-        if self._recorder is not None:
-            self._recorder[1].finish(self._store)
+    worker.get_recorder(jobs[0].run)
+    waiting = {job.name: job for job in jobs}
+    for failure in worker.engine.writer.extract(_parse_documents(jobs), jobs[0].method):
+        worker.fail(waiting.pop(failure.id), failure.reason)
+    worker.queue.advance(worker.name, waiting.values(), "embed")
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One step of indexing, which is a kind of job.
+def _store_documents(worker: Worker, jobs: Sequence[Job]) -> None:
+    """Build hyperedges and vectors for the documents of a batch of jobs, store them, and finish the jobs."""
+    waiting, stored = {job.name: job for job in jobs}, list[Job]()
 
-    Attributes:
-        run: Processes a batch of jobs of this kind, which a lease reserves.
-        fallback: The next step of a document for which this step failed too often; empty to set the document aside.
-    """
+    def record(id: str, outcome: Outcome, _reason: str) -> None:
+        if outcome in ("added", "updated"):
+            stored.append(waiting.pop(id))
 
-    run: Callable[[Worker, Sequence[Job], Lease], None]
-    fallback: str = ""
+    store = require_shared_store(worker.engine).with_jobs(worker.name, waiting)
+    recorder, documents = worker.get_recorder(jobs[0].run), _parse_documents(jobs)
+    counts = worker.engine.writer.put(documents, jobs[0].method, recorder, store, record)
+    if counts.stop_reason:
+        raise NoMoreRepliesError(counts.stop_reason)
+    if missing := [(failure.id, failure.reason) for failure in counts.failures if failure.id not in waiting]:
+        worker.queue.add_failures(stored[-1], missing)
+    for failure in counts.failures:
+        if failure.id in waiting:
+            worker.fail(waiting.pop(failure.id), failure.reason)
+    worker.queue.finish(worker.name, waiting.values(), {id: {"unchanged": 1} for id in waiting})
 
 
-STEPS: Mapping[str, Step] = {
-    "embed": Step(Worker._store_documents),
-    "extract": Step(Worker._request_replies, fallback="embed"),  # a document is stored without the missing facts
-    "read": Step(Worker._read_files),
+STEPS: Mapping[str, JobKind] = {
+    "embed": JobKind(_store_documents),
+    "extract": JobKind(_request_replies, fallback="embed"),  # a document is stored without the missing facts
+    "read": JobKind(_read_files),
 }
-"""The kinds of jobs, in the order in which a worker prefers them, so that few documents wait in the database."""
+"""The steps of indexing as kinds of jobs, in the order in which a worker prefers them, so that few documents wait."""
 
 
 class WorkerRun:
@@ -290,18 +187,18 @@ class WorkerRun:
         run = secrets.token_hex(8)
         failures = [item for item in files if isinstance(item, Failure)]
         folder = str(Path.cwd())
-        jobs = [QueuedJob(str(path), method, folder, 0) for path in files if isinstance(path, Path)]
-        self._queue.add(run, {"read": jobs})
+        paths_to_read = [str(file) for file in files if isinstance(file, Path)]
+        self._queue.add([Job(run=run, kind="read", name=path, method=method, content=folder) for path in paths_to_read])
         try:
-            while (states := self._queue.count(run)).get("queued"):
+            while waiting := (states := Counter(self._queue.count(run)))["queued"] + states["running"]:
                 self._supervisor.check()
-                progress(sum(states.values()) - states["queued"], sum(states.values()), "files and documents")
-                time.sleep(_POLL_SECONDS)
+                progress(states.total() - waiting, states.total(), "files and documents")
+                time.sleep(POLL_SECONDS)
             self._supervisor.wait(_END_SECONDS)  # the processes end when no job is left
         finally:
             self._supervisor.end(_END_SECONDS)
-        outcomes = self._queue.list_outcomes(run)
-        counts = _count_outcomes(outcomes, failures)
+        ended = self._queue.list(run)
+        counts = _count_outcomes(ended, failures)
         report = IndexReport(
             method,
             counts,
@@ -312,7 +209,7 @@ class WorkerRun:
             usage=self._store.charge(Usage()) - usage_before,
         )
         self._queue.delete(run)
-        read_ids = {name for kind, _, name, _ in outcomes if kind != "read"}
+        read_ids = {job.name for job in ended if job.kind != "read"}
         return self._writer.finish(paths, read_ids, report, now, prune=prune)
 
     def _handle_end(self, name: str, process: ChildProcess) -> None:
@@ -338,29 +235,22 @@ def require_shared_store(engine: Engine) -> PostgresStore:
     return engine.values
 
 
-def format_worker_name(process_id: int) -> str:
-    """Return the unique name of a worker: the name of this machine with the id of the process."""
-    return f"{socket.gethostname()}:{process_id}"
-
-
 def _parse_documents(jobs: Sequence[Job]) -> list[Document]:
     records = (parse_record(json.loads(job.content)) for job in jobs)
     return [record for record in records if isinstance(record, Document)]
 
 
-def _count_outcomes(
-    outcomes: Sequence[tuple[str, str, str, Mapping[str, Any]]], failures: Sequence[Failure]
-) -> IndexCounts:
-    """Return the sum of the counts in the ``outcomes`` of all jobs of a run; ``failures`` are unreadable files."""
+def _count_outcomes(jobs: Sequence[Job], failures: Sequence[Failure]) -> IndexCounts:
+    """Return the sum of the counts in the outcomes of all ``jobs`` of a run; ``failures`` are unreadable files."""
     counts: Counter[str] = Counter()
     notes: Counter[str] = Counter()
     failed = list(failures)
-    for _, state, name, outcome in outcomes:
-        counts.update({key: value for key, value in outcome.items() if isinstance(value, int)})
-        notes.update(outcome.get("notes", {}))
-        failed += [Failure(*item) for item in outcome.get("failures", ())]
-        if state == "failed":
-            failed.append(Failure(name, f"{outcome['reason']}; it was set aside"))
+    for job in sorted(jobs, key=lambda job: (job.name, job.kind)):
+        counts.update({key: value for key, value in job.outcome.items() if isinstance(value, int)})
+        notes.update(job.outcome.get("notes", {}))
+        failed += [Failure(*item) for item in job.outcome.get("failures", ())]
+        if job.state == "failed":
+            failed.append(Failure(job.name, f"{job.reason}; it was set aside"))
     return IndexCounts(
         added=counts["added"],
         updated=counts["updated"],

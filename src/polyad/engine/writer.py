@@ -37,7 +37,7 @@ from polyad.errors import ConfigurationError, NoMoreRepliesError, NotFoundError
 from polyad.indexing.indexer import Indexer
 from polyad.indexing.remaining_time import NO_SIZES
 from polyad.indexing.replacement import VectorReplacement
-from polyad.indexing.run import IndexCounts, IndexReport, RebuildCheckpoint
+from polyad.indexing.run import IndexCounts, IndexReport, OnOutcome, RebuildCheckpoint, ignore_outcome
 from polyad.indexing.split import SentenceSplitter
 from polyad.model import Document, Failure, HyperedgeKind, Usage
 from polyad.protocols.components import Embedder, HyperedgeBuilder, Progress, Prompt, silent
@@ -60,12 +60,14 @@ class _Command:
         progress: Receives the progress of indexing.
         recorder: Writes the documents and costs of the command to the history.
         checkpoint: Checkpoint of a full rebuild; None for other commands.
+        on_outcome: Receives the outcome of each document.
     """
 
     limits: SpendingLimits
     progress: Progress
     recorder: HistoryRecorder
     checkpoint: RebuildCheckpoint | None = None
+    on_outcome: OnOutcome = ignore_outcome
 
 
 class Writer:
@@ -239,13 +241,14 @@ class Writer:
         progress: Progress,
         now: datetime,
         file_sizes: Mapping[str, int] = NO_SIZES,
+        on_outcome: OnOutcome = ignore_outcome,
     ) -> IndexReport:
         """Index documents that are in memory, instead of files.
 
         See :meth:`polyad.engine.engine.Engine.index_documents`.
         """
         with self._record(now) as recorder:
-            command = _Command(limits, progress, recorder)
+            command = _Command(limits, progress, recorder, on_outcome=on_outcome)
             report = self._index_groups(_check_documents(documents), method, command, file_sizes)
         self.follow_languages(progress, now)
         return report
@@ -306,6 +309,7 @@ class Writer:
                 run.file_count,
                 file_lengths=estimate_lengths(run.file_sizes),
                 checkpoint=checkpoint,
+                on_outcome=command.on_outcome,
             )
         self._searcher.min_version = get_version(self._store)
         self._snapshots.save(counts.hyperedges)
@@ -401,13 +405,20 @@ class Writer:
                     failures[passage.document_id] = str(result.failure)
         return [Failure(id, reason) for id, reason in failures.items()]
 
-    def put(self, documents: Sequence[Document], method: str, recorder: HistoryRecorder, store: Store) -> IndexCounts:
+    def put(
+        self,
+        documents: Sequence[Document],
+        method: str,
+        recorder: HistoryRecorder,
+        store: Store,
+        on_outcome: OnOutcome,
+    ) -> IndexCounts:
         """Build hyperedges for documents, embed the documents, put them into ``store``, and return counts.
 
         ``store`` is a view of the index, such as one that also ends jobs. The snapshot is not updated.
         """
         builder = make_builder(method, self._components, SpendingLimits())
-        return self._build_indexer(builder, method, recorder, store).index(documents, silent)
+        return self._build_indexer(builder, method, recorder, store).index(documents, silent, on_outcome=on_outcome)
 
     def finish(
         self, paths: Sequence[Path], read_ids: Set[str], report: IndexReport, now: datetime, *, prune: bool

@@ -20,7 +20,7 @@ from polyad.indexing.documents import (
 )
 from polyad.indexing.embedding import PendingVectors, embed_passages, get_parallelism
 from polyad.indexing.remaining_time import NO_SIZES
-from polyad.indexing.run import IndexCounts, RebuildCheckpoint, RunProgress
+from polyad.indexing.run import IndexCounts, OnOutcome, RebuildCheckpoint, RunProgress, ignore_outcome
 from polyad.model import (
     NO_VECTOR,
     Document,
@@ -63,6 +63,7 @@ class _Run:
         origins: Source and content hash of each document of this run, by document id.
         pending: Saved vectors of the documents that are embedded now.
         has_failed_document: Whether building a document failed, so that the next run may need the saved vectors.
+        on_outcome: Receives the outcome of each document.
     """
 
     progress: RunProgress
@@ -71,6 +72,13 @@ class _Run:
     origins: dict[str, tuple[str, str]] = field(default_factory=dict)
     pending: PendingVectors | None = None
     has_failed_document: bool = False
+    on_outcome: OnOutcome = ignore_outcome
+
+    def fail(self, id: str, error: Exception | str) -> Failure:
+        """Report the failure of a document, and return it."""
+        reason = error if isinstance(error, str) else _format_reason(error)
+        self.on_outcome(id, "failed", reason)
+        return Failure(_escape_surrogates(id), reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +168,7 @@ class Indexer:
         *,
         file_lengths: Mapping[str, float] = NO_SIZES,
         checkpoint: RebuildCheckpoint | None = None,
+        on_outcome: OnOutcome = ignore_outcome,
     ) -> IndexCounts:
         """Index new and changed documents of ``items`` (documents and read failures), and return counts.
 
@@ -170,8 +179,9 @@ class Indexer:
             file_lengths: Characters of text that each file usually has, from which the remaining time is estimated.
             checkpoint: Build unchanged documents again too, except for the documents in the checkpoint. A document that
                 fails remains stored in its earlier version.
+            on_outcome: Receives the outcome of each document, and of each file that could not be read.
         """
-        run = _Run(RunProgress(progress, file_count, file_lengths), checkpoint)
+        run = _Run(RunProgress(progress, file_count, file_lengths), checkpoint, on_outcome=on_outcome)
         run.progress.report("reading")
         counts = IndexCounts()
         attempted: list[str] = []
@@ -218,6 +228,7 @@ class Indexer:
         for unchecked in batch:
             item = validate_document(unchecked) if isinstance(unchecked, Document) else unchecked
             if isinstance(item, Failure):
+                run.on_outcome(item.id, "failed", item.reason)
                 failures.append(item)
                 continue
             source = item.source
@@ -226,14 +237,15 @@ class Indexer:
             try:
                 digest, content = hash_document(item, self._fingerprint), hash_content(item)
             except UnicodeEncodeError as error:
-                failures.append(Failure(_escape_surrogates(item.id), _format_reason(error)))
+                failures.append(run.fail(item.id, error))
                 continue
             is_repeated = item.id in run.origins
             first_source, first_content = run.origins.setdefault(item.id, (source, content))
             is_rebuilt = run.checkpoint is not None and item.id not in run.checkpoint
             if first_content != content:
-                failures.append(Failure(item.id, format_conflict(source, first_source)))
+                failures.append(run.fail(item.id, format_conflict(source, first_source)))
             elif is_repeated or (run.digests.get(item.id) == digest and not is_rebuilt):
+                run.on_outcome(item.id, "unchanged", "")
                 unchanged += 1
             else:
                 # The digest leaves the detected language out, so that unchanged documents need no detection.
@@ -260,7 +272,7 @@ class Indexer:
         except Exception as error:  # any exception of a plug-in: one bad document must not end the run
             if len(changes) == 1:
                 run.has_failed_document = True
-                return IndexCounts(failures=(Failure(changes[0].document.id, _format_reason(error)),))
+                return IndexCounts(failures=(run.fail(changes[0].document.id, error),))
             counts = IndexCounts()
             for change in changes:
                 counts += IndexCounts(unprocessed=1) if counts.stop_reason else self._index_documents([change], run)
@@ -359,12 +371,15 @@ class Indexer:
             self._curator.put(*indexed, recorder=self._recorder)
         except UnicodeEncodeError as error:  # a model's reply has a name or fact with half of a surrogate pair
             if len(documents) == 1:
-                return IndexCounts(failures=(Failure(documents[0].indexed.document.id, _format_reason(error)),))
+                return IndexCounts(failures=(run.fail(documents[0].indexed.document.id, error),))
             return sum((self._store_documents([item], run) for item in documents), IndexCounts())
         if run.pending is not None:
             run.pending.delete()
         if run.checkpoint is not None:
             run.checkpoint.add(*(item.document.id for item in indexed))
+        for item in documents:
+            if item.indexed.passages:
+                run.on_outcome(item.indexed.document.id, "updated" if item.is_update else "added", "")
         updated = sum(item.is_update for item in documents if item.indexed.passages)
         passages = [passage for item in indexed for passage in item.passages]
         return IndexCounts(
@@ -373,7 +388,7 @@ class Indexer:
             passages=len(passages),
             hyperedges=sum(len(passage.hyperedges) for passage in passages),
             failures=tuple(
-                Failure(item.indexed.document.id, "it has no text") for item in documents if not item.indexed.passages
+                run.fail(item.indexed.document.id, "it has no text") for item in documents if not item.indexed.passages
             ),
             notes=sum((item.notes for item in documents if item.indexed.passages), Counter()),
         )

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from polyad.config import EmbeddingSettings
-from polyad.curation.corrections import Statements, collect_values, correct_document, load_originals, restore_originals
+from polyad.curation.corrections import collect_values, correct_document, load_originals, restore_originals
 from polyad.curation.curator import HistoryRecorder
+from polyad.curation.statements import Statements
 from polyad.indexing.embedding import PendingVectors, embed_documents
 from polyad.model import IndexedDocument
 from polyad.protocols.components import Embedder, Progress

@@ -9,12 +9,23 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import PurePath
+from typing import Literal
 
 from polyad.indexing.remaining_time import NO_SIZES, RemainingTime
 from polyad.model import Document, Failure, Usage
 from polyad.protocols.components import Progress
 from polyad.protocols.store import REBUILDS, Store
 from polyad.text.files import get_source_file
+
+Outcome = Literal["added", "updated", "unchanged", "failed"]
+"""What became of a document."""
+
+OnOutcome = Callable[[str, Outcome, str], None]
+"""Receives the id of a document or of an unreadable file, its outcome, and the reason of a failure."""
+
+
+def ignore_outcome(id: str, outcome: Outcome, reason: str) -> None:
+    """Do nothing: an :data:`OnOutcome`."""
 
 
 @dataclass(frozen=True, slots=True)

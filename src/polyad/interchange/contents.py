@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from polyad.curation.corrections import Statements, load_originals, restore_originals
+from polyad.curation.corrections import load_originals, restore_originals
+from polyad.curation.statements import Statements
 from polyad.model import NO_VECTOR, Entity, IndexedDocument, IndexedHyperedge, Passage
 from polyad.protocols.components import Progress, silent
 from polyad.protocols.store import Manifest, ReadTransaction, Store, StoredDocument

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from polyad.curation.corrections import Statements
+from polyad.curation.statements import Statements
 from polyad.errors import ConfigurationError, SettingError
 from polyad.interchange.contents import IndexContents
 from polyad.model import Failure, FloatArray, IndexedDocument, IndexedHyperedge, IndexedPassage

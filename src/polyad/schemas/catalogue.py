@@ -9,13 +9,13 @@ from typing import NotRequired
 
 from typing_extensions import TypedDict
 
+from polyad.curation.statements import STATEMENT_KINDS
 from polyad.engine.catalogue import Catalogue
 from polyad.errors import NotFoundError
 from polyad.model import SUBJECT, Document, Entity, Hyperedge, HyperedgeKind, Incidence, Statistics
 from polyad.retrieval.roles import RoleBinding, get_role_values
 from polyad.schemas.evidence import ArgumentSchema, VersionSchema, passage_json
 from polyad.schemas.filling import fields_of, fill_schema
-from polyad.schemas.reports import list_aliases, list_disabled, list_retractions
 from polyad.text.conflicts import Conflict
 from polyad.text.filters import Where
 from polyad.text.keys import build_name_key
@@ -218,13 +218,6 @@ _SEARCHED_KEYS = {
     ListKind.PASSAGES: ["id", "text"],
     ListKind.ENTITIES: ["name"],
     ListKind.HYPEREDGES: ["id", "text"],
-    ListKind.RETRACTIONS: ["id", "text", "entity"],
-    ListKind.ALIASES: ["name", "entity"],
-    ListKind.DISABLED: ["id"],
-}
-_STATEMENTS = {
-    ListKind.ALIASES: list_aliases,
-    ListKind.DISABLED: list_disabled,
 }
 
 
@@ -236,10 +229,9 @@ def list_items(
     The text may be in the id of a document, the name of an entity, or the id or text of a passage or hyperedge.
     """
     items: list[dict[str, object]]
-    if kind is ListKind.RETRACTIONS:
-        items = list_retractions(catalogue.statements(), catalogue.withdrawals())
-    elif kind in _STATEMENTS:
-        items = _STATEMENTS[kind](catalogue.statements())
+    statements = STATEMENT_KINDS.get(kind.value)
+    if statements:
+        items = statements.list_rows(getattr(catalogue.statements(), kind.value), catalogue.withdrawals)
     elif kind is ListKind.DOCUMENTS:
         selected = catalogue.sources(where, as_of)
         items = [
@@ -256,7 +248,8 @@ def list_items(
         items = [{"id": edge.id, "kind": edge.kind, "text": edge.text} for edge in catalogue.hyperedges(where, as_of)]
     else:
         items = [entity_item_json(entity) for entity in catalogue.entities(where, as_of)]
-    return [item for item in items if any(like.casefold() in str(item[key]).casefold() for key in _SEARCHED_KEYS[kind])]
+    keys = statements.search_keys if statements else _SEARCHED_KEYS[kind]
+    return [item for item in items if any(like.casefold() in str(item[key]).casefold() for key in keys)]
 
 
 def entity_item_json(entity: Entity) -> dict[str, object]:

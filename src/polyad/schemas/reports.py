@@ -7,7 +7,6 @@ from typing import NotRequired
 
 from typing_extensions import TypedDict
 
-from polyad.curation.corrections import Statements, Withdrawal
 from polyad.curation.curator import CorrectionReport, HistoryEntry
 from polyad.engine.maintenance import CheckReport
 from polyad.engine.transfer import ExportReport, ImportReport
@@ -215,50 +214,3 @@ def export_json(report: ExportReport) -> ExportSchema:
 def import_json(report: ImportReport) -> ImportSchema:
     """Return the report of an import as the JSON object that ``polyad import --json`` prints."""
     return fill_schema(ImportSchema, report, seconds=round(report.seconds, 3))
-
-
-def list_retractions(statements: Statements, withdrawals: Sequence[Withdrawal]) -> list[dict[str, object]]:
-    """Return the retractions of users, as rows of ``polyad list retractions``.
-
-    Each row has what undoes the retraction: ``hyperedges`` (ids of the fact; any of them does), or else ``entity`` with
-    ``role``, or ``where``. A fact that its document no longer states has no id.
-
-    Args:
-        statements: The corrections of users.
-        withdrawals: What the retractions withdrew.
-    """
-    withdrawn: dict[str, list[Withdrawal]] = {}
-    for each in withdrawals:
-        withdrawn.setdefault(each.retraction, []).append(each)
-    rows: list[dict[str, object]] = []
-    for key, one in statements.retractions.items():
-        facts = withdrawn.get(key, []) if one.document_id else []
-        rows.append(
-            {
-                "id": one.document_id,
-                "text": facts[0].text if facts else one.fact or one.where or "all facts",
-                "entity": one.entity,
-                "role": one.role,
-                "reason": one.reason,
-                "recorded": one.recorded,
-                "hyperedges": [fact.hyperedge_id for fact in facts],
-                "where": one.where,
-            }
-        )
-    return rows
-
-
-def list_aliases(statements: Statements) -> list[dict[str, object]]:
-    """Return the aliases that users defined, as rows of ``polyad list aliases``.
-
-    An alias that has several keys is one row.
-    """
-    aliases = dict.fromkeys(statements.aliases.values())
-    return [
-        {"name": one.name, "entity": one.target_name, "key": one.target, "recorded": one.recorded} for one in aliases
-    ]
-
-
-def list_disabled(statements: Statements) -> list[dict[str, object]]:
-    """Return the documents that users disabled (hid from searches), as rows of ``polyad list disabled``."""
-    return [{"id": id, "reason": reason} for id, reason in statements.disabled.items()]

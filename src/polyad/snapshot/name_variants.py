@@ -18,7 +18,7 @@ from zlib import crc32
 
 import numpy as np
 
-from polyad.curation.corrections import Statements
+from polyad.curation.statements import Statements
 from polyad.hypergraph.sparse import expand_ranges, rank_in_group, sort_unique, union
 from polyad.model import BoolArray, IntArray
 from polyad.protocols.store import ReadTransaction, Store

@@ -68,11 +68,12 @@ def parse_file_label(document_id: str) -> FileLabel | None:
     )
 
 
-def find_file_references(question: str) -> Iterator[str]:
+def find_file_references(question: str, *, sure: bool = False) -> Iterator[str]:
     """Yield the search terms of the names of files that a question may contain.
 
     These are its words with hyphens, dots or underscores, also with the words before if they have an extension, and
-    the whole text unless it ends with a question mark.
+    the whole text unless it ends with a question mark. With ``sure``, words such as "follow-up", which have neither an
+    extension nor a digit, are left out.
 
     >>> list(find_file_references("What is in price-list-2026?")), list(find_file_references("price list 2026"))
     (['/price list 2026'], ['/price list 2026'])
@@ -82,6 +83,9 @@ def find_file_references(question: str) -> Iterator[str]:
         parts = _split_words(token)
         if len(parts) > 1:
             has_extension = _compile(rf"(?i).*\w{_EXTENSION}\W*").fullmatch(token)
+            if sure and not has_extension and not any(map(str.isdigit, token)):
+                words += parts
+                continue
             for start in range(
                 len(words), max(-1, len(words) - _MAX_NAME_WORDS) if has_extension else len(words) - 1, -1
             ):

@@ -15,7 +15,6 @@ from polyad.cli.progress import progress_bar
 from polyad.cli.streams import say, say_json, say_result, warn
 from polyad.engine.loaders import load_language_model
 from polyad.errors import ConfigurationError, NoLanguageModelError
-from polyad.schemas.places import shorten
 from polyad.text.prompts import Prompts
 from polyad_bench.answers.pairwise import PairwiseResult, Subject, compare_answers
 from polyad_bench.datasets.selection import load_dataset
@@ -25,7 +24,7 @@ from polyad_bench.reports import report as reports
 from polyad_bench.reports.tables import format_result_row
 from polyad_bench.runs import comparison, imported_runs, run_folder
 from polyad_bench.runs.comparison import Comparison, Difference, System
-from polyad_bench.runs.records import PassageText, QuestionRecord
+from polyad_bench.runs.records import QuestionRecord
 
 T = TypeVar("T")
 
@@ -75,6 +74,8 @@ def compare(
     compares what two constructions built from the same passages, in runs of `polyad eval --judge hyperedges`.
 
     Example: polyad bench compare before/ after/ --fail-below recall@5=-0.5
+
+    With an imported run: polyad bench compare runs/kgp:KGP runs/polyad:default
     """
     if len(runs) > 2:
         raise ConfigurationError(f"{len(runs)} runs were given; expected one or two")
@@ -179,12 +180,12 @@ def _show_comparison(comparison: Comparison, max_questions: int) -> None:
     differing = comparison.rank_questions(measure)
     worse = sum(by < 0 for by, *_ in differing)
     say(f"{measure.name} is worse on {worse} questions and better on {len(differing) - worse}")
-    texts = {**first.run.read_passages(), **second.run.read_passages()} if max_questions else {}
+    titles = first.run.read_titles() | second.run.read_titles() if max_questions else {}
     for by, *records in _select_ends(differing, max_questions):
         query = records[0].query
         say(f"\n{100 * by:+.0f}  {query.text}  ({query.id})")
         for record in records:
-            say(f"   {record.retriever}: {_describe_documents(record, texts)}")
+            say(f"   {record.retriever}: {_describe_documents(record, titles)}")
     say()
 
 
@@ -207,16 +208,10 @@ def _format_difference(difference: Difference) -> Mapping[str, str]:
     }
 
 
-def _describe_documents(record: QuestionRecord, texts: Mapping[str, PassageText]) -> str:
+def _describe_documents(record: QuestionRecord, titles: Mapping[str, str]) -> str:
     """Return one line with the titles of the top-ranked documents and of all gold documents, marked with ``*``."""
-    titles: dict[str, str] = {}
-    for hit in record.passages:
-        passage = texts.get(hit.passage_id)
-        label = passage.title or shorten(passage.text, 40) if passage else ""
-        titles.setdefault(hit.document_id, label or hit.document_id)
-    ranked, limit = record.documents, _MAX_DOCUMENTS
-    first = [f"{'*' if id in record.query.gold else ''}{titles[id]}" for id in ranked[:limit]]
-    gold = record.query.gold
-    behind = [f"*{titles[id]} at {rank}" for rank, id in enumerate(ranked, 1) if rank > limit and id in gold]
-    missing = [f"not found: {id}" for id in sorted(record.query.gold - set(ranked))]
+    ranked, gold, limit = record.documents, record.query.gold, _MAX_DOCUMENTS
+    first = [f"{'*' if id in gold else ''}{titles.get(id, id)}" for id in ranked[:limit]]
+    behind = [f"*{titles.get(id, id)} at {rank}" for rank, id in enumerate(ranked, 1) if rank > limit and id in gold]
+    missing = [f"not found: {titles.get(id, id)}" for id in sorted(gold - set(ranked))]
     return "; ".join([*first, *behind, *missing])

@@ -190,6 +190,7 @@ class Measuring:
             }
             writer.write_index_cost(sizes)
             writer.write_statistics(partial(compute_statistics, engine.catalogue))
+            writer.write_titles(self.dataset)
             if HYPEREDGES in self.judges:
                 write_hyperedge_sets(engine, self.dataset.queries, writer.folder)
             queries: Sequence[Question] = self.dataset.queries

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -22,7 +22,7 @@ from polyad.indexing.run import IndexReport
 from polyad.protocols.components import Progress
 from polyad.retrieval.default.scorer import WEIGHTS_FILE, LinearScorer
 from polyad.retrieval.default.signals import SIGNAL_NAMES
-from polyad.retrieval.hyperretriever.settings import HyperRetrieverTraining
+from polyad.retrieval.hyperretriever.settings import CODE_VARIANT, HyperRetrieverTraining
 from polyad.text.words import format_count
 from polyad_bench.commands import json_shapes as schemas
 from polyad_bench.commands.steps import warn_of_judgements
@@ -45,7 +45,13 @@ def train(
     scorer: Annotated[str, typer.Argument(metavar="SCORER", help=f"Retriever to train: {' or '.join(SCORERS)}.")],
     folders: Annotated[list[Path], typer.Argument(metavar="BEIR_DIR...", help="Benchmarks to train on.")],
     to: Annotated[Path, typer.Option("--to", metavar="DIR", help="Folder for the weights and the report.")] = Path(),
-    store: options.KeepStore = None,
+    store: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="DIR",
+            help="Directory that keeps the index of a benchmark, as in `polyad eval`; one for each, in their order.",
+        ),
+    ] = None,
     limit: options.Limit = None,
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="Random seed.")] = 0,
     epochs: Annotated[
@@ -57,6 +63,10 @@ def train(
     rate: Annotated[float | None, typer.Option(metavar="X", help="For `hyperretriever`: learning rate. [1e-4]")] = None,
     device: Annotated[
         str | None, typer.Option(metavar="NAME", help="For `hyperretriever`: torch device such as cpu or cuda. [cpu]")
+    ] = None,
+    variant: Annotated[
+        Literal["paper", "code"] | None,
+        typer.Option(help="For `hyperretriever`: features and negatives as in the paper, or as in its public code."),
     ] = None,
     preset: options.Preset = None,
     method: options.Method = None,
@@ -77,10 +87,11 @@ def train(
     Example: polyad bench train default 2wiki/ hotpotqa/ musique/ --to weights/
     """
     require_one_of("scorer", scorer, SCORERS)
-    values: dict[str, Any] = {"epochs": epochs, "batch": batch, "rate": rate, "device": device}
+    values: dict[str, Any] = {"variant": variant, "epochs": epochs, "batch": batch, "rate": rate, "device": device}
     explicit = {name: value for name, value in values.items() if value is not None}
     if scorer != "hyperretriever" and explicit:
         raise ConfigurationError(f"--{next(iter(explicit))} is for the training of hyperretriever; leave it out")
+    explicit |= CODE_VARIANT if explicit.pop("variant", "paper") == "code" else {}
     settings = options.load_settings(
         embedder=embedder, mention_extractor=mention_extractor, method=method, preset=preset
     )
@@ -89,13 +100,21 @@ def train(
     if scorer == "hyperretriever":
         for name, split in splits.items():
             split.require_nonempty(name)
+    if store and len(set(store)) != len(benchmarks):
+        raise ConfigurationError(
+            f"--store names {format_count(len(set(store)), 'directory')} for "
+            f"{format_count(len(benchmarks), 'benchmark')}; expected one for each of {', '.join(benchmarks)}, in this "
+            "order: --store A --store B"
+        )
     _require_writable(to)
     linear_scorer.import_minimize()
-    with options.directory_for(store) as directory, ExitStack() as stack:
+    with ExitStack() as stack:
         engines: dict[str, Engine] = {}
         reports = []
-        for name, dataset in benchmarks.items():
-            engines[name] = stack.enter_context(options.open_engine(settings, create=True, directory=directory / name))
+        places: Sequence[str | None] = store or [None] * len(benchmarks)
+        for place, (name, dataset) in zip(places, benchmarks.items(), strict=True):
+            directory = stack.enter_context(options.directory_for(place))
+            engines[name] = stack.enter_context(options.open_engine(settings, create=True, directory=directory))
             reports.append(_index(engines[name], dataset, settings.method, quiet or json))
         with progress_bar(quiet or json) as progress:
             if scorer == "default":

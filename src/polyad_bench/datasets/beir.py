@@ -13,6 +13,7 @@ from typing import Any
 
 from polyad.errors import ConfigurationError
 from polyad.model import Document
+from polyad.schemas.places import shorten
 from polyad.text.words import format_count
 from polyad_bench.files import parse_json, read_lines
 
@@ -155,6 +156,15 @@ def get_document_texts(dataset: Dataset, ids: Container[str]) -> dict[str, str]:
     """Return title and text, joined by a line break, of each document in ``ids``; missing documents are omitted."""
     return {
         id: "\n".join(str(record[key]) for key in ("title", "text") if record.get(key))
+        for id, record in _iterate_documents(dataset)
+        if id in ids
+    }
+
+
+def get_document_titles(dataset: Dataset, ids: Container[str]) -> dict[str, str]:
+    """Return the title of each document in ``ids``, or the beginning of its text; missing documents are omitted."""
+    return {
+        id: str(record.get("title") or "") or shorten(str(record.get("text") or ""), 40) or id
         for id, record in _iterate_documents(dataset)
         if id in ids
     }

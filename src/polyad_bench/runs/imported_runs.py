@@ -141,6 +141,8 @@ def import_run(rankings: Rankings, dataset: Dataset, out: Path, k: int, source: 
     }
     with RunWriter(out, manifest) as writer:
         writer.write_index_cost({})
+        ranked = (id for by_question in resolved.values() for ranking in by_question.values() for id, _ in ranking)
+        writer.write_titles(dataset, ranked)
         for system, by_question in resolved.items():
             for query in dataset.queries:
                 if (system, query.id) not in writer.by_key:

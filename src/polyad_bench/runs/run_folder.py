@@ -2,15 +2,15 @@
 
 ``manifest.json`` describes data set, settings, code and machine. ``per_query.jsonl`` holds one record for each question
 and retriever, ``passages.jsonl`` the returned texts. ``cost.json`` holds the cost of indexing and searching,
-``hypergraph.json`` the statistics of the index. ``run.trec`` (rankings for other tools) and ``results.json`` (the
-output of ``polyad eval --json``) are derived from these files. A killed run leaves only complete records; the next run
-asks the questions that are missing.
+``hypergraph.json`` the statistics of the index, ``titles.json`` the titles of gold documents. ``run.trec`` (rankings
+for other tools) and ``results.json`` (the output of ``polyad eval --json``) are derived from these files. A killed run
+leaves only complete records; the next run asks the questions that are missing.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,18 +19,19 @@ from urllib.parse import quote
 
 from polyad.errors import ConfigurationError
 from polyad.model import Evidence
+from polyad.schemas.places import shorten
 from polyad.text.files import write_atomically
 from polyad.text.json_types import format_value
 from polyad_bench.answers.averages import Average, average_answers
 from polyad_bench.answers.records import read_answers
-from polyad_bench.datasets.beir import group_by_type
+from polyad_bench.datasets.beir import Dataset, get_document_titles, group_by_type
 from polyad_bench.files import RecordFile, find_line, index_records, make_folder, read_records, require_no_links
 from polyad_bench.runs import retriever_evaluation
 from polyad_bench.runs.manifest import read_index_cost, read_manifest, read_object, require_type
 from polyad_bench.runs.records import HypergraphStatistics, PassageText, QuestionRecord
 
 MANIFEST, COST, PER_QUERY, PASSAGES = "manifest.json", "cost.json", "per_query.jsonl", "passages.jsonl"
-STATISTICS, TREC, RESULTS = "hypergraph.json", "run.trec", "results.json"
+STATISTICS, TITLES, TREC, RESULTS = "hypergraph.json", "titles.json", "run.trec", "results.json"
 
 Json = Mapping[str, Any]
 
@@ -69,7 +70,7 @@ class RunWriter(ExitStack):
             self._records = files.enter_context(RecordFile(folder / PER_QUERY, QuestionRecord))
             self._passages = files.enter_context(RecordFile(folder / PASSAGES, PassageText))
             if not self._records.records:  # nothing was measured, so the earlier run may have had other settings
-                for name in (COST, STATISTICS):
+                for name in (COST, STATISTICS, TITLES):
                     (folder / name).unlink(missing_ok=True)
             elif (folder / MANIFEST).exists():
                 earlier = read_manifest(folder / MANIFEST)
@@ -109,6 +110,12 @@ class RunWriter(ExitStack):
         """Write the result of ``compute_statistics`` to ``hypergraph.json``; do not call it if the file exists."""
         if not (self.folder / STATISTICS).exists():
             _write_json(self.folder / STATISTICS, format_value(compute_statistics()))
+
+    def write_titles(self, dataset: Dataset, document_ids: Iterable[str] = ()) -> None:
+        """Write the titles of the gold documents, and of ``document_ids``, to ``titles.json``, unless it exists."""
+        if not (self.folder / TITLES).exists():
+            ids = {id for query in dataset.queries for id in query.gold}.union(document_ids)
+            _write_json(self.folder / TITLES, get_document_titles(dataset, ids))
 
     @property
     def by_key(self) -> Mapping[tuple[str, str], QuestionRecord]:
@@ -217,6 +224,16 @@ class Run:
             "index": dict(self.index),
             "results": results,
         }
+
+    def read_titles(self) -> dict[str, str]:
+        """Return the titles of gold documents and of retrieved documents by document id, as far as they are stored."""
+        path = self.folder / TITLES
+        titles = {
+            passage.document_id: passage.title or shorten(passage.text, 40)
+            for passage in reversed(self.read_passages().values())
+        }
+        stored = read_object(path) if path.exists() else {}
+        return {id: str(title) for id, title in (stored | titles).items() if title}
 
     def read_passages(self) -> dict[str, PassageText]:
         """Return title and text of all retrieved passages, keyed by passage id."""

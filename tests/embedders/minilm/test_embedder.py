@@ -17,6 +17,7 @@ from polyad.engine import Engine
 from polyad.engine.loaders import load_embedder
 from polyad.errors import ConfigurationError
 from tests.conftest import SIX_DOCUMENTS
+from tests.examples import count_examples
 
 WORDS = ("the", "river", "bank", "of", "Oslo", "was", "flooded", "in", "1961", "Keller's", "東京", "café")
 TEXTS = st.lists(st.sampled_from(WORDS), max_size=300).map(" ".join)
@@ -32,7 +33,7 @@ def full() -> SentenceTransformerEmbedder:
     return SentenceTransformerEmbedder(precision="float32", device="cpu")
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=count_examples(10), deadline=None)
 @given(texts=st.lists(TEXTS, min_size=1, max_size=4))
 def test_vectors_are_those_of_sentence_transformers(
     light: MiniLMEmbedder, full: SentenceTransformerEmbedder, texts: list[str]

@@ -21,6 +21,7 @@ from polyad.calibration import get_embedder_calibration
 from polyad.model import BoolArray, FloatArray, IntArray, Mention
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.default.signals import SignalInputs
+from polyad.text.file_names import find_file_references
 from polyad.text.files import read_package_file
 from polyad.text.function_words import find_language_evidence
 from polyad.text.words import extract_query_terms
@@ -134,8 +135,8 @@ class RelevanceFeatures:
     Attributes:
         table: Features of the question, with the highest value of its best passages, in the first row; those of each
             passage in the others; float32 ``[1 + passages, features]``, in the order of :data:`FEATURES`.
-        is_sure: Whether one of the best passages contains all words of a short question, or all rare words, or the
-            best is in another language and similar.
+        is_sure: Whether one of the best passages contains all words of a short question, or all rare words, or is of a
+            file that the question names, or the best is in another language and similar.
         has_absent_code: Whether the question is about codes that no passage contains.
     """
 
@@ -205,7 +206,9 @@ class RelevanceFeatures:
         complete = np.r_[is_complete[top].any(), is_complete]
         table = np.column_stack([np.tile(of_question, (len(rows), 1)), rows, complete]).astype(np.float32)
         is_near = is_foreign and inputs.scale.trust == 1 and dense[best[0]] >= _NEAR
-        return cls(table, bool(complete[0] or is_near), absent_code_share == 1)
+        files = list(find_file_references(inputs.question.text, sure=True))
+        is_of_file = files and snapshot.contains_terms(files, np.sort(inputs.candidates[best[top]])).any()
+        return cls(table, bool(complete[0] or is_near or is_of_file), absent_code_share == 1)
 
 
 def _center_cosines(inputs: SignalInputs, snapshot: Snapshot, embedder: str) -> FloatArray:

@@ -35,6 +35,7 @@ from polyad.retrieval.default.signals import (
 from polyad.retrieval.evidence import HYPEREDGES_PER_PASSAGE, RankedHyperedge, build_evidence, read_entity_names
 from polyad.retrieval.question import QuestionLinker
 from polyad.text.clause_numbers import find_clause_references
+from polyad.text.file_names import find_file_references
 from polyad.text.sentences import HEADING_SEPARATOR
 
 _REASONS_PER_PASSAGE = 3
@@ -42,11 +43,11 @@ _MIN_REASON = 0.005
 """Contributions up to this round to 0."""
 _SECOND_STAGE_REASON = "compared with the best passages"
 _LAST_STAGE_REASON = "weighed by the words, links and similarities of the question"
-_CLAUSE_REASON = "one of its lines begins with a clause of the question"
+_NAMED_REASON = "of a clause or file that the question names"
 
-_CLAUSE_SCORE = 8.0
-"""Score of a passage with all clauses that the question names. Of questions about a clause by its number, all have this
-clause in the first passage; too few questions name a clause for the last stage to learn it."""
+_NAMED_SCORE = 16.0
+"""Score of a passage of all clauses and files that the question names. Of questions about a clause by its number, all
+have this clause in the first passage; too few questions name a clause or a file for the last stage to learn it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +68,7 @@ class _Ranking:
     Attributes:
         snapshot: The index.
         inputs: The measurements of the candidates.
-        contributions: Amounts that each signal, the later stages and clauses add to each candidate's score;
+        contributions: Amounts that each signal, the later stages, clauses and files add to each candidate's score;
             float32 ``[candidates, signals + 3]``.
         scores: The sums of the contributions; float32 ``[candidates]``.
     """
@@ -149,7 +150,7 @@ class DefaultRetriever:
         scorer = scorer or LinearScorer.from_settings(settings.weights)
         self._embedder = embedder
         self._linker = QuestionLinker(extractor)
-        self._reasons = [*SIGNAL_NAMES, _SECOND_STAGE_REASON, _LAST_STAGE_REASON, _CLAUSE_REASON]
+        self._reasons = [*SIGNAL_NAMES, _SECOND_STAGE_REASON, _LAST_STAGE_REASON, _NAMED_REASON]
         self._linkable_weights, self._unlinkable_weights = np.split(
             scorer.get_weights(list_weight_names(SIGNAL_NAMES)), 2
         )
@@ -202,7 +203,7 @@ class DefaultRetriever:
         contributions = signals * self._mix_weights(inputs.linkability)
         scores = contributions.sum(axis=1)
         adjustments = np.zeros((3, len(scores)), dtype=np.float32)
-        adjustments[2] = _score_clause_numbers(question, snapshot, inputs.candidates)
+        adjustments[2] = _score_named_parts(question, snapshot, inputs.candidates)
         if self._network:
             ranking = rank_by_links(inputs, signals, scores, self._network, snapshot)
             adjustments[0] = ranking.compute_adjustments(scores, ranking.ranked)
@@ -279,7 +280,7 @@ class DefaultRetriever:
 
         Args:
             scores: Score of each passage.
-            contributions: Amounts that each signal, the later stages and clauses add; ``[passages, signals + 3]``.
+            contributions: What each signal, the later stages and named parts add; ``[passages, signals + 3]``.
         """
         largest = np.argsort(-np.abs(contributions), axis=1, kind="stable")[:, :_REASONS_PER_PASSAGE]
         values = np.take_along_axis(contributions, largest, axis=1).astype(np.float64).round(2)
@@ -291,15 +292,15 @@ class DefaultRetriever:
         ]
 
 
-def _score_clause_numbers(question: str, snapshot: Snapshot, passages: IntArray) -> FloatArray:
-    """Score each passage by whether one of its lines begins with the number of a clause that the question names."""
-    terms = list(find_clause_references(question))
+def _score_named_parts(question: str, snapshot: Snapshot, passages: IntArray) -> FloatArray:
+    """Score each passage by whether it is of a file, or one of its lines begins with a clause, that is named."""
+    terms = [*find_clause_references(question), *find_file_references(question, sure=True)]
     terms = [term for term, count in zip(terms, snapshot.document_frequencies(terms), strict=True) if count]
     if not terms:
         return np.zeros(len(passages), dtype=np.float32)
     is_contained = snapshot.contains_terms(terms, passages)
     shares: FloatArray = (is_contained.any(axis=1) + is_contained.mean(axis=1, dtype=np.float32)) / np.float32(2)
-    return np.float32(_CLAUSE_SCORE) * shares
+    return np.float32(_NAMED_SCORE) * shares
 
 
 def _explain_links(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -152,3 +153,7 @@ class HyperRetrieverTraining:
             ("negatives", ("hop", "equal")),
         ):
             require(getattr(self, name) in allowed, name, getattr(self, name), " or ".join(allowed))
+
+
+CODE_VARIANT: Mapping[str, str] = {"directions": "mixed", "distance_starts": "topics", "negatives": "equal"}
+"""Settings of training in the published code, where it differs from the paper."""

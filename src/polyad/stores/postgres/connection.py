@@ -114,7 +114,7 @@ class PostgresConnection:
             return [run_query(self.driver, *query) for query in queries]
 
     def select_in(
-        self, query: str, values: Iterable[str] | Iterable[int], *parameters: object
+        self, query: str, values: Iterable[str] | Iterable[int] | Iterable[bytes], *parameters: object
     ) -> list[tuple[Any, ...]]:
         """Return the rows of a query whose condition ``column IN ({})`` is filled with ``values``."""
         distinct = list(dict.fromkeys(values))

@@ -20,6 +20,7 @@ import psycopg
 
 from polyad.errors import IndexMismatchError, PolyadError, StoreError, StoreNotFoundError, StoreUnavailableError
 from polyad.model import IndexedDocument, Usage
+from polyad.protocols.jobs import Job
 from polyad.protocols.lookups import check_manifest
 from polyad.protocols.store import NO_VALUES, REPLIES, Damage, Manifest, Values, VectorType
 from polyad.stores.postgres.address import Address
@@ -27,10 +28,11 @@ from polyad.stores.postgres.connection import PostgresConnection, ReadConnection
 from polyad.stores.postgres.database import LOG_LENGTH, RARE_NAMESPACES, PostgresDatabase
 from polyad.stores.postgres.errors import translate_errors
 from polyad.stores.postgres.integrity import find_damage
-from polyad.stores.postgres.jobs import JobQueue, Lease, describe_stored, hash_lock_name
+from polyad.stores.postgres.jobs import PostgresJobQueue, describe_stored, hash_lock_name
 from polyad.stores.postgres.migrations import create_vector_columns, has_tables, migrate
 from polyad.stores.postgres.read_transaction import PostgresReadTransaction
 from polyad.stores.relational import writing
+from polyad.stores.relational.jobs import finish_jobs
 from polyad.stores.sqlite import SqliteValueFile
 
 _IS_WRITABLE = "SELECT has_table_privilege(%s, 'UPDATE') AND NOT pg_is_in_recovery()"
@@ -54,7 +56,7 @@ class PostgresStore:
         self._manifest = manifest
         self._replies = replies
         self._transactions = threading.local()
-        self._lease: Lease | None = None
+        self._worker, self._jobs = "", dict[str, Job]()
 
     @classmethod
     def open(cls, url: str, manifest: Manifest | None = None, *, replies: Path | None = None) -> PostgresStore:
@@ -101,24 +103,21 @@ class PostgresStore:
 
         See :meth:`polyad.protocols.store.Store.put`.
         """
-        lease = self._lease
 
         def write(connection: PostgresConnection, version: int) -> None:
             expected = NO_VALUES if values_version == version - 1 else expected_values
             writing.check_expectations(connection, version - 1, expected_version, expected)
             replaced = writing.put(connection, documents, values, version)
-            if lease is not None:
-                lease.finish(connection, describe_stored(documents, replaced))
+            outcomes = describe_stored(documents, replaced) if self._jobs else {}
+            finish_jobs(connection, self._worker, [self._jobs[id] for id in outcomes], outcomes)
 
         if documents or values:
             self._change_documents(write)
-            if lease is not None:
-                lease.close(item.document.id for item in documents)
 
     @property
-    def jobs(self) -> JobQueue:
-        """The queue of indexing jobs that all workers share."""
-        return JobQueue(self._database)
+    def jobs(self) -> PostgresJobQueue:
+        """The queue of jobs that all workers share."""
+        return PostgresJobQueue(self._database)
 
     @contextmanager
     def lock(self, name: str) -> Iterator[Callable[[], bool]]:
@@ -137,13 +136,17 @@ class PostgresStore:
 
             yield take
 
-    def with_lease(self, lease: Lease) -> PostgresStore:
-        """Return this store with a :meth:`put` that also marks the jobs of ``lease`` (a reservation) as done.
+    def with_jobs(self, worker: str, jobs: Mapping[str, Job]) -> PostgresStore:
+        """Return this store with a :meth:`put` that also ends the jobs of the documents, which ``worker`` has.
 
         The documents and the end of their jobs are one transaction.
+
+        Args:
+            worker: Name of the worker.
+            jobs: The jobs by the id of the document.
         """
         store = copy(self)
-        store._lease = lease
+        store._worker, store._jobs = worker, dict(jobs)
         return store
 
     def remove(self, document_ids: Sequence[str], *, values: Values = NO_VALUES) -> None:

@@ -26,6 +26,10 @@ class Selection(NamedTuple):
 class Rows(Protocol):
     """A protocol of the rows that an SQL query returns, which the cursors of SQLite and PostgreSQL satisfy."""
 
+    @property
+    def rowcount(self) -> int:
+        """Number of rows that a statement has changed."""
+
     def __iter__(self) -> Iterator[Any]:
         """Iterate over the rows that have not been read yet, each a tuple of column values."""
 
@@ -52,7 +56,7 @@ class Connection(Protocol):
         """Run an SQL query and return its rows."""
 
     def select_in(
-        self, query: str, values: Iterable[str] | Iterable[int], *parameters: object
+        self, query: str, values: Iterable[str] | Iterable[int] | Iterable[bytes], *parameters: object
     ) -> list[tuple[Any, ...]]:
         """Return the rows of a query whose condition ``column IN ({})`` is filled with ``values``.
 

@@ -57,7 +57,7 @@ class SqliteConnection(sqlite3.Connection):
         self.create_function("is_sound", -1, is_sound, deterministic=True)
 
     def select_in(
-        self, query: str, values: Iterable[str] | Iterable[int], *parameters: object
+        self, query: str, values: Iterable[str] | Iterable[int] | Iterable[bytes], *parameters: object
     ) -> list[tuple[Any, ...]]:
         """Return the rows of a query whose condition ``column IN ({})`` is filled with ``values``, in batches."""
         rows: list[tuple[Any, ...]] = []

@@ -44,6 +44,7 @@ from polyad.stores.relational.tuples import select_entity_names
 from polyad.stores.sqlite.connection import BATCH, SqliteConnection, is_sound, pad_values
 from polyad.stores.sqlite.database import Database, check_path, create_tables, has_tables, open_lock, run_script
 from polyad.stores.sqlite.integrity import find_index_damage, repair, seal_manifest
+from polyad.stores.sqlite.jobs import JOBS_FILE_NAME, SqliteJobQueue
 from polyad.stores.sqlite.values import (
     REPLIES_FILE_NAME,
     SqliteValueFile,
@@ -134,10 +135,14 @@ class SqliteStore:
     Args:
         path: Path of the file, which must exist.
         replies: File of cached replies; by default one beside the index, if that can be written.
+
+    Attributes:
+        jobs: The queue of jobs of the index.
     """
 
     def __init__(self, path: Path, replies: Path | None = None) -> None:
         self._database = Database(path)
+        self.jobs = SqliteJobQueue(path.with_name(JOBS_FILE_NAME))
         self._replies_path = replies
         self._replies: SqliteValueFile | None = None
         self._opening = threading.Lock()
@@ -345,6 +350,7 @@ class SqliteStore:
     def close(self) -> None:
         """Close the database files; no other method may be called afterwards."""
         self._database.close()
+        self.jobs.close()
         if self._replies is not None:
             self._replies.close()
 
