@@ -11,6 +11,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from polyad.display_loader import DisplayLoader
+
 if TYPE_CHECKING:
     __version__: str
     from polyad.config import LanguageModelSettings, SplitSettings
@@ -99,6 +101,8 @@ _HOMES = {
     "polyad.protocols.snapshot": ("Snapshot",),
     "polyad.retrieval.options": ("SearchOptions",),
 }
+DisplayLoader.load = lambda: import_module("polyad.schemas.displays")
+
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
 

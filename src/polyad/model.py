@@ -11,14 +11,15 @@ name. Character spans are half-open ``[start, end)`` offsets into a Python strin
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from importlib import import_module
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+
+from polyad.display_loader import DisplayLoader
 
 FloatArray = npt.NDArray[np.float32]
 IntArray = npt.NDArray[np.int64]
@@ -524,7 +525,7 @@ class Displayable:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON object that ``polyad search --json`` or ``polyad ask --json`` prints."""
-        converted: dict[str, Any] = _load_display("to_dict")(self)
+        converted: dict[str, Any] = DisplayLoader.load().to_dict(self)
         return converted
 
     def to_pandas(self) -> Any:
@@ -533,21 +534,15 @@ class Displayable:
         Raises:
             ConfigurationError: pandas is not installed.
         """
-        return _load_display("to_pandas")(self)
+        return DisplayLoader.load().to_pandas(self)
 
     def __str__(self) -> str:
-        text: str = _load_display("format_text")(self)
+        text: str = DisplayLoader.load().format_text(self)
         return text
 
     def _repr_html_(self) -> str:
-        html: str = _load_display("format_html")(self)
+        html: str = DisplayLoader.load().format_html(self)
         return html
-
-
-def _load_display(name: str) -> Callable[[Displayable], Any]:
-    """Return a function of :mod:`polyad.schemas.displays`, which is above this module and loaded when it is used."""
-    function: Callable[[Displayable], Any] = getattr(import_module("polyad.schemas.displays"), name)
-    return function
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,15 +10,18 @@ from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any
 
 from anyio.to_thread import run_sync
 from fastapi import Depends, Header, Query, Request, Response
+from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute
 
 from polyad.errors import PolyadError, StoreError
 from polyad.protocols.store import ValueStore
+from polyad.schemas import versioned
 from polyad_server.keys import LEDGER, NO_KEY, Key, Scope, has_any_key, list_keys, record_use, split_key
 from polyad_server.limits import ClientRateLimiter, check_value_count
 from polyad_server.problems import RequestError
@@ -194,8 +197,28 @@ class Gatekeeper:
 class AuthenticatedRoute(APIRoute):
     """A route that authenticates a request before it reads the body, so that only clients with a key send large ones.
 
-    FastAPI reads and parses the body before it calls dependencies.
+    FastAPI reads and parses the body before it calls dependencies. A route returns an object, which the type of its
+    result describes in ``/openapi.json``, or a response.
     """
+
+    encode: Callable[[object], Any] = staticmethod(versioned)
+    """Converts the result of a route to JSON."""
+
+    def __init__(self, path: str, endpoint: Callable[..., Any], **settings: Any) -> None:
+        super().__init__(path, self._respond(endpoint, settings.get("status_code") or 200), **settings)
+
+    def _respond(self, endpoint: Callable[..., Any], status: int) -> Callable[..., Response]:
+        """Return a function that responds with the result of ``endpoint``, whose type describes the response.
+
+        FastAPI would validate and copy the result before it encodes it.
+        """
+
+        @wraps(endpoint)
+        def respond(**values: Any) -> Response:
+            result = endpoint(**values)
+            return result if isinstance(result, Response) else JSONResponse(self.encode(result), status)
+
+        return respond
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return the handler of requests."""

@@ -14,7 +14,7 @@ from polyad.engine.streaming import AnswerStream
 from polyad.model import Answer, Evidence
 from polyad_server.problems import RequestError
 from polyad_server.state import ServerState
-from polyad_server.tracing import Span, record_answer, trace_answer
+from polyad_server.tracing import TraceSpan, record_answer, trace_answer
 from polyad_server.workspaces import Workspace
 
 T = TypeVar("T")
@@ -37,7 +37,7 @@ class WrittenAnswer(Iterator[str]):
     """
 
     def __init__(
-        self, evidence: Evidence, stream: AnswerStream, state: ServerState, span: Span, slot: ExitStack
+        self, evidence: Evidence, stream: AnswerStream, state: ServerState, span: TraceSpan, slot: ExitStack
     ) -> None:
         self.evidence = evidence
         self._stream = stream

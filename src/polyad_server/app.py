@@ -27,6 +27,7 @@ from polyad_server.metrics import Metrics
 from polyad_server.page_routes import add_page
 from polyad_server.problems import add_problem_handlers
 from polyad_server.request_log import RequestLog
+from polyad_server.results import StatusSchema
 from polyad_server.state import ServerState
 from polyad_server.workspaces import Workspaces
 
@@ -114,12 +115,12 @@ def _load_models(workspaces: Workspaces, retriever: str) -> None:
 
 def _add_health_routes(app: FastAPI) -> None:
     # asynchronous, so that they also answer while all threads are busy
-    @app.get("/healthz", tags=["health"])
+    @app.get("/healthz", tags=["health"], response_model=StatusSchema)
     async def is_alive() -> JSONResponse:
         """Return 200 while the server runs."""
         return JSONResponse({"status": "ok"})
 
-    @app.get("/readyz", tags=["health"])
+    @app.get("/readyz", tags=["health"], response_model=StatusSchema)
     async def is_ready() -> Response:
         """Return 200 once the models are loaded, 503 before, while an index is missing and while jobs cannot be run."""
         status = "loading" if not app.state.is_ready else "ready"

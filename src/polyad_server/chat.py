@@ -13,11 +13,14 @@ from typing import Any
 from polyad.errors import LanguageModelError, PolyadError
 from polyad.model import Answer, Usage
 from polyad.protocols.components import Prompt
+from polyad.schemas.objects import JsonObject
 from polyad.schemas.places import describe_citation, describe_hit, get_excerpt, map_excerpts
+from polyad.text.json_types import format_value
 from polyad.text.words import sanitize, separate_markup
 from polyad_server.answers import WrittenAnswer
 from polyad_server.links import build_passage_url
 from polyad_server.openai_models import Message
+from polyad_server.openai_results import ChatChoice, ChatCompletion, ChatMessage, ChatUsage
 from polyad_server.problems import describe_error, format_openai_error, get_kind, get_status
 from polyad_server.workspaces import Workspace
 
@@ -92,11 +95,11 @@ class AnswerFormat(ABC):
         self._created = int(time.time())
 
     @abstractmethod
-    def format_text(self, text: str, usage: Usage) -> dict[str, Any]:
+    def format_text(self, text: str, usage: Usage) -> JsonObject:
         """Return a text without citations."""
 
     @abstractmethod
-    def format_answer(self, answer: Answer) -> dict[str, Any]:
+    def format_answer(self, answer: Answer) -> JsonObject:
         """Return an answer; without its text, its evidence."""
 
     @abstractmethod
@@ -174,11 +177,11 @@ class ChatFormat(AnswerFormat):
         self._includes_usage = includes_usage
         self._id = f"chatcmpl-{secrets.token_hex(12)}"
 
-    def format_text(self, text: str, usage: Usage) -> dict[str, Any]:
+    def format_text(self, text: str, usage: Usage) -> ChatCompletion:
         """Return a text without citations as a chat completion in OpenAI's format."""
         return self._build_completion(text, [], [], usage)
 
-    def format_answer(self, answer: Answer) -> dict[str, Any]:
+    def format_answer(self, answer: Answer) -> ChatCompletion:
         """Return an answer as a chat completion in OpenAI's format; without an answer's text, its evidence."""
         text, annotations = self.build_text(answer), self._list_annotations(answer)
         return self._build_completion(text, annotations, self.list_urls(answer), answer.usage)
@@ -208,28 +211,30 @@ class ChatFormat(AnswerFormat):
 
     def _build_completion(
         self, text: str, annotations: list[dict[str, Any]], citations: list[str], usage: Usage
-    ) -> dict[str, Any]:
-        message = {"role": "assistant", "content": text, "refusal": None, "annotations": annotations}
-        return {
-            **self._build_head("chat.completion"),
-            "choices": [{"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}],
-            "usage": _format_usage(usage),
-            "citations": citations,
-        }
-
-    def _build_head(self, object: str) -> dict[str, Any]:
-        return {"id": self._id, "object": object, "created": self._created, "model": self._model}
+    ) -> ChatCompletion:
+        message = ChatMessage(content=text, refusal=None, annotations=annotations)
+        return ChatCompletion(
+            id=self._id,
+            created=self._created,
+            model=self._model,
+            choices=[ChatChoice(message=message, finish_reason="stop", logprobs=None)],
+            usage=_format_usage(usage),
+            citations=citations,
+        )
 
     def _build_chunk(self, delta: Mapping[str, Any], finish_reason: str | None = None, **values: Any) -> str:
         choice = {"index": 0, "delta": delta, "finish_reason": finish_reason, "logprobs": None}
-        return _format_event({**self._build_head("chat.completion.chunk"), "choices": [choice], **values})
+        return self._format_chunk(choices=[choice], **values)
+
+    def _format_chunk(self, **values: Any) -> str:
+        head = {"id": self._id, "object": "chat.completion.chunk", "created": self._created, "model": self._model}
+        return _format_event({**head, **values})
 
     def _end_stream(self, annotations: list[dict[str, Any]], citations: list[str], usage: Usage) -> Iterator[str]:
         delta = {"annotations": annotations} if annotations else {}
         yield self._build_chunk(delta, "stop", citations=citations)
         if self._includes_usage:
-            head = self._build_head("chat.completion.chunk")
-            yield _format_event({**head, "choices": [], "usage": _format_usage(usage), "citations": citations})
+            yield self._format_chunk(choices=[], usage=format_value(_format_usage(usage)), citations=citations)
         yield _DONE
 
 
@@ -240,12 +245,10 @@ def _format_event(value: Mapping[str, Any]) -> str:
     return f"data: {json.dumps(value, ensure_ascii=False)}\n\n"
 
 
-def _format_usage(usage: Usage) -> dict[str, int]:
-    return {
-        "prompt_tokens": usage.prompt_tokens,
-        "completion_tokens": usage.completion_tokens,
-        "total_tokens": usage.prompt_tokens + usage.completion_tokens,
-    }
+def _format_usage(usage: Usage) -> ChatUsage:
+    return ChatUsage(
+        prompt_tokens=usage.prompt_tokens, completion_tokens=usage.completion_tokens, total_tokens=usage.tokens
+    )
 
 
 def _escape(text: str) -> str:

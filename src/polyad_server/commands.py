@@ -23,7 +23,7 @@ from polyad.errors import ConfigurationError, MissingExtraError
 from polyad.model import Answer, Evidence
 from polyad.protocols.store import ValueStore
 from polyad.text.words import format_count
-from polyad_server.keys import Key, add_key, key_json, list_keys, open_root_keys, remove_key
+from polyad_server.keys import Key, KeySchema, add_key, list_keys, open_root_keys, remove_key
 
 AllowWrites = Annotated[
     bool, typer.Option("--allow-writes", help="Let agents add documents and retract facts over MCP.")
@@ -191,7 +191,7 @@ def list_(store: options.Store = None, workspace: Workspace = "", json: options.
     with _open_keys(_get_place(store, workspace)) as store_of_keys:
         keys = list_keys(store_of_keys)
     if json:
-        say_json({"keys": [key_json(key) for key in keys]})
+        say_json({"keys": [KeySchema.from_object(key) for key in keys]})
     for key in () if json else keys:
         say(_describe(key))
 
@@ -214,7 +214,7 @@ def remove(
     """
     with _open_keys(_get_place(store, workspace)) as keys:
         key = remove_key(keys, name)
-    say_result(json, {"removed": [key_json(key)]}, say, f"removed {key.name}")
+    say_result(json, {"removed": [KeySchema.from_object(key)]}, say, f"removed {key.name}")
 
 
 def _get_place(store: str | None, workspace: str) -> str | Path:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
-from fastapi.responses import JSONResponse, PlainTextResponse, Response
+from fastapi.responses import PlainTextResponse, Response
 
 from polyad_server.access import AuthenticatedRoute, Reader
 from polyad_server.conversations import Conversations, format_markdown
 from polyad_server.index_routes import Cursor, Id, Limit
 from polyad_server.keys import Scope
 from polyad_server.models import ConversationBody, ConversationChangeBody
-from polyad_server.responses import build_page, describe_responses, respond_json
+from polyad_server.responses import PROBLEMS, cut_page, describe_problems
+from polyad_server.results import ConversationSchema, ConversationsPageSchema, DeletionSchema
 
-router = APIRouter(prefix="/api/v1", tags=["conversations"], route_class=AuthenticatedRoute)
+router = APIRouter(prefix="/api/v1", tags=["conversations"], route_class=AuthenticatedRoute, responses=PROBLEMS)
 
 
 def _open_conversations(access: Reader) -> Conversations:
@@ -27,47 +27,46 @@ def _open_conversations(access: Reader) -> Conversations:
 
 Saved = Annotated[Conversations, Depends(_open_conversations)]
 
-_RESPONSES = describe_responses(dict[str, Any], statuses=(401, 403, 404, 409, 413, 422, 429))
 
-
-@router.get("/conversations", responses=_RESPONSES)
+@router.get("/conversations")
 def list_conversations(
     conversations: Saved,
     everybody: Annotated[bool, Query(description="Whether those of all keys are listed; for admin keys.")] = False,
     limit: Limit = 100,
     cursor: Cursor = "",
-) -> JSONResponse:
+) -> ConversationsPageSchema:
     """List the conversations that this key saved, the last changed first, without their turns."""
-    rows = list(map(asdict, conversations.list_all(of_everybody=everybody)))
-    return respond_json(build_page("conversations", rows, limit, cursor))
+    listed, page = cut_page(conversations.list_all(of_everybody=everybody), limit, cursor)
+    return ConversationsPageSchema(**vars(page), conversations=list(map(ConversationSchema.from_object, listed)))
 
 
-@router.post("/conversations", status_code=201, responses=_RESPONSES)
-def save_conversation(body: ConversationBody, conversations: Saved) -> JSONResponse:
+@router.post("/conversations", status_code=201, responses=describe_problems(409))
+def save_conversation(body: ConversationBody, conversations: Saved) -> ConversationSchema:
     """Save a conversation with the index. Only this key, and admin keys, can read, change or delete it."""
     turns = [turn.model_dump() for turn in body.turns]
-    conversation = conversations.add(body.title, turns, body.options.model_dump(), datetime.now(UTC))
-    return respond_json(asdict(conversation), 201)
+    return ConversationSchema.from_object(
+        conversations.add(body.title, turns, body.options.model_dump(), datetime.now(UTC))
+    )
 
 
-@router.get("/conversation", responses=_RESPONSES)
-def read_conversation(conversations: Saved, id: Id) -> JSONResponse:
+@router.get("/conversation")
+def read_conversation(conversations: Saved, id: Id) -> ConversationSchema:
     """Return a saved conversation with its turns: question, answer and sources."""
-    return respond_json({**asdict(conversations.get(id)), "turns": conversations.get_turns(id)})
+    return ConversationSchema.from_object(conversations.get(id), turns=conversations.get_turns(id))
 
 
-@router.patch("/conversation", responses=_RESPONSES)
-def change_conversation(body: ConversationChangeBody, conversations: Saved, id: Id) -> JSONResponse:
+@router.patch("/conversation")
+def change_conversation(body: ConversationChangeBody, conversations: Saved, id: Id) -> ConversationSchema:
     """Rename a saved conversation, or replace its turns."""
     turns = None if body.turns is None else [turn.model_dump() for turn in body.turns]
-    return respond_json(asdict(conversations.change(id, body.title, turns, datetime.now(UTC))))
+    return ConversationSchema.from_object(conversations.change(id, body.title, turns, datetime.now(UTC)))
 
 
-@router.delete("/conversation", responses=_RESPONSES)
-def delete_conversation(conversations: Saved, id: Id) -> JSONResponse:
+@router.delete("/conversation")
+def delete_conversation(conversations: Saved, id: Id) -> DeletionSchema:
     """Delete a saved conversation."""
     conversations.delete(id)
-    return respond_json({"deleted": id})
+    return DeletionSchema(deleted=id)
 
 
 @router.get("/conversation/markdown", responses={200: {"content": {"text/markdown": {}}}}, response_class=Response)

@@ -3,33 +3,40 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Query
-from fastapi.responses import JSONResponse, Response
-from typing_extensions import TypedDict
+from fastapi.responses import Response
 
+from polyad.engine.graph_views import Overview
 from polyad.engine.page_images import DEFAULT_WIDTH, MAX_WIDTH, MIN_WIDTH, PageImage
 from polyad.schemas.catalogue import (
+    EntityItemSchema,
     EntitySchema,
     HyperedgeSchema,
-    Kind,
-    ListKind,
-    entity_item_json,
-    list_items,
-    look_up,
+    look_up_entity,
+    look_up_hyperedge,
+    look_up_passage,
 )
 from polyad.schemas.evidence import PassageSchema
-from polyad.schemas.filling import fill_schema
-from polyad.schemas.reports import WithdrawalSchema
 from polyad_server.access import AuthenticatedRoute, Reader
 from polyad_server.index_routes import Cursor, Id, Limit, build_selector
 from polyad_server.models import HyperedgesBody
-from polyad_server.responses import build_page, describe_responses, parse_cursor, respond_json
+from polyad_server.responses import PROBLEMS, cut_page, parse_cursor
+from polyad_server.results import (
+    EntitiesPageSchema,
+    NamesSchema,
+    NeighbourhoodSchema,
+    NeighbourHyperedgeSchema,
+    NeighbourSchema,
+    PassageFactSchema,
+    PassageFactsSchema,
+    PathSchema,
+    RetractedFactSchema,
+)
 from polyad_server.state import State
 
-router = APIRouter(prefix="/api/v1", tags=["hypergraph"], route_class=AuthenticatedRoute)
+router = APIRouter(prefix="/api/v1", tags=["hypergraph"], route_class=AuthenticatedRoute, responses=PROBLEMS)
 
 EntityName = Annotated[str, Query(min_length=1, max_length=500, description="Name or key of an entity.")]
 
@@ -37,10 +44,10 @@ EntityName = Annotated[str, Query(min_length=1, max_length=500, description="Nam
 Width = Annotated[int, Query(ge=MIN_WIDTH, le=MAX_WIDTH, description="Width in pixels.")]
 
 
-@router.get("/passage", responses=describe_responses(PassageSchema))
-def read_passage(access: Reader, id: Id) -> JSONResponse:
+@router.get("/passage")
+def read_passage(access: Reader, id: Id) -> PassageSchema:
     """Return a passage with its location and the metadata of its document."""
-    return respond_json(look_up(access.workspace.engine.catalogue, Kind.PASSAGE, id))
+    return look_up_passage(access.workspace.engine.catalogue, id)
 
 
 @router.get("/passages/image", responses={200: {"content": {"image/png": {}}}}, response_class=Response)
@@ -95,119 +102,85 @@ def _respond_image(image: PageImage) -> Response:
     return Response(image.png, media_type="image/png", headers=headers)
 
 
-@router.get("/passage/hyperedges", responses=describe_responses(dict[str, Any]))
-def list_hyperedges_of_passage(access: Reader, id: Id) -> JSONResponse:
+@router.get("/passage/hyperedges")
+def list_hyperedges_of_passage(access: Reader, id: Id) -> PassageFactsSchema:
     """List the hyperedges (facts) of a passage, with the names of their entities, and those that users retracted."""
     catalogue = access.workspace.engine.catalogue
-    rows = [
-        {"id": edge.id, "kind": edge.kind.value, "text": edge.text, "relation": edge.relation, "entities": names}
-        for edge, names in catalogue.hyperedges_of_passage(id)
-    ]
+    rows = [PassageFactSchema.from_object(edge, entities=names) for edge, names in catalogue.hyperedges_of_passage(id)]
     retractions = catalogue.statements().retractions
     retracted = [
-        {**fill_schema(WithdrawalSchema, one), "selector": build_selector(retractions[one.retraction], [one])}
+        RetractedFactSchema.from_object(one, selector=build_selector(retractions[one.retraction], [one]))
         for one in catalogue.withdrawals(id.rpartition("#")[0])
         if one.passage_id == id and one.retraction in retractions
     ]
-    return respond_json({"hyperedges": rows, "retracted": retracted})
+    return PassageFactsSchema(hyperedges=rows, retracted=retracted)
 
 
-@router.get("/hyperedge", responses=describe_responses(HyperedgeSchema))
-def read_hyperedge(access: Reader, id: Id) -> JSONResponse:
+@router.get("/hyperedge")
+def read_hyperedge(access: Reader, id: Id) -> HyperedgeSchema:
     """Return a hyperedge with its entities."""
-    return respond_json(look_up(access.workspace.engine.catalogue, Kind.HYPEREDGE, id))
+    return look_up_hyperedge(access.workspace.engine.catalogue, id)
 
 
-@router.get("/entity", responses=describe_responses(EntitySchema))
-def read_entity(access: Reader, name: EntityName) -> JSONResponse:
+@router.get("/entity")
+def read_entity(access: Reader, name: EntityName) -> EntitySchema:
     """Return an entity with the ids of its hyperedges."""
-    return respond_json(look_up(access.workspace.engine.catalogue, Kind.ENTITY, name))
+    return look_up_entity(access.workspace.engine.catalogue, name)
 
 
-@router.get("/entities", responses=describe_responses(dict[str, Any]))
+@router.get("/entities")
 def list_entities(
     access: Reader,
     state: State,
     like: Annotated[str, Query(max_length=500)] = "",
     limit: Limit = 100,
     cursor: Cursor = "",
-) -> JSONResponse:
+) -> EntitiesPageSchema:
     """List the entities whose names contain a text."""
     catalogue = access.workspace.engine.catalogue
-    if not like:
-        entities, total = catalogue.entity_page(parse_cursor(cursor), limit)
-        return respond_json(build_page("entities", list(map(entity_item_json, entities)), limit, cursor, total))
-    with state.heavy_requests.hold_slot(access.workspace.name):  # reads every entity
-        return respond_json(build_page("entities", list_items(catalogue, ListKind.ENTITIES, like), limit, cursor))
+    if like:
+        with state.heavy_requests.hold_slot(access.workspace.name):  # reads every entity
+            matching = [each for each in catalogue.entities() if like.casefold() in each.name.casefold()]
+        entities, page = cut_page(matching, limit, cursor)
+    else:
+        listed, total = catalogue.entity_page(parse_cursor(cursor), limit)
+        entities, page = cut_page(listed, limit, cursor, total)
+    return EntitiesPageSchema(**vars(page), entities=list(map(EntityItemSchema.from_object, entities)))
 
 
-@router.post("/graph", responses=describe_responses(dict[str, Any]))
-def read_names(body: HyperedgesBody, access: Reader) -> JSONResponse:
+@router.post("/graph")
+def read_names(body: HyperedgesBody, access: Reader) -> NamesSchema:
     """List the named entities of hyperedges: members that a person would call entities, not headings or phrases."""
     entities, members = access.workspace.engine.graph_views.find_names(body.hyperedges)
-    return respond_json({"entities": list(map(asdict, entities)), "members": members})
+    return NamesSchema(entities=entities, members=members)
 
 
-@router.get("/graph", responses=describe_responses(dict[str, Any]))
+@router.get("/graph")
 def read_overview(
     access: Reader, state: State, limit: Annotated[int, Query(ge=1, le=300, description="Number of entities.")] = 100
-) -> JSONResponse:
+) -> Overview:
     """Return the most frequent named entities of the index, with the strongest links and their communities."""
     with state.heavy_requests.hold_slot(access.workspace.name):
-        overview = access.workspace.engine.graph_views.build_overview(limit)
-    return respond_json(asdict(overview))
+        return access.workspace.engine.graph_views.build_overview(limit)
 
 
-@router.get("/path", responses=describe_responses(dict[str, Any]))
-def read_path(access: Reader, state: State, source: EntityName, target: EntityName) -> JSONResponse:
+@router.get("/path")
+def read_path(access: Reader, state: State, source: EntityName, target: EntityName) -> PathSchema:
     """Return a shortest path between two entities, as hyperedges that join one entity with the next."""
     with state.heavy_requests.hold_slot(access.workspace.name):
-        steps = access.workspace.engine.graph_views.find_path(source, target)
-    return respond_json({"steps": list(map(asdict, steps))})
+        return PathSchema(steps=access.workspace.engine.graph_views.find_path(source, target))
 
 
-class NeighbourSchema(TypedDict):
-    """The JSON of an entity; ``degree`` is the number of hyperedges that contain the entity."""
-
-    key: str
-    name: str
-    type: str
-    degree: int
-
-
-class NeighbourHyperedgeSchema(TypedDict):
-    """The JSON of a hyperedge, with the keys of its entities."""
-
-    id: str
-    kind: str
-    text: str
-    passage_id: str
-    relation: str
-    entities: list[str]
-
-
-class NeighbourhoodSchema(TypedDict):
-    """The JSON of an entity's hyperedges with all their entities; ``total`` counts all hyperedges of the entity."""
-
-    entities: list[NeighbourSchema]
-    hyperedges: list[NeighbourHyperedgeSchema]
-    total: int
-
-
-@router.get("/neighbourhood", responses=describe_responses(NeighbourhoodSchema))
+@router.get("/neighbourhood")
 def read_neighbourhood(
     access: Reader,
     entity: EntityName,
     limit: Annotated[int, Query(ge=1, le=200, description="Number of hyperedges.")] = 15,
-) -> JSONResponse:
+) -> NeighbourhoodSchema:
     """Return the hyperedges of an entity with all their entities; best connected entities first."""
     around = access.workspace.engine.catalogue.neighbourhood(entity, limit)
-    shape: NeighbourhoodSchema = {
-        "entities": [fill_schema(NeighbourSchema, each, degree=degree) for each, degree in around.entities],
-        "hyperedges": [
-            fill_schema(NeighbourHyperedgeSchema, edge, kind=edge.kind.value, entities=keys)
-            for edge, keys in around.hyperedges
-        ],
-        "total": around.total,
-    }
-    return respond_json(shape)
+    return NeighbourhoodSchema(
+        entities=[NeighbourSchema.from_object(each, degree=degree) for each, degree in around.entities],
+        hyperedges=[NeighbourHyperedgeSchema.from_object(edge, entities=keys) for edge, keys in around.hyperedges],
+        total=around.total,
+    )

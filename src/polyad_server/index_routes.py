@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Depends, File, Form, Header, Query, Request, UploadFile
-from fastapi.responses import JSONResponse, Response
+from fastapi.responses import Response
 from fastapi.sse import format_sse_event
 from starlette.responses import StreamingResponse
 
@@ -23,9 +22,8 @@ from polyad.engine.registry import methods
 from polyad.errors import ConfigurationError
 from polyad.model import MetadataValue
 from polyad.readers.folder.files import FileReader
-from polyad.schemas.catalogue import ListKind, PassageItemSchema, list_items, statistics_json
-from polyad.schemas.filling import fill_schema
-from polyad.schemas.reports import CorrectionSchema, RemovalSchema, WithdrawalSchema, correction_json
+from polyad.schemas.catalogue import ListKind, PassageItemSchema, list_items, look_up_document, statistics_json
+from polyad.schemas.reports import CorrectionSchema, HistorySchema, RemovalSchema, WithdrawalSchema, correction_json
 from polyad.text.files import get_source_file
 from polyad.text.removals import NOTES
 from polyad_server.access import AuthenticatedRoute, Gatekeeper, Reader, Writer
@@ -43,11 +41,28 @@ from polyad_server.models import (
     WorkspaceBody,
 )
 from polyad_server.problems import RequestError
-from polyad_server.responses import build_page, describe_responses, parse_cursor, respond_json
+from polyad_server.responses import EVENTS, PROBLEMS, cut_page
+from polyad_server.results import (
+    AliasesPageSchema,
+    AliasSchema,
+    DocumentsPageSchema,
+    DocumentWithRowSchema,
+    JobResultSchema,
+    JobSchema,
+    JobsPageSchema,
+    LeftOutSchema,
+    ModelSchema,
+    PassagesPageSchema,
+    RetractionItemSchema,
+    RetractionsPageSchema,
+    WorkspaceSchema,
+    WorkspacesSchema,
+    WorkspaceStatisticsSchema,
+)
 from polyad_server.state import State
 from polyad_server.uploads import UploadedFile
 
-router = APIRouter(prefix="/api/v1", route_class=AuthenticatedRoute)
+router = APIRouter(prefix="/api/v1", route_class=AuthenticatedRoute, responses=PROBLEMS)
 
 Limit = Annotated[int, Query(ge=1, le=1000, description="Number of items in a part of the list.")]
 Cursor = Annotated[str, Query(max_length=50, description="`next_cursor` of the part before; empty for the first.")]
@@ -60,31 +75,34 @@ _MAX_FACTS = 20
 # Workspaces
 
 
-@router.get("/workspaces", tags=["workspaces"], responses=describe_responses(dict[str, Any]))
-def list_workspaces(request: Request, state: State) -> JSONResponse:
-    """List the workspaces that the key may use, with the scope of the key and the limits for adding documents."""
+@router.get("/workspaces", tags=["workspaces"])
+def list_workspaces(request: Request, state: State) -> WorkspacesSchema:
+    """List the workspaces that the key may use, with its scope, the retrievers and the limits for adding documents."""
     gatekeeper: Gatekeeper = request.app.state.gatekeeper
     principal = gatekeeper.authenticate(request)
-    scope = principal.scope.name.lower()
-    limits = {"allow_urls": state.settings.allow_urls, "max_body_mb": state.settings.max_body_mb}
-    names = [{"name": name} for name in gatekeeper.list_names(principal)]
-    return respond_json({"workspaces": names, "scope": scope, **limits})
+    return WorkspacesSchema(
+        workspaces=[WorkspaceSchema(name=name) for name in gatekeeper.list_names(principal)],
+        scope=principal.scope.name.lower(),
+        retrievers=state.retrievers,
+        allow_urls=state.settings.allow_urls,
+        max_body_mb=state.settings.max_body_mb,
+    )
 
 
-@router.post("/workspaces", tags=["workspaces"], status_code=201, responses=describe_responses(dict[str, Any]))
-def create_workspace(request: Request, body: WorkspaceBody) -> JSONResponse:
+@router.post("/workspaces", tags=["workspaces"], status_code=201)
+def create_workspace(request: Request, body: WorkspaceBody) -> WorkspaceSchema:
     """Create an empty workspace; needs an admin key that is not bound to one workspace."""
     _require_server_admin(request).create(body.name)
-    return respond_json({"name": body.name}, 201)
+    return WorkspaceSchema(name=body.name)
 
 
-@router.delete("/workspaces", tags=["workspaces"], responses=describe_responses(dict[str, Any]))
+@router.delete("/workspaces", tags=["workspaces"])
 def delete_workspace(
     request: Request, workspace: Annotated[str, Query(min_length=1, max_length=200, description="Its name.")]
-) -> JSONResponse:
+) -> WorkspaceSchema:
     """Delete a workspace with its index; needs an admin key that is not bound to one workspace."""
     _require_server_admin(request).delete(workspace)
-    return respond_json({"name": workspace})
+    return WorkspaceSchema(name=workspace)
 
 
 def _require_server_admin(request: Request) -> Any:
@@ -95,8 +113,8 @@ def _require_server_admin(request: Request) -> Any:
     return gatekeeper.workspaces
 
 
-@router.get("/stats", tags=["workspaces"], responses=describe_responses(dict[str, Any]))
-def read_statistics(access: Reader) -> JSONResponse:
+@router.get("/stats", tags=["workspaces"])
+def read_statistics(access: Reader) -> WorkspaceStatisticsSchema:
     """Return the sizes of the index, its models, and the cost of building it.
 
     `models` are the further language models, of which a question to `/ask` may name one; only an admin key sees their
@@ -105,12 +123,15 @@ def read_statistics(access: Reader) -> JSONResponse:
     components = access.workspace.engine.components
     model, is_admin = components.language_model, access.principal.scope >= Scope.ADMIN
     models = [
-        {"name": name, "model": each.name, "endpoint": each.endpoint if is_admin else ""}
+        ModelSchema(name=name, model=each.name, endpoint=each.endpoint if is_admin else "")
         for name, each in components.language_models.items()
     ]
-    statistics = statistics_json(access.workspace.engine.catalogue.statistics())
-    shape = {"name": access.workspace.name, **statistics, "language_model": model.name if model else ""}
-    return respond_json({**shape, "models": models})
+    return WorkspaceStatisticsSchema(
+        **vars(statistics_json(access.workspace.engine.catalogue.statistics())),
+        name=access.workspace.name,
+        language_model=model.name if model else "",
+        models=models,
+    )
 
 
 # Documents
@@ -128,7 +149,7 @@ def _select_facets(
     return {facet: "" if values[facet] == "none" else value for facet in FACETS if (value := values[facet])}
 
 
-@router.get("/documents", tags=["documents"], responses=describe_responses(dict[str, Any]))
+@router.get("/documents", tags=["documents"])
 def list_documents(
     access: Reader,
     facets: Annotated[dict[Facet, str], Depends(_select_facets)],
@@ -139,34 +160,33 @@ def list_documents(
     descending: Annotated[bool, Query(description="Whether the highest value comes first.")] = False,
     limit: Limit = 100,
     cursor: Cursor = "",
-) -> JSONResponse:
+) -> DocumentsPageSchema:
     """List documents with title, type, language, size and dates; count them by the values of each facet."""
     catalogue = access.workspace.engine.catalogue
     selected = set(catalogue.sources(where)) if where else None
     rows, counts = catalogue.documents.select(DocumentQuery(text, facets, sort, descending), selected)
     rows = [row for row in rows if like.casefold() in row.id.casefold()]
-    start = parse_cursor(cursor)
-    page = [asdict(row) for row in rows[start : start + limit]]
-    return respond_json({**build_page("documents", page, limit, cursor, len(rows)), "facets": counts})
+    documents, page = cut_page(rows, limit, cursor)
+    return DocumentsPageSchema(**vars(page), documents=documents, facets=counts)
 
 
-@router.post("/documents/files", tags=["documents"], status_code=202, responses=describe_responses(dict[str, Any]))
+@router.post("/documents/files", tags=["documents"], status_code=202)
 def upload_files(
     access: Writer,
     files: Annotated[list[UploadFile], File(description="Files of any supported type.")],
     metadata: Annotated[str, Form(max_length=100_000, description="JSON object of metadata of all files.")] = "",
     method: Annotated[str, Form(max_length=100, description="Construction method; empty for the default.")] = "",
     idempotency_key: Annotated[str, Header(max_length=255)] = "",
-) -> JSONResponse:
+) -> JobResultSchema:
     """Index files in the background; the id of a document is the name of its file."""
     uploads = [UploadedFile(_check_name(file.filename), file.file.read()) for file in files]
     return _submit(access, uploads, method, _parse_metadata(metadata), idempotency_key)
 
 
-@router.post("/documents", tags=["documents"], status_code=202, responses=describe_responses(dict[str, Any]))
+@router.post("/documents", tags=["documents"], status_code=202)
 def add_documents(
     body: DocumentsBody, access: Writer, idempotency_key: Annotated[str, Header(max_length=255)] = ""
-) -> JSONResponse:
+) -> JobResultSchema:
     """Index texts in the background; a document replaces an earlier document with the same id."""
     lines = [
         json.dumps({"_id": each.id, "title": each.title, "text": each.text, "url": each.url, "metadata": each.metadata})
@@ -176,10 +196,10 @@ def add_documents(
     return _submit(access, [upload], body.method, {}, idempotency_key)
 
 
-@router.post("/documents/urls", tags=["documents"], status_code=202, responses=describe_responses(dict[str, Any]))
+@router.post("/documents/urls", tags=["documents"], status_code=202)
 def add_web_pages(
     body: AddressesBody, access: Writer, state: State, idempotency_key: Annotated[str, Header(max_length=255)] = ""
-) -> JSONResponse:
+) -> JobResultSchema:
     """Fetch and index web pages in the background; needs the setting `server.allow_urls`.
 
     Each address is one page, and the id of its document. Addresses of private networks are refused.
@@ -191,8 +211,8 @@ def add_web_pages(
     return _submit(access, [UploadedFile(url, b"") for url in body.urls], "", {}, idempotency_key, kind="addresses")
 
 
-@router.post("/documents/reindex", tags=["documents"], status_code=202, responses=describe_responses(dict[str, Any]))
-def reindex_documents(body: DocumentIdsBody, access: Writer) -> JSONResponse:
+@router.post("/documents/reindex", tags=["documents"], status_code=202)
+def reindex_documents(body: DocumentIdsBody, access: Writer) -> JobResultSchema:
     """Read the files of documents and index them again in the background, also unchanged ones.
 
     A document that was uploaded has no file on the server, and is refused: upload it again.
@@ -214,13 +234,13 @@ def _submit(
     idempotency_key: str,
     *,
     kind: str = "files",
-) -> JSONResponse:
+) -> JobResultSchema:
     if method and method not in methods:
         raise ConfigurationError(f"the method is {method!r}; expected one of {', '.join(methods)}")
     job = access.workspace.jobs.submit(
         files, method=method, metadata=metadata, idempotency_key=idempotency_key, kind=kind, now=datetime.now(UTC)
     )
-    return respond_json({"job": format_job(job)}, 202)
+    return JobResultSchema(job=JobSchema(**format_job(job)))
 
 
 def _check_name(name: str | None) -> str:
@@ -243,30 +263,28 @@ def _parse_metadata(text: str) -> dict[str, MetadataValue]:
     return value
 
 
-@router.get("/document", tags=["documents"], responses=describe_responses(dict[str, Any]))
-def read_document(access: Reader, id: Id) -> JSONResponse:
+@router.get("/document", tags=["documents"])
+def read_document(access: Reader, id: Id) -> DocumentWithRowSchema:
     """Return a document with its whole text, and its row in the list of documents."""
     catalogue = access.workspace.engine.catalogue
-    return respond_json({**asdict(catalogue.document(id)), "row": asdict(catalogue.documents.get(id))})
+    return DocumentWithRowSchema(**vars(look_up_document(catalogue, id)), row=catalogue.documents.get(id))
 
 
-@router.delete("/document", tags=["documents"], responses=describe_responses(RemovalSchema))
-def delete_document(access: Writer, id: Id) -> JSONResponse:
+@router.delete("/document", tags=["documents"])
+def delete_document(access: Writer, id: Id) -> RemovalSchema:
     """Remove a document with its passages, hyperedges and vectors, also one that a job has yet to index."""
-    access.workspace.jobs.remove_documents([id])
-    return respond_json({"removed": [id], "documents": access.workspace.engine.catalogue.statistics().documents})
+    return _remove(access, [id])
 
 
-@router.get("/document/passages", tags=["documents"], responses=describe_responses(dict[str, Any]))
-def list_passages(access: Reader, id: Id, limit: Limit = 100, cursor: Cursor = "") -> JSONResponse:
+@router.get("/document/passages", tags=["documents"])
+def list_passages(access: Reader, id: Id, limit: Limit = 100, cursor: Cursor = "") -> PassagesPageSchema:
     """List the passages of a document in the order of its text; a disabled document has none."""
-    passages = access.workspace.engine.catalogue.document_passages(id)
-    rows = [fill_schema(PassageItemSchema, passage) for passage in passages]
-    return respond_json(build_page("passages", rows, limit, cursor))
+    passages, page = cut_page(access.workspace.engine.catalogue.document_passages(id), limit, cursor)
+    return PassagesPageSchema(**vars(page), passages=list(map(PassageItemSchema.from_object, passages)))
 
 
-@router.get("/document/removals", tags=["documents"], responses=describe_responses(dict[str, Any]))
-def list_removals(access: Reader, state: State, id: Id) -> JSONResponse:
+@router.get("/document/removals", tags=["documents"])
+def list_removals(access: Reader, state: State, id: Id) -> LeftOutSchema:
     """List what reading left out of a document's text, by kind.
 
     `counts` were recorded when the document was indexed. `texts` are read again from its file; they are empty if the
@@ -280,52 +298,55 @@ def list_removals(access: Reader, state: State, id: Id) -> JSONResponse:
         with state.heavy_requests.hold_slot(access.workspace.name):
             texts = FileReader(engine.components.settings.read).list_removals(Path(source))
     counts = {note: origin.metadata[kind] for kind, note in NOTES.items() if kind in origin.metadata}
-    return respond_json({"counts": counts, "texts": {NOTES.get(kind, kind): list(texts[kind]) for kind in texts}})
+    return LeftOutSchema(counts=counts, texts={NOTES.get(kind, kind): texts[kind] for kind in texts})
 
 
-@router.post("/documents/remove", tags=["documents"], responses=describe_responses(RemovalSchema))
-def remove_documents(body: DocumentIdsBody, access: Writer) -> JSONResponse:
+@router.post("/documents/remove", tags=["documents"])
+def remove_documents(body: DocumentIdsBody, access: Writer) -> RemovalSchema:
     """Remove documents with their passages, hyperedges and vectors; if one id is unknown, none is removed."""
-    access.workspace.jobs.remove_documents(body.ids)
-    return respond_json({"removed": body.ids, "documents": access.workspace.engine.catalogue.statistics().documents})
+    return _remove(access, body.ids)
 
 
-@router.post("/documents/disable", tags=["documents"], responses=describe_responses(CorrectionSchema))
-def disable_documents(body: IdsBody, access: Writer) -> JSONResponse:
+def _remove(access: Writer, ids: Sequence[str]) -> RemovalSchema:
+    access.workspace.jobs.remove_documents(ids)
+    return RemovalSchema(removed=ids, documents=access.workspace.engine.catalogue.statistics().documents)
+
+
+@router.post("/documents/disable", tags=["documents"])
+def disable_documents(body: IdsBody, access: Writer) -> CorrectionSchema:
     """Hide documents from searches without removing them."""
-    return respond_json(correction_json(access.workspace.engine.corrections.disable(body.ids, body.reason)))
+    return correction_json(access.workspace.engine.corrections.disable(body.ids, body.reason))
 
 
-@router.post("/documents/enable", tags=["documents"], responses=describe_responses(CorrectionSchema))
-def enable_documents(body: IdsBody, access: Writer) -> JSONResponse:
+@router.post("/documents/enable", tags=["documents"])
+def enable_documents(body: IdsBody, access: Writer) -> CorrectionSchema:
     """Show documents again that were hidden."""
-    return respond_json(correction_json(access.workspace.engine.corrections.enable(body.ids)))
+    return correction_json(access.workspace.engine.corrections.enable(body.ids))
 
 
 # Jobs
 
 
-@router.post("/check", tags=["jobs"], status_code=202, responses=describe_responses(dict[str, Any]))
-def check_index(access: Writer) -> JSONResponse:
+@router.post("/check", tags=["jobs"], status_code=202)
+def check_index(access: Writer) -> JobResultSchema:
     """Check the index for damage in the background; the `report` of the job is that of `polyad check --json`."""
     return _submit(access, [], "", {}, "", kind="check")
 
 
-@router.get("/jobs", tags=["jobs"], responses=describe_responses(dict[str, Any]))
-def list_jobs(access: Reader, limit: Limit = 100, cursor: Cursor = "") -> JSONResponse:
+@router.get("/jobs", tags=["jobs"])
+def list_jobs(access: Reader, limit: Limit = 100, cursor: Cursor = "") -> JobsPageSchema:
     """List the jobs, newest first."""
-    return respond_json(
-        build_page("jobs", [format_job(job) for job in access.workspace.jobs.list_all()], limit, cursor)
-    )
+    jobs, page = cut_page(access.workspace.jobs.list_all(), limit, cursor)
+    return JobsPageSchema(**vars(page), jobs=[JobSchema(**format_job(job)) for job in jobs])
 
 
-@router.get("/job", tags=["jobs"], responses=describe_responses(dict[str, Any]))
-def read_job(access: Reader, id: Id) -> JSONResponse:
+@router.get("/job", tags=["jobs"])
+def read_job(access: Reader, id: Id) -> JobResultSchema:
     """Return the state of a job."""
-    return respond_json({"job": format_job(access.workspace.jobs.get(id))})
+    return JobResultSchema(job=JobSchema(**format_job(access.workspace.jobs.get(id))))
 
 
-@router.get("/job/events", tags=["jobs"], responses=describe_responses(dict[str, Any]))
+@router.get("/job/events", tags=["jobs"], response_class=StreamingResponse, responses=EVENTS)
 def follow_job(
     request: Request, access: Reader, id: Id, last_event_id: Annotated[int, Header(ge=0, le=10**12)] = 0
 ) -> Response:
@@ -342,10 +363,10 @@ def follow_job(
     return StreamingResponse(list_events(), media_type="text/event-stream", headers={"Cache-Control": "no-cache"})
 
 
-@router.post("/job/cancel", tags=["jobs"], responses=describe_responses(dict[str, Any]))
-def cancel_job(body: JobBody, access: Writer) -> JSONResponse:
+@router.post("/job/cancel", tags=["jobs"])
+def cancel_job(body: JobBody, access: Writer) -> JobResultSchema:
     """Cancel a job; documents that it stored before stay in the index."""
-    return respond_json({"job": format_job(access.workspace.jobs.cancel(body.id))})
+    return JobResultSchema(job=JobSchema(**format_job(access.workspace.jobs.cancel(body.id))))
 
 
 # Corrections
@@ -361,8 +382,8 @@ def build_selector(retraction: Retraction, withdrawals: Sequence[Withdrawal]) ->
     return {key: value for key, value in selector.items() if value}
 
 
-@router.get("/retractions", tags=["corrections"], responses=describe_responses(dict[str, Any]))
-def list_retractions(access: Reader, limit: Limit = 100, cursor: Cursor = "") -> JSONResponse:
+@router.get("/retractions", tags=["corrections"])
+def list_retractions(access: Reader, limit: Limit = 100, cursor: Cursor = "") -> RetractionsPageSchema:
     """List the retractions, newest first: the first facts that each withdrew, and the `selector` that restores them.
 
     `selector` is null if the fact is no longer in the index.
@@ -374,20 +395,21 @@ def list_retractions(access: Reader, limit: Limit = 100, cursor: Cursor = "") ->
         withdrawals[one.retraction].append(one)
     rows = list_retraction_rows(statements.retractions, lambda: withdrawn)
     items = [
-        {
+        RetractionItemSchema(
             **row,
-            "facts": [fill_schema(WithdrawalSchema, one) for one in withdrawals[key][:_MAX_FACTS]],
-            "fact_count": len(withdrawals[key]),
-            "selector": build_selector(retraction, withdrawals[key]),
-        }
+            facts=list(map(WithdrawalSchema.from_object, withdrawals[key][:_MAX_FACTS])),
+            fact_count=len(withdrawals[key]),
+            selector=build_selector(retraction, withdrawals[key]),
+        )
         for row, (key, retraction) in zip(rows, statements.retractions.items(), strict=True)
     ]
-    items.sort(key=lambda item: str(item["recorded"]), reverse=True)
-    return respond_json(build_page("retractions", items, limit, cursor))
+    items.sort(key=lambda item: item.recorded, reverse=True)
+    retractions, page = cut_page(items, limit, cursor)
+    return RetractionsPageSchema(**vars(page), retractions=retractions)
 
 
-@router.post("/retractions", tags=["corrections"], responses=describe_responses(CorrectionSchema))
-def retract(body: RetractionBody, access: Writer) -> JSONResponse:
+@router.post("/retractions", tags=["corrections"])
+def retract(body: RetractionBody, access: Writer) -> CorrectionSchema:
     """Retract a fact, an entity, or all facts of some documents; `dry_run` only reports the facts."""
     report = access.workspace.engine.corrections.retract(
         hyperedge=body.hyperedge,
@@ -397,38 +419,38 @@ def retract(body: RetractionBody, access: Writer) -> JSONResponse:
         reason=body.reason,
         is_trial=body.dry_run,
     )
-    return respond_json(correction_json(report, is_trial=body.dry_run))
+    return correction_json(report, is_trial=body.dry_run)
 
 
-@router.post("/retractions/restore", tags=["corrections"], responses=describe_responses(CorrectionSchema))
-def restore(body: SelectorBody, access: Writer) -> JSONResponse:
+@router.post("/retractions/restore", tags=["corrections"])
+def restore(body: SelectorBody, access: Writer) -> CorrectionSchema:
     """Undo a retraction; the body selects facts as the retraction did."""
     report = access.workspace.engine.corrections.restore(
         hyperedge=body.hyperedge, entity=body.entity, role=body.role, where=body.where, is_trial=body.dry_run
     )
-    return respond_json(correction_json(report, is_trial=body.dry_run))
+    return correction_json(report, is_trial=body.dry_run)
 
 
-@router.get("/aliases", tags=["corrections"], responses=describe_responses(dict[str, Any]))
-def list_aliases(access: Reader, limit: Limit = 100, cursor: Cursor = "") -> JSONResponse:
+@router.get("/aliases", tags=["corrections"])
+def list_aliases(access: Reader, limit: Limit = 100, cursor: Cursor = "") -> AliasesPageSchema:
     """List the aliases: names that denote the same entity as another name."""
-    items = list_items(access.workspace.engine.catalogue, ListKind.ALIASES, "")
-    return respond_json(build_page("aliases", items, limit, cursor))
+    aliases, page = cut_page(list_items(access.workspace.engine.catalogue, ListKind.ALIASES, ""), limit, cursor)
+    return AliasesPageSchema(**vars(page), aliases=[AliasSchema(**row) for row in aliases])
 
 
-@router.post("/aliases", tags=["corrections"], responses=describe_responses(CorrectionSchema))
-def add_alias(body: AliasBody, access: Writer) -> JSONResponse:
+@router.post("/aliases", tags=["corrections"])
+def add_alias(body: AliasBody, access: Writer) -> CorrectionSchema:
     """Declare a name as an alias of an entity."""
-    return respond_json(correction_json(access.workspace.engine.corrections.add_aliases([(body.name, body.entity)])))
+    return correction_json(access.workspace.engine.corrections.add_aliases([(body.name, body.entity)]))
 
 
-@router.delete("/aliases", tags=["corrections"], responses=describe_responses(CorrectionSchema))
-def remove_alias(access: Writer, name: Annotated[str, Query(min_length=1, max_length=500)]) -> JSONResponse:
+@router.delete("/aliases", tags=["corrections"])
+def remove_alias(access: Writer, name: Annotated[str, Query(min_length=1, max_length=500)]) -> CorrectionSchema:
     """Remove an alias, so that the name is an entity again."""
-    return respond_json(correction_json(access.workspace.engine.corrections.remove_alias(name)))
+    return correction_json(access.workspace.engine.corrections.remove_alias(name))
 
 
-@router.get("/log", tags=["corrections"], responses=describe_responses(dict[str, Any]))
-def read_log(access: Reader, limit: Limit = 100) -> JSONResponse:
+@router.get("/log", tags=["corrections"])
+def read_log(access: Reader, limit: Limit = 100) -> HistorySchema:
     """List the latest changes of the index, newest first."""
-    return respond_json({"changes": [asdict(entry) for entry in access.workspace.engine.catalogue.history(limit)]})
+    return HistorySchema(changes=access.workspace.engine.catalogue.history(limit))

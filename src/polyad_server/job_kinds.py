@@ -21,6 +21,7 @@ from polyad.indexing.run import IndexReport
 from polyad.model import Document, Failure
 from polyad.protocols.jobs import Job, State
 from polyad.schemas.reports import check_json, index_json
+from polyad.text.json_types import format_value
 from polyad_server.file_results import FileResult, FileResults
 from polyad_server.problems import RequestError, describe_error
 from polyad_server.uploads import UploadedFile, read_uploads
@@ -173,12 +174,12 @@ def _index_again(run: RequestRun) -> Conclusion:
 def _conclude(report: IndexReport) -> Conclusion:
     is_failed = not report.is_complete and not report.counts.added + report.counts.updated
     message = "; ".join(f"{failure.id}: {failure.reason}" for failure in report.failures[:3])
-    return Conclusion(message, dict(index_json(report)), "failed" if is_failed else "done")
+    return Conclusion(message, format_value(index_json(report)), "failed" if is_failed else "done")
 
 
 def _check(run: RequestRun) -> Conclusion:
     """Check the index for damage, which the report lists."""
-    return Conclusion("", dict(check_json(run.engine.check(progress=run.report_progress))))
+    return Conclusion("", format_value(check_json(run.engine.check(progress=run.report_progress))))
 
 
 def list_files(kind: str, names: Sequence[str]) -> list[FileResult]:

@@ -21,8 +21,7 @@ from urllib.parse import urlsplit
 from polyad.engine.loaders import get_place_name
 from polyad.errors import ConfigurationError, NotFoundError, StoreError
 from polyad.protocols.store import Manifest, ValueStore
-from polyad.schemas.filling import fill_schema
-from polyad.schemas.reports import KeySchema
+from polyad.schemas.objects import JsonObject
 from polyad.stores.sqlite import SqliteStore
 
 KEYS = "server-keys"
@@ -93,9 +92,15 @@ NO_KEY = Key("", "", _digest(""), "read", "", expires=datetime.min.replace(tzinf
 """A key that is never valid. An unknown id is checked against this key, so that the check takes as long as others."""
 
 
-def key_json(key: Key) -> KeySchema:
-    """Return an API key as a JSON object without its secret."""
-    return fill_schema(KeySchema, key)
+class KeySchema(JsonObject):
+    """An API key of the server without its secret; ``last_used`` and ``expires`` are empty for never."""
+
+    id: str
+    name: str
+    scope: str
+    created: str
+    last_used: str
+    expires: str
 
 
 def add_key(store: ValueStore, name: str, scope: str, now: datetime, expires: datetime | None = None) -> str:

@@ -24,7 +24,6 @@ from polyad.model import (
 )
 from polyad.readers.text.metadata import CONTENT_HASH
 from polyad.schemas.catalogue import ListKind, list_items
-from polyad.schemas.filling import fill_schema
 from polyad.schemas.places import describe_citation, describe_hit, describe_location, get_excerpt, map_excerpts
 from polyad.text.pictures import PICTURE_LIST, select_labels
 from polyad.text.words import TOKEN
@@ -226,9 +225,15 @@ def _describe_line(target: ToolTarget, match: TextMatch) -> mcp_results.Matching
     origin = target.engine.catalogue.origin(match.document_id)
     location = Location(match.start, match.end, match.page, match.heading)
     place = describe_location(origin.title or match.title or match.document_id, location, origin)
-    before, after = (list(map(truncate, lines)) for lines in (match.before, match.after))
-    values = {"place": truncate(place), "text": truncate(match.text, 2 * MAX_TEXT), "before": before, "after": after}
-    return fill_schema(mcp_results.MatchingLine, match, id=match.passage_id, **values)
+    return {
+        "id": match.passage_id,
+        "document_id": match.document_id,
+        "place": truncate(place),
+        "line": match.line,
+        "text": truncate(match.text, 2 * MAX_TEXT),
+        "before": list(map(truncate, match.before)),
+        "after": list(map(truncate, match.after)),
+    }
 
 
 def find_evidence(
@@ -339,13 +344,12 @@ def describe_entity(target: ToolTarget, name: str, cursor: str) -> mcp_results.E
     around = target.engine.catalogue.neighbourhood(name, read_cursor(cursor) + _MAX_FACTS + 1)
     entity, _ = around.entities[0]
     names = {each.key: truncate(each.name) for each, _ in around.entities}
-    facts = [
-        fill_schema(
-            mcp_results.EntityFact,
-            edge,
-            text=truncate(edge.text),
-            entities=[names[key] for key in keys if key != entity.key][:10],
-        )
+    facts: list[mcp_results.EntityFact] = [
+        {
+            "text": truncate(edge.text),
+            "passage_id": edge.passage_id,
+            "entities": [names[key] for key in keys if key != entity.key][:10],
+        }
         for edge, keys in around.hyperedges
     ]
     part, next_cursor = take_page(facts, cursor, MAX_CHARACTERS - 4000, _MAX_FACTS)
@@ -391,7 +395,8 @@ def index(target: ToolTarget, document: Document) -> mcp_results.IndexResult:
     report = target.engine.index_documents([document])
     if report.failures:
         raise ToolInputError("; ".join(f"{failure.id}: {failure.reason}" for failure in report.failures))
-    return fill_schema(mcp_results.IndexResult, report.counts)
+    counts = report.counts
+    return {"added": counts.added, "updated": counts.updated, "unchanged": counts.unchanged}
 
 
 def retract(target: ToolTarget, hyperedge: str, entity: str, reason: str) -> mcp_results.RetractionResult:

@@ -15,11 +15,13 @@ from typing import Annotated, Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 from fastapi import APIRouter, Path, Request
-from fastapi.responses import JSONResponse, Response
+from fastapi.responses import Response
 
 from polyad.engine.registry import NEED_LANGUAGE_MODEL
 from polyad.model import Evidence, ScoredPassage
+from polyad.schemas.objects import JsonObject
 from polyad.schemas.places import get_excerpt
+from polyad.text.json_types import format_value
 from polyad.text.pictures import select_labels
 from polyad_server.access import Access, AuthenticatedRoute, Gatekeeper
 from polyad_server.answers import complete_within, write_answer
@@ -29,12 +31,35 @@ from polyad_server.links import get_base_url
 from polyad_server.openai_filters import parse_dify_condition, parse_openai_filter
 from polyad_server.openai_models import ChatBody, DifyBody, EmbeddingsBody, Message, ResponseBody, VectorStoreSearchBody
 from polyad_server.openai_responses import ResponseFormat
+from polyad_server.openai_results import (
+    ChatCompletion,
+    DifyRecord,
+    DifyRecords,
+    EmbeddingList,
+    EmbeddingResult,
+    EmbeddingUsage,
+    ModelList,
+    ModelResult,
+    ResponseResult,
+    TextContent,
+    VectorStoreHit,
+    VectorStoreHits,
+    VectorStoreList,
+    VectorStoreResult,
+)
 from polyad_server.problems import RequestError
-from polyad_server.responses import EventResponse
+from polyad_server.responses import EVENTS, EventResponse
 from polyad_server.state import State
 from polyad_server.workspaces import Workspace
 
-router = APIRouter(tags=["OpenAI-compatible"], route_class=AuthenticatedRoute)
+
+class CompatibleRoute(AuthenticatedRoute):
+    """A route of an API of others, whose objects state no version of polyad's."""
+
+    encode = staticmethod(format_value)
+
+
+router = APIRouter(tags=["OpenAI-compatible"], route_class=CompatibleRoute)
 
 ModelName = Annotated[str, Path(min_length=1, max_length=300)]
 
@@ -68,21 +93,21 @@ def _map_workspaces(request: Request, function: Callable[[Workspace], T]) -> lis
 
 
 @router.get("/v1/models")
-def list_models(request: Request, state: State) -> JSONResponse:
+def list_models(request: Request, state: State) -> ModelList:
     """List the models that an API key may use: each workspace (index).
 
     With the setting `server.list_retrievers`, each workspace with each retriever is listed too.
     """
     offered = state.retrievers if state.settings.list_retrievers else []
     names = [name for listed in _map_workspaces(request, partial(_list_model_names, offered)) for name in listed]
-    return JSONResponse({"object": "list", "data": [_format_model(name) for name in names]})
+    return ModelList(data=[ModelResult(id=name) for name in names])
 
 
 @router.get("/v1/models/{model:path}")
-def read_model(request: Request, model: ModelName) -> JSONResponse:
+def read_model(request: Request, model: ModelName) -> ModelResult:
     """Return one entry of OpenAI's list of models; each workspace (index) is a model, such as ``kb`` or ``kb@bm25``."""
     authorize(request, model)
-    return JSONResponse(_format_model(model))
+    return ModelResult(id=model)
 
 
 def _list_model_names(offered: Sequence[str], workspace: Workspace) -> Iterator[str]:
@@ -93,15 +118,11 @@ def _list_model_names(offered: Sequence[str], workspace: Workspace) -> Iterator[
             yield f"{workspace.name}@{retriever}"
 
 
-def _format_model(name: str) -> dict[str, Any]:
-    return {"id": name, "object": "model", "created": 0, "owned_by": "polyad"}
-
-
 # Chat
 
 
-@router.post("/v1/chat/completions")
-def complete_chat(request: Request, body: ChatBody, state: State) -> Response:
+@router.post("/v1/chat/completions", response_model=ChatCompletion, responses=EVENTS)
+def complete_chat(request: Request, body: ChatBody, state: State) -> JsonObject | Response:
     """Answer the last message of the user from the documents, with citations.
 
     The marks `[n]` refer to the n-th address of `citations`; `annotations` say where each stands. Without a language
@@ -113,8 +134,8 @@ def complete_chat(request: Request, body: ChatBody, state: State) -> Response:
     return _answer(request, state, access, retriever, body, body.messages, build)
 
 
-@router.post("/v1/responses")
-def create_response(request: Request, body: ResponseBody, state: State) -> Response:
+@router.post("/v1/responses", response_model=ResponseResult, responses=EVENTS)
+def create_response(request: Request, body: ResponseBody, state: State) -> JsonObject | Response:
     """Answer the last message of the user from the documents, in the format of OpenAI's Responses API.
 
     The annotations of the text are its citations. No response is stored: a client sends the whole conversation.
@@ -135,7 +156,7 @@ def _answer(
     body: ChatBody | ResponseBody,
     messages: Sequence[Message],
     build: Callable[..., AnswerFormat],
-) -> Response:
+) -> JsonObject | Response:
     """Return the answer to the last message of the user, in the format that ``build`` builds."""
     question, history = split_conversation(messages)
     if not question.strip():
@@ -148,19 +169,19 @@ def _answer(
             text, usage = complete_within(state, lambda: complete_task(access.workspace, question, max_characters))
         if body.stream:
             return EventResponse(format.stream_text(text, usage))
-        return JSONResponse(format.format_text(text, usage))
+        return format.format_text(text, usage)
     written = write_answer(state, access.workspace, question, history, retriever=retriever)
     if body.stream:
         return EventResponse(format.stream_answer(written))
     request.state.abandon = written.abandon
-    return JSONResponse(format.format_answer(written.finish()))
+    return format.format_answer(written.finish())
 
 
 # Embeddings
 
 
 @router.post("/v1/embeddings")
-def embed(request: Request, body: EmbeddingsBody, state: State) -> JSONResponse:
+def embed(request: Request, body: EmbeddingsBody, state: State) -> EmbeddingList:
     """Embed texts with a workspace's embedder, in the same way as indexed passages."""
     access, _ = authorize(request, body.model)
     texts = [body.input] if isinstance(body.input, str) else body.input
@@ -179,14 +200,13 @@ def embed(request: Request, body: EmbeddingsBody, state: State) -> JSONResponse:
     vectors = np.concatenate(batches)
     if body.dimensions:
         vectors = _shorten(vectors, body.dimensions)
-    rows: list[object] = (
+    rows: Sequence[Sequence[float] | str] = (
         [base64.b64encode(vector.astype("<f4").tobytes()).decode() for vector in vectors]
         if body.encoding_format == "base64"
         else vectors.tolist()
     )
-    data = [{"object": "embedding", "index": number, "embedding": row} for number, row in enumerate(rows)]
-    usage = {"prompt_tokens": tokens, "total_tokens": tokens}
-    return JSONResponse({"object": "list", "data": data, "model": body.model, "usage": usage})
+    data = [EmbeddingResult(index=number, embedding=row) for number, row in enumerate(rows)]
+    return EmbeddingList(data=data, model=body.model, usage=EmbeddingUsage(prompt_tokens=tokens, total_tokens=tokens))
 
 
 def _shorten(vectors: npt.NDArray[np.float32], dimensions: int) -> npt.NDArray[np.float32]:
@@ -204,48 +224,44 @@ def _shorten(vectors: npt.NDArray[np.float32], dimensions: int) -> npt.NDArray[n
 
 
 @router.get("/v1/vector_stores")
-def list_vector_stores(request: Request) -> JSONResponse:
+def list_vector_stores(request: Request) -> VectorStoreList:
     """List the workspaces that the key may use as vector stores."""
     data = _map_workspaces(request, _format_vector_store)
-    ends = {"first_id": data[0]["id"] if data else None, "last_id": data[-1]["id"] if data else None}
-    return JSONResponse({"object": "list", "data": data, **ends, "has_more": False})
+    first_id, last_id = (data[0].id, data[-1].id) if data else (None, None)
+    return VectorStoreList(data=data, first_id=first_id, last_id=last_id)
 
 
 @router.get("/v1/vector_stores/{vector_store_id}")
-def read_vector_store(request: Request, vector_store_id: ModelName) -> JSONResponse:
+def read_vector_store(request: Request, vector_store_id: ModelName) -> VectorStoreResult:
     """Return a vector store in OpenAI's format; a vector store is a workspace."""
     access, _ = authorize(request, vector_store_id)
-    return JSONResponse(_format_vector_store(access.workspace))
+    return _format_vector_store(access.workspace)
 
 
-def _format_vector_store(workspace: Workspace) -> dict[str, Any]:
+def _format_vector_store(workspace: Workspace) -> VectorStoreResult:
     statistics = workspace.engine.catalogue.statistics()
     counts = dict.fromkeys(("in_progress", "failed", "cancelled"), 0)
-    return {
-        "id": workspace.name,
-        "object": "vector_store",
-        "created_at": 0,
-        "name": workspace.name,
-        "usage_bytes": statistics.disk_bytes,
-        "file_counts": {**counts, "completed": statistics.documents, "total": statistics.documents},
-        "status": "completed",
-        "last_active_at": None,
-        "metadata": {},
-    }
+    return VectorStoreResult(
+        id=workspace.name,
+        name=workspace.name,
+        usage_bytes=statistics.disk_bytes,
+        file_counts={**counts, "completed": statistics.documents, "total": statistics.documents},
+        last_active_at=None,
+        metadata={},
+    )
 
 
 @router.post("/v1/vector_stores/{vector_store_id}/search")
 def search_vector_store(
     request: Request, vector_store_id: ModelName, body: VectorStoreSearchBody, state: State
-) -> JSONResponse:
+) -> VectorStoreHits:
     """Search a workspace as OpenAI's vector store; several queries are joined into one question."""
     access, retriever = authorize(request, vector_store_id)
     queries = [body.query] if isinstance(body.query, str) else body.query
     where = parse_openai_filter(body.filters) if body.filters else None
     evidence = state.search(access.workspace, " ".join(queries), body.max_num_results, retriever=retriever, where=where)
     hits = _select_hits(evidence, body.ranking_options.score_threshold if body.ranking_options else 0.0)
-    page = {"object": "vector_store.search_results.page", "search_query": queries, "has_more": False, "next_page": None}
-    return JSONResponse({**page, "data": [_format_result(hit) for hit in hits]})
+    return VectorStoreHits(search_query=queries, data=list(map(_format_hit, hits)), next_page=None)
 
 
 def _select_hits(evidence: Evidence, threshold: float) -> list[ScoredPassage]:
@@ -253,14 +269,14 @@ def _select_hits(evidence: Evidence, threshold: float) -> list[ScoredPassage]:
     return [hit for hit in evidence.passages if _get_score(hit) >= threshold]
 
 
-def _format_result(hit: ScoredPassage) -> dict[str, Any]:
-    return {
-        "file_id": hit.passage.document_id,
-        "filename": _get_title(hit),
-        "score": _get_score(hit),
-        "attributes": _list_attributes(hit),
-        "content": [{"type": "text", "text": hit.passage.text}],
-    }
+def _format_hit(hit: ScoredPassage) -> VectorStoreHit:
+    return VectorStoreHit(
+        file_id=hit.passage.document_id,
+        filename=_get_title(hit),
+        score=_get_score(hit),
+        attributes=_list_attributes(hit),
+        content=[TextContent(text=hit.passage.text)],
+    )
 
 
 def _get_score(hit: ScoredPassage) -> float:
@@ -283,7 +299,7 @@ def _list_attributes(hit: ScoredPassage) -> dict[str, str | int | float | bool]:
 
 
 @router.post("/dify/retrieval")
-def retrieve_for_dify(request: Request, body: DifyBody, state: State) -> JSONResponse:
+def retrieve_for_dify(request: Request, body: DifyBody, state: State) -> DifyRecords:
     """Search a workspace for Dify, which uses the workspace as an external knowledge base."""
     access, retriever = authorize(request, body.knowledge_id)
     setting = body.retrieval_setting
@@ -293,12 +309,9 @@ def retrieve_for_dify(request: Request, body: DifyBody, state: State) -> JSONRes
         where = parse_dify_condition(body.metadata_condition, lambda filter: bool(sources(filter)))
     evidence = state.search(access.workspace, body.query, setting.top_k, retriever=retriever, where=where)
     records = [
-        {
-            "content": get_excerpt(hit),
-            "score": _get_score(hit),
-            "title": _get_title(hit),
-            "metadata": _list_attributes(hit),
-        }
+        DifyRecord(
+            content=get_excerpt(hit), score=_get_score(hit), title=_get_title(hit), metadata=_list_attributes(hit)
+        )
         for hit in _select_hits(evidence, setting.score_threshold or 0.0)
     ]
-    return JSONResponse({"records": records})
+    return DifyRecords(records=records)

@@ -72,7 +72,7 @@ def get_status(error: PolyadError) -> int:
 
 def get_kind(error: PolyadError) -> str:
     """Return the machine-readable kind of an exception, such as ``not_found``."""
-    return error.kind if isinstance(error, RequestError) else error_json(error)["error"]["kind"]
+    return error.kind if isinstance(error, RequestError) else error_json(error).error.kind
 
 
 def describe_error(error: Exception) -> str:

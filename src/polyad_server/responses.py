@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
 
-from fastapi.responses import JSONResponse, StreamingResponse
+from fastapi.responses import StreamingResponse
 from fastapi.sse import format_sse_event
 from pydantic import BaseModel
 from starlette.types import Receive, Scope, Send
 
 from polyad.errors import PolyadError
-from polyad.schemas import versioned
+from polyad.schemas.objects import JsonObject
 from polyad_server.problems import RequestError, describe_error, get_kind
 
 Event = tuple[str, Mapping[str, Any] | str]
@@ -29,11 +29,6 @@ class ProblemBody(BaseModel):
     status: int
     kind: str
     detail: str
-
-
-def respond_json(shape: Mapping[str, Any], status: int = 200) -> JSONResponse:
-    """Return a JSON response with the schema version, in the same form as the commands' ``--json``."""
-    return JSONResponse(versioned(shape), status)
 
 
 class EventResponse(StreamingResponse):
@@ -86,11 +81,20 @@ def stream_events(events: Iterator[Event], stop: Callable[[], None] = lambda: No
     return EventResponse(encode(), stop)
 
 
-def build_page(name: str, items: Sequence[Any], limit: int, cursor: str, total: int | None = None) -> dict[str, Any]:
-    """Return one page of a list as JSON, with the cursor of the next page (empty on the last page).
+T = TypeVar("T")
+
+
+class PageSchema(JsonObject):
+    """A part of a list; ``total`` counts all items, and ``next_cursor`` is empty on the last page."""
+
+    total: int
+    next_cursor: str
+
+
+def cut_page(items: Sequence[T], limit: int, cursor: str, total: int | None = None) -> tuple[Sequence[T], PageSchema]:
+    """Return the items of one page of a list, with the number of all items and the cursor of the next page.
 
     Args:
-        name: Key of the items.
         items: All items, or those of the page only if ``total`` is given.
         limit: Maximum number of items in the page.
         cursor: Cursor of the page; empty for the first page.
@@ -104,7 +108,7 @@ def build_page(name: str, items: Sequence[Any], limit: int, cursor: str, total: 
         items, total = items[start : start + limit], len(items)
     is_last = start + limit >= total
     next_cursor = "" if is_last else base64.urlsafe_b64encode(str(start + limit).encode()).decode()
-    return {name: list(items), "total": total, "next_cursor": next_cursor}
+    return items, PageSchema(total=total, next_cursor=next_cursor)
 
 
 def parse_cursor(cursor: str) -> int:
@@ -119,15 +123,14 @@ def parse_cursor(cursor: str) -> int:
         ) from None
 
 
-def describe_responses(model: Any, *, statuses: Iterable[int] = (401, 403, 404, 413, 422, 429)) -> dict[int | str, Any]:
-    """Return the possible responses of a route for the OpenAPI description.
+def describe_problems(*statuses: int) -> dict[int | str, Any]:
+    """Return the error responses of a route with these statuses for the OpenAPI description."""
+    content = {"application/problem+json": {"schema": ProblemBody.model_json_schema()}}
+    return {status: {"description": "The request was rejected.", "content": content} for status in statuses}
 
-    Args:
-        model: Shape of the JSON of a successful response.
-        statuses: Statuses of errors.
-    """
-    problem = {
-        "description": "The request was rejected.",
-        "content": {"application/problem+json": {"schema": ProblemBody.model_json_schema()}},
-    }
-    return {200: {"model": model}, **dict.fromkeys(statuses, problem)}
+
+EVENTS: dict[int | str, Any] = {200: {"content": {"text/event-stream": {}}}}
+"""Response of a route that may stream events."""
+
+PROBLEMS = describe_problems(401, 403, 404, 413, 422, 429)
+"""Error responses of most routes."""

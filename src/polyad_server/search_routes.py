@@ -3,32 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
-from fastapi.responses import JSONResponse, Response
-from typing_extensions import TypedDict
+from fastapi.responses import Response
 
 from polyad.schemas.evidence import AnswerSchema, EvidenceSchema, answer_json, evidence_json
 from polyad.schemas.text_matches import TextMatchesSchema, text_matches_json
+from polyad.text.json_types import format_value
 from polyad_server.access import AuthenticatedRoute, Reader
 from polyad_server.answers import WrittenAnswer, write_answer
 from polyad_server.models import AskBody, SearchBody
-from polyad_server.responses import Event, describe_responses, respond_json, stream_events
+from polyad_server.responses import EVENTS, PROBLEMS, Event, describe_problems, stream_events
+from polyad_server.results import SuggestionsSchema
 from polyad_server.state import State
 from polyad_server.suggestions import get_suggestions
 
-router = APIRouter(prefix="/api/v1", tags=["search"], route_class=AuthenticatedRoute)
+router = APIRouter(prefix="/api/v1", tags=["search"], route_class=AuthenticatedRoute, responses=PROBLEMS)
 
 
-@router.post("/search", responses=describe_responses(EvidenceSchema))
-def search(body: SearchBody, access: Reader, state: State) -> JSONResponse:
+@router.post("/search")
+def search(body: SearchBody, access: Reader, state: State) -> EvidenceSchema:
     """Find the evidence for a question."""
     evidence = state.search(access.workspace, body.question, **body.get_options())
-    return respond_json(evidence_json(evidence, body.explain))
+    return evidence_json(evidence, body.explain)
 
 
-@router.get("/grep", responses=describe_responses(TextMatchesSchema))
+@router.get("/grep")
 def grep(
     access: Reader,
     state: State,
@@ -43,7 +44,7 @@ def grep(
     known_at: Annotated[
         str, Query(max_length=40, description="Only documents that the index knew at this date; empty for all.")
     ] = "",
-) -> JSONResponse:
+) -> TextMatchesSchema:
     """Find the lines of documents that match a pattern exactly."""
     with state.heavy_requests.hold_slot(access.workspace.name):
         result = access.workspace.engine.find_text(
@@ -57,11 +58,11 @@ def grep(
             as_of=as_of or None,
             known_at=known_at or None,
         )
-    return respond_json(text_matches_json(result))
+    return text_matches_json(result)
 
 
-@router.post("/ask", responses=describe_responses(AnswerSchema, statuses=(401, 403, 404, 413, 422, 429, 502, 504)))
-def ask(request: Request, body: AskBody, access: Reader, state: State) -> Response:
+@router.post("/ask", response_model=AnswerSchema, responses=EVENTS | describe_problems(502, 504))
+def ask(request: Request, body: AskBody, access: Reader, state: State) -> AnswerSchema | Response:
     """Answer a question with citations, as one object or as server-sent events.
 
     The events are `evidence` with the sources that the search found, `text` with a piece of the answer, `citations`
@@ -79,28 +80,22 @@ def ask(request: Request, body: AskBody, access: Reader, state: State) -> Respon
     if body.stream:
         return stream_events(_list_events(written, explain=body.explain), written.abandon)
     request.state.abandon = written.abandon
-    return respond_json(answer_json(written.finish(), body.explain))
+    return answer_json(written.finish(), body.explain)
 
 
 def _list_events(written: WrittenAnswer, *, explain: bool) -> Iterator[Event]:
-    yield "evidence", dict(evidence_json(written.evidence, explain))
+    yield "evidence", format_value(evidence_json(written.evidence, explain))
     for piece in written:
         yield "text", {"text": piece}
-    shape: dict[str, Any] = dict(answer_json(written.finish(), explain))
+    shape = format_value(answer_json(written.finish(), explain))
     yield "citations", {"citations": shape["citations"]}
     yield "done", shape
 
 
-class SuggestionsSchema(TypedDict):
-    """The JSON of suggested questions."""
-
-    questions: list[str]
-
-
-@router.get("/suggestions", responses=describe_responses(SuggestionsSchema))
+@router.get("/suggestions")
 def suggest(
     access: Reader, state: State, limit: Annotated[int, Query(ge=1, le=6, description="Number of questions.")] = 4
-) -> JSONResponse:
+) -> SuggestionsSchema:
     """Suggest questions that the documents answer, generated from their names and headings without a model."""
     with state.searches.hold_slot():
-        return respond_json({"questions": get_suggestions(access.workspace.engine)[:limit]})
+        return SuggestionsSchema(questions=get_suggestions(access.workspace.engine)[:limit])

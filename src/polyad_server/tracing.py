@@ -20,7 +20,7 @@ except ImportError:
 PROVIDER = "polyad"
 
 
-class Span(Protocol):
+class TraceSpan(Protocol):
     """A protocol of a trace span (OpenTelemetry), to which attributes can be added."""
 
     def set_attribute(self, key: str, value: str | int | float | list[str], /) -> None:
@@ -33,7 +33,7 @@ class _NoSpan:
 
 
 @contextmanager
-def trace_search(workspace: str, retriever: str, question: str) -> Iterator[Span]:
+def trace_search(workspace: str, retriever: str, question: str) -> Iterator[TraceSpan]:
     """Yield a trace span with the name ``retrieval WORKSPACE`` that covers a search.
 
     Args:
@@ -49,7 +49,7 @@ def trace_search(workspace: str, retriever: str, question: str) -> Iterator[Span
 
 
 @contextmanager
-def trace_answer(workspace: str, model: str) -> Iterator[Span]:
+def trace_answer(workspace: str, model: str) -> Iterator[TraceSpan]:
     """Yield a trace span with the name ``chat WORKSPACE`` that covers an answer.
 
     Args:
@@ -61,14 +61,14 @@ def trace_answer(workspace: str, model: str) -> Iterator[Span]:
         yield span
 
 
-def record_evidence(span: Span, evidence: Evidence) -> None:
+def record_evidence(span: TraceSpan, evidence: Evidence) -> None:
     """Add the number of hits and the durations of a search to a trace span."""
     span.set_attribute("polyad.hits", len(evidence.passages))
     span.set_attribute("polyad.encode_ms", evidence.timings.encode)
     span.set_attribute("polyad.retrieve_ms", evidence.timings.retrieve)
 
 
-def record_answer(span: Span, answer: Answer) -> None:
+def record_answer(span: TraceSpan, answer: Answer) -> None:
     """Add the numbers of tokens and citations of an answer to a trace span."""
     span.set_attribute("gen_ai.usage.input_tokens", answer.usage.prompt_tokens)
     span.set_attribute("gen_ai.usage.output_tokens", answer.usage.completion_tokens)
@@ -76,7 +76,7 @@ def record_answer(span: Span, answer: Answer) -> None:
 
 
 @contextmanager
-def _start(operation: str, workspace: str) -> Iterator[Span]:
+def _start(operation: str, workspace: str) -> Iterator[TraceSpan]:
     if trace is None:
         yield _NoSpan()
         return

@@ -11,6 +11,7 @@ from typing import Any
 
 from polyad.engine.maintenance import BackupReport
 from polyad.engine.migration import MigrationReport
+from polyad.engine.transfer import ImportReport
 from polyad.indexing.replacement import ReplacementReport
 from polyad.schemas import SCHEMA
 from polyad.schemas.catalogue import (
@@ -31,7 +32,6 @@ from polyad.schemas.reports import (
     EstimateSchema,
     ExportSchema,
     HistorySchema,
-    ImportSchema,
     IndexSchema,
     RemovalSchema,
 )
@@ -50,7 +50,7 @@ COMMANDS: dict[str, Any] = {
     "backup": BackupReport,
     **dict.fromkeys(("retract", "restore", "disable", "enable", "alias"), CorrectionSchema),
     "export": ExportSchema,
-    "import": ImportSchema,
+    "import": ImportReport,
     "migrate": MigrationReport,
     "stats": StatisticsSchema,
     "show document": DocumentSchema,
@@ -73,6 +73,11 @@ def build_schema() -> dict[str, Any]:
     schemas, shared = TypeAdapter.json_schemas(
         [(command, "serialization", TypeAdapter(shape)) for command, shape in COMMANDS.items()]
     )
+    for shape in shared["$defs"].values():
+        for key, value in shape.get("properties", {}).items():
+            if "default" in value:  # a key of a class of polyad.model, which is always printed
+                del value["default"]
+                shape["required"] = list(dict.fromkeys([*shape.get("required", ()), key]))
     version = {"properties": {"schema": {"const": SCHEMA}}, "required": ["schema"]}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -23,6 +23,7 @@ from polyad.retrieval.hyperretriever.settings import HyperRetrieverSettings
 from polyad.retrieval.hyperretriever.triple_scorer import Recipe, TripleScorer
 from polyad.retrieval.question import QuestionLinker
 from polyad.schemas.evidence import evidence_json
+from polyad.text.json_types import format_value
 from tests.indexing.tuple_trials import Trial, Value, make_trials
 
 COUNT, QUERIES = 600, 100
@@ -297,7 +298,7 @@ def test_a_hit_says_the_relation_and_the_arguments_of_its_facts_and_the_command_
         assert [engine.catalogue.entity(name)[0].key for name in ("Q42", "Douglas Adams")] == ["q42", "q42"]
         with pytest.raises(NotFoundError):
             engine.catalogue.entity("Douglas")
-        (hit,) = evidence_json(engine.search("Who wrote?", 1), explain=False)["hits"]
+        (hit,) = format_value(evidence_json(engine.search("Who wrote?", 1), explain=False))["hits"]
     (fact,) = hit["hyperedges"]
     assert fact["relation"] == "wrote"
     assert fact["arguments"] == [

@@ -12,8 +12,8 @@ from polyad.model import Document
 from polyad.text.json_types import parse_value
 from polyad_bench.reports.plots import plot_distributions, plot_neighbourhood
 from polyad_bench.runs.records import (
+    ExampleNeighbourhood,
     HypergraphStatistics,
-    Neighbourhood,
     compute_mean,
     compute_statistics,
 )
@@ -93,7 +93,7 @@ def test_lines_say_how_many_have_so_many_or_more() -> None:
 
 
 def test_every_member_is_drawn_and_long_names_are_cut() -> None:
-    near = Neighbourhood("Tarn", [["Tarn", "Aldby"], ["Tarn", "Aldby", "A name that is longer than what fits"]])
+    near = ExampleNeighbourhood("Tarn", [["Tarn", "Aldby"], ["Tarn", "Aldby", "A name that is longer than what fits"]])
     figure = plot_neighbourhood(near)
     assert [text.get_text().strip() for text in figure.axes[0].texts] == [
         "Tarn",

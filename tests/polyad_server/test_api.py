@@ -200,6 +200,22 @@ def test_health_and_description(server: RunningServer) -> None:
     assert server.client.get("/api/v1/stats").json()["documents"] == 3
 
 
+def test_each_operation_describes_the_result_that_it_returns(server: RunningServer) -> None:
+    description = server.client.get("/openapi.json").json()
+    for path, operations in description["paths"].items():
+        for method, operation in operations.items():
+            statuses = [status for status in operation["responses"] if status < "300"]
+            assert len(statuses) == 1, (method, path, statuses)
+            content = operation["responses"][statuses[0]]["content"]
+            if shape := content.get("application/json"):
+                assert "$ref" in shape["schema"] or path == "/api/v1/job/events", (method, path, shape)
+    job = server.client.post(
+        "/api/v1/documents", json={"documents": [{"id": "orra", "text": "The Orra rises in Velm."}]}
+    )
+    assert str(job.status_code) in description["paths"]["/api/v1/documents"]["post"]["responses"]
+    assert set(job.json()["job"]) == set(description["components"]["schemas"]["JobSchema"]["properties"])
+
+
 @pytest.mark.parametrize("value", ["NaN", "1e400", '"\\ud800"'])
 def test_metadata_that_is_no_json_is_rejected(server: RunningServer, value: str) -> None:
     files = [("files", ("orra.md", b"The Orra rises in Velm."))]

@@ -24,7 +24,7 @@ from polyad.language_models.openai.language_model import OpenAILanguageModel
 from polyad.language_models.scripted import ScriptedLanguageModel
 from polyad.model import FloatArray
 from polyad.protocols.components import Prompt, TextKind
-from polyad.stores.sqlite.database import Database
+from polyad.stores.sqlite.database import SqliteDatabase
 from polyad_server import jobs, limits
 from polyad_server.app import create_app
 from polyad_server.limits import ConcurrencyLimiter
@@ -234,14 +234,14 @@ def test_a_full_disk_prevents_no_answer(
     is_stream: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     @contextmanager
-    def fail(_database: Database, seconds: float = 0.0) -> Iterator[None]:
+    def fail(_database: SqliteDatabase, seconds: float = 0.0) -> Iterator[None]:
         raise StoreUnavailableError(f"no space is left after {seconds} seconds")
         yield
 
     model = ScriptedLanguageModel(lambda _: "It hangs in Corven Tower [1].")
     workspaces = Workspaces(open_index(model), [build_index(tmp_path / "kb")], runs_jobs=False)
     with run_app(create_app(workspaces, ServerSettings())) as server:
-        monkeypatch.setattr(Database, "writing", fail)
+        monkeypatch.setattr(SqliteDatabase, "writing", fail)
         question = {"role": "user", "content": "Where does the bell of Tarn hang?"}
         history = [question, {"role": "assistant", "content": "In Aldby."}]
         body = {"model": "kb", "messages": [*history, question], "stream": is_stream}

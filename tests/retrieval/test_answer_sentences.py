@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from polyad import Document, Engine
 from polyad.model import Span
 from polyad.retrieval.answer_sentences import find_answer_sentences
 from polyad.schemas.evidence import evidence_json
+from polyad.text.json_types import format_value
 
 FAQ = """Can several servers share one repository?
 
@@ -105,14 +105,14 @@ def test_one_or_two_different_sentences_are_returned(sentences: list[tuple[str, 
 
 def test_json_has_the_best_sentences_as_ranges_of_the_text(engine: Engine) -> None:
     evidence = engine.search("How long are logs kept?", 1)
-    (hit,) = json.loads(json.dumps(evidence_json(evidence, explain=False)))["hits"]
+    (hit,) = format_value(evidence_json(evidence, explain=False))["hits"]
     best = hit["best_sentences"][0]
     assert hit["text"][best["start"] : best["end"]] == "Logs are kept for 30 days."
 
 
 def test_hits_without_excerpts_have_no_best_sentences(engine: Engine) -> None:
     evidence = engine.search("How long are logs kept?", 1, merge=False)
-    assert evidence_json(evidence, explain=False)["hits"][0]["best_sentences"] == []
+    assert evidence_json(evidence, explain=False).hits[0].best_sentences == ()
 
 
 def test_best_sentences_lie_in_a_hit_that_is_cut(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from polyad.model import Citation, Span
 from polyad.protocols.components import Embedder
 from polyad.schemas.evidence import evidence_json
 from polyad.schemas.places import describe_citation, describe_hit
+from polyad.text.json_types import format_value
 
 PAGES = (
     [
@@ -82,7 +83,7 @@ def test_a_hit_is_cited_with_the_pages_of_all_sentences_that_fit_the_question(en
     (hit,) = evidence.passages
     assert describe_hit(hit) == "station, pp. 2-3"
     assert describe_hit(hit, full=True) == "station, p. 1"
-    (shape,) = evidence_json(evidence, explain=False)["hits"]
+    (shape,) = format_value(evidence_json(evidence, explain=False))["hits"]
     assert (shape["page"], shape["end_page"]) == (2, 3)
 
 

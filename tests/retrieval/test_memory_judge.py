@@ -8,7 +8,7 @@ from polyad.errors import LanguageModelError, NoMoreRepliesError
 from polyad.language_models.scripted import ScriptedLanguageModel, ScriptedOutcome
 from polyad.model import Usage
 from polyad.protocols.components import BudgetCheck, OnOutcome, Prompt, Reply
-from polyad.retrieval.hypermemory.judge import CandidateList, Judge
+from polyad.retrieval.hypermemory.judge import CandidateList, MemoryJudge
 from polyad.retrieval.hypermemory.settings import HyperMemorySettings
 
 HALVES = '{"scores": [{"number": 1, "score": 0.5}, {"number": 2, "score": 0.5}]}'
@@ -28,8 +28,8 @@ class Batches(ScriptedLanguageModel):
         return super().complete(prompts, on_outcome, check_budget)
 
 
-def judge_of(model: ScriptedLanguageModel, max_calls: int = 10) -> Judge:
-    return Judge(model, "Who cast\nthe bell?", HyperMemorySettings(max_calls=max_calls))
+def judge_of(model: ScriptedLanguageModel, max_calls: int = 10) -> MemoryJudge:
+    return MemoryJudge(model, "Who cast\nthe bell?", HyperMemorySettings(max_calls=max_calls))
 
 
 def offer(*items: str, cosines: Sequence[float] = ()) -> CandidateList:

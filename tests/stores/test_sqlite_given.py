@@ -27,7 +27,7 @@ from polyad.model import (
 from polyad.protocols.lookups import get_all, get_document_passages
 from polyad.protocols.store import Manifest
 from polyad.stores.sqlite import FILE_NAME, SqliteStore
-from polyad.stores.sqlite.database import Database
+from polyad.stores.sqlite.database import SqliteDatabase
 from polyad.text.literals import is_match
 from tests.examples import count_examples
 
@@ -148,7 +148,7 @@ def test_arguments_are_read_as_they_were_written(facts: list[tuple[str, list[Arg
 def test_changed_or_missing_arguments_are_damage(tmp_path: Path, damage: str, table: str) -> None:
     with closing(SqliteStore.open(tmp_path, MANIFEST)) as store:
         store.put(fact("f", "give", [Argument("giver", "Ada"), Argument("gift", "Pen")]))
-    with closing(Database(tmp_path / FILE_NAME)) as database, database.writing() as connection:
+    with closing(SqliteDatabase(tmp_path / FILE_NAME)) as database, database.writing() as connection:
         connection.execute(damage)
     with closing(SqliteStore.open(tmp_path)) as store:
         assert {one.table for one in store.verify()} == {table}

@@ -182,7 +182,7 @@ def _close_output() -> typer.Exit:
 def _fail(ctx: Any, code: int, label: str, failed: FailedSchema) -> typer.Exit:
     """Print an error on stderr, with ``--json`` also as JSON, and return the exception that exits with ``code``."""
     with suppress(OSError):  # the terminal may be closed
-        warn(label, failed["error"]["message"])
+        warn(label, failed.error.message)
     if ctx.meta[_PRINTS_JSON]:
         with suppress(OSError):  # writing to the standard output may be the failure
             say_json(failed)

@@ -20,6 +20,7 @@ from polyad.sample import SampleQuestion
 from polyad.schemas.evidence import evidence_json
 from polyad.schemas.places import get_excerpt, shorten
 from polyad.schemas.reports import index_json
+from polyad.text.json_types import format_value
 
 _EXCERPT_CHARACTERS = 160
 
@@ -80,7 +81,7 @@ def _demo_json(report: IndexReport, results: Sequence[tuple[SampleQuestion, Evid
         "index": index_json(report),
         "questions": [
             {
-                **evidence_json(evidence, explain=False),
+                **format_value(evidence_json(evidence, explain=False)),
                 "gold": sorted(query.gold),
                 "missing": _find_missing_gold(query, evidence),
             }

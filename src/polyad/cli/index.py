@@ -7,7 +7,6 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -24,7 +23,7 @@ from polyad.engine import Engine, loaders
 from polyad.engine.loaders import Loader, parse_place
 from polyad.errors import ConfigurationError, NoLanguageModelError
 from polyad.readers.folder.files import require_reachable
-from polyad.schemas.reports import index_json, usage_json
+from polyad.schemas.reports import index_json
 from polyad.text.words import format_count
 
 if TYPE_CHECKING:
@@ -202,7 +201,7 @@ def _show_estimate(settings: Configuration, paths: list[Path], json: bool, *, fo
         options.open_engine(settings, create=True, directory=place) as engine,
     ):
         usage = engine.estimate(paths, method=settings.method, force=force)
-    say_result(json, {"estimate": usage_json(usage)}, output.show_estimate, usage)
+    say_result(json, {"estimate": usage}, output.show_estimate, usage)
 
 
 def embed(
@@ -229,7 +228,7 @@ def embed(
         report = engine.replace_embedder(embedder, progress)
     say_result(
         json,
-        asdict(report),
+        report,
         say,
         f"{report.vectors:,} vectors of {format_count(report.documents, 'document')} replaced by those of "
         f"{report.embedder} in {report.seconds:.1f} s",

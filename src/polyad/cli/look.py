@@ -18,10 +18,11 @@ from polyad.engine.catalogue import Catalogue
 from polyad.engine.registry import get_tables
 from polyad.errors import ConfigurationError
 from polyad.model import Condition
+from polyad.retrieval.roles import RoleBinding
 from polyad.schemas import catalogue as schemas
-from polyad.schemas.filling import fill_schema
 from polyad.text.files import get_source_file
 from polyad.text.filters import Filter, to_filter
+from polyad.text.json_types import format_value
 from polyad.text.literals import convert_unit, parse_condition, parse_number
 from polyad.text.validity import Time
 
@@ -42,7 +43,7 @@ def plugins(json: Json = False) -> None:
     """
     tables = (*get_tables(), commands)
     plugins = [
-        fill_schema(schemas.PluginSchema, plugin, sound=table.is_usable(plugin))
+        schemas.PluginSchema.from_object(plugin, sound=table.is_usable(plugin))
         for table in tables
         for plugin in table.plugins.values()
     ]
@@ -55,7 +56,7 @@ def plugins(json: Json = False) -> None:
     if json:
         say_json({"plugins": plugins})
     elif plugins:
-        output.show_list(plugins)
+        output.show_list(format_value(plugins))
     else:
         say("no plug-ins installed")
 
@@ -68,8 +69,8 @@ def config(preset: Preset = None, json: Json = False) -> None:
 
     Example: polyad config
     """
-    settings: list[schemas.SettingSchema] = [
-        {"section": section, "key": key, "value": value, "origin": origin}
+    settings = [
+        schemas.SettingSchema(section=section, key=key, value=value, origin=origin)
         for section, key, value, origin in load_settings(preset=preset).values()
     ]
     say_result(json, {"settings": settings}, output.show_settings, settings)
@@ -85,7 +86,7 @@ def stats(store: Store = None, json: Json = False) -> None:
     """
     with open_engine(load_settings(store=store), bare=True) as engine:
         shape = schemas.statistics_json(engine.catalogue.statistics())
-    say_result(json, shape, output.show_fields, shape)
+    say_result(json, shape, output.show_fields, format_value(shape))
 
 
 def show(
@@ -147,15 +148,15 @@ def show(
                 rendered = images.render(id, page=page, width=_IMAGE_WIDTH, crop=crop)
             image.write_bytes(rendered.png)
             noun = "page" if rendered.is_page and not (crop or picture) else "picture"
-        shape = schemas.look_up(engine.catalogue, kind, id, datetime.now(UTC)) | (
-            {"image": str(image)} if image else {}
-        )
+        shape = format_value(schemas.look_up(engine.catalogue, kind, id, datetime.now(UTC)))
+        if image:
+            shape["image"] = str(image)
         if summary and kind is schemas.Kind.ENTITY:
-            shape["summary"] = engine.catalogue.summary(str(shape["key"]))
+            shape["summary"] = engine.catalogue.summary(shape["key"])
     if show_removed:
         from polyad.readers.folder.files import FileReader  # takes 0.2 s
 
-        removals = FileReader(settings.stages.read).list_removals(Path(get_source_file(str(shape["source"]))))
+        removals = FileReader(settings.stages.read).list_removals(Path(get_source_file(shape["source"])))
         shape["removed"] = {kind: list(texts) for kind, texts in removals.items()}
     if json:
         say_json(shape)
@@ -233,8 +234,7 @@ def facts(
     with open_engine(load_settings(store=store), bare=True) as engine:
         documents = to_filter(where, known_at)
         find = partial(_find_facts, engine.catalogue, entities or (), role, want, relation)
-        facts = find(limit, documents, time)
-        schemas.add_validity(engine.catalogue, facts)
+        facts = schemas.facts_json(engine.catalogue, find(limit, documents, time))
         notes = [note for condition in conditions if (note := _explain_units(condition, engine.catalogue))]
         if not facts:
             notes += _explain_no_facts(engine.catalogue, conditions, want, relation)
@@ -256,13 +256,12 @@ def _find_facts(
     limit: int | None,
     where: Filter | None,
     as_of: Time,
-) -> list[schemas.FactSchema]:
+) -> list[RoleBinding]:
     """Return the facts that contain all ``entities``; without entities, the facts that satisfy the conditions."""
     if entities:
         edges = catalogue.hyperedges_joining(entities, where, as_of)[:limit]
-        return [schemas.hyperedge_json(catalogue, edge) for edge in edges]
-    bindings = catalogue.roles(conditions, roles, relation=relation, limit=limit, where=where, as_of=as_of)
-    return [schemas.binding_json(binding) for binding in bindings]
+        return [schemas.bind_names(catalogue, edge) for edge in edges]
+    return catalogue.roles(conditions, roles, relation=relation, limit=limit, where=where, as_of=as_of)
 
 
 def conflicts(where: Filtered = None, as_of: AsOf = None, store: Store = None, json: Json = False) -> None:
@@ -279,10 +278,7 @@ def conflicts(where: Filtered = None, as_of: AsOf = None, store: Store = None, j
     with open_engine(load_settings(store=store), bare=True) as engine:
         time = as_of or datetime.now(UTC)
         items = [schemas.conflict_json(conflict) for conflict in engine.catalogue.conflicts(where, time)]
-        versions = [
-            fill_schema(schemas.VersionConflictSchema, conflict)
-            for conflict in engine.catalogue.version_conflicts(where, time)
-        ]
+        versions = engine.catalogue.version_conflicts(where, time)
     say_result(json, {"conflicts": items, "versions": versions}, output.show_conflicts, items, versions)
 
 

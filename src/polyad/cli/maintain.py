@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -16,7 +15,6 @@ from polyad.engine.maintenance import CheckReport
 from polyad.errors import StoreError, StoreUnavailableError
 from polyad.protocols.store import Damage
 from polyad.schemas.reports import check_json
-from polyad.text.json_types import format_value
 
 
 def check(
@@ -69,7 +67,7 @@ def backup(
         report = engine.back_up(file, overwrite=force)
     say_result(
         json,
-        asdict(report),
+        report,
         say,
         f"{report.bytes:,} bytes written to {' and '.join(report.files)} in {report.seconds:.1f} s",
     )
@@ -92,4 +90,4 @@ def log(
     """
     with open_engine(load_settings(store=store), bare=True) as engine:
         entries = engine.catalogue.history(limit)
-    say_result(json, {"changes": [format_value(entry) for entry in entries]}, output.show_history, entries)
+    say_result(json, {"changes": entries}, output.show_history, entries)

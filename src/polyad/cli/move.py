@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -16,7 +16,7 @@ from polyad.engine import Engine
 from polyad.engine.migration import migrate_index
 from polyad.engine.transfer import EXPORT_FORMATS
 from polyad.errors import ConfigurationError
-from polyad.schemas.reports import export_json, import_json
+from polyad.schemas.reports import export_json
 from polyad.text.words import format_count
 
 
@@ -74,7 +74,7 @@ def import_(
         progress_bar(quiet or json) as progress,
     ):
         report = engine.import_file(path, progress)
-    say_result(json, import_json(report), output.show_import, report)
+    say_result(json, replace(report, seconds=round(report.seconds, 3)), output.show_import, report)
     if report.failures:
         raise typer.Exit(1)
 
@@ -98,4 +98,4 @@ def migrate(
         report = migrate_index(source, target, progress)
     documents, values = format_count(report.documents, "document"), format_count(report.values, "value")
     counts = f"{documents} ({report.copied:,} in this run) and {values}"
-    say_result(json, asdict(report), say, f"{counts} copied in {report.seconds:.1f} s")
+    say_result(json, report, say, f"{counts} copied in {report.seconds:.1f} s")

@@ -45,7 +45,8 @@ if TYPE_CHECKING:
     from polyad.engine.transfer import ExportReport, ImportReport
     from polyad.indexing.run import IndexReport
     from polyad.protocols.store import Damage
-    from polyad.schemas.catalogue import ConflictSchema, FactSchema, VersionConflictSchema
+    from polyad.schemas.catalogue import ConflictSchema, FactSchema, SettingSchema
+    from polyad.text.versions import VersionConflict
 
 _LISTED_KEYS = ("table", "id", "name", "text", "entity", "package", "version", "reason")
 _LISTED_CHARACTERS = 300
@@ -519,31 +520,31 @@ def _quote_arguments(*arguments: str) -> str:
     return shlex.join(["--", *arguments] if is_option else arguments)
 
 
-def show_settings(settings: Sequence[Mapping[str, object]]) -> None:
+def show_settings(settings: Sequence[SettingSchema]) -> None:
     """Print settings as TOML, with the source of each value that is not the default."""
     section = ""
     for setting in settings:
-        if setting["section"] != section:
-            section = str(setting["section"])
+        if setting.section != section:
+            section = setting.section
             say(f"\n[{section}]")
-        origin = "" if setting["origin"] == "default" else f"  # {setting['origin']}"
-        say(f"{setting['key']} = {json.dumps(setting['value'], ensure_ascii=False)}{origin}")
+        origin = "" if setting.origin == "default" else f"  # {setting.origin}"
+        say(f"{setting.key} = {json.dumps(setting.value, ensure_ascii=False)}{origin}")
 
 
-def show_conflicts(conflicts: Sequence[ConflictSchema], versions: Sequence[VersionConflictSchema] = ()) -> None:
+def show_conflicts(conflicts: Sequence[ConflictSchema], versions: Sequence[VersionConflict] = ()) -> None:
     """Print contradicting facts, each value of a role with the facts that state it, and contradicting versions."""
     for version in versions:
-        say("\n    ".join(map(str, (f"{version['family']}: {version['reason']}", *version["documents"]))))
+        say("\n    ".join(map(str, (f"{version.family}: {version.reason}", *version.documents))))
     if not conflicts and not versions:
         say("no conflicts")
     for conflict in conflicts:
-        say(f"{conflict['relation'] or 'facts'}  {conflict['subject']}  {conflict['role']}")
-        for value in conflict["values"]:
-            for fact in value["facts"]:
+        say(f"{conflict.relation or 'facts'}  {conflict.subject}  {conflict.role}")
+        for value in conflict.values:
+            for fact in value.facts:
                 dates = " ".join(
-                    f"{name} {date}" for name, date in (("from", fact["valid_from"]), ("to", fact["valid_to"])) if date
+                    f"{name} {date}" for name, date in (("from", fact.valid_from), ("to", fact.valid_to)) if date
                 )
-                say(f"    {value['value']}  {fact['id']}  {dates}".rstrip())
+                say(f"    {value.value}  {fact.id}  {dates}".rstrip())
 
 
 def show_facts(facts: Sequence[FactSchema]) -> None:
@@ -551,11 +552,11 @@ def show_facts(facts: Sequence[FactSchema]) -> None:
     if not facts:
         say("nothing found")
     for fact in facts:
-        relation = f"{fact['relation']}  " if fact["relation"] else ""
-        say(f"{fact['id']}  {relation}{' '.join(fact['text'].split())}")
+        relation = f"{fact.relation}  " if fact.relation else ""
+        say(f"{fact.id}  {relation}{' '.join(fact.text.split())}")
         for role, names in _format_roles(fact).items():
             say(f"    {role or '-'}: {'; '.join(names)}")
-        interval = parse_bounds(fact.get("valid_from", ""), fact.get("valid_to", ""))
+        interval = parse_bounds(fact.valid_from or "", fact.valid_to or "")
         if validity := describe_validity(interval, datetime.now(UTC).timestamp()):
             say(f"    {validity}")
 
@@ -565,13 +566,13 @@ def _format_roles(fact: FactSchema) -> dict[str, list[str]]:
 
     Entities with an id are printed with their label, numbers with their unit.
     """
-    of_arguments = {argument["role"] for argument in fact["arguments"]}
-    values = {role: [] if role in of_arguments else names for role, names in fact["roles"].items()}
-    for argument in fact["arguments"]:
-        value, unit, names = argument["value"], argument.get("unit", ""), argument.get("names", [])
+    of_arguments = {argument.role for argument in fact.arguments}
+    values = {role: [] if role in of_arguments else [*names] for role, names in fact.roles.items()}
+    for argument in fact.arguments:
+        value, unit, names = argument.value, argument.unit, argument.names
         if names:
             value = f"{names[0]} ({value})"
-        values[argument["role"]].append(f"{value} {unit}" if unit and not value.endswith(unit) else value)
+        values[argument.role].append(f"{value} {unit}" if unit and not value.endswith(unit) else value)
     return values
 
 

@@ -153,7 +153,7 @@ def ask(
     answer, failure = result
     if failure and flags.json:
         warn("error", str(failure))
-        say_json({**error_json(failure), **answer_json(answer, flags.explain)})
+        say_json(answer_json(answer, flags.explain, error_json(failure).error))
         raise typer.Exit(1)
     _warn_if_empty(evidence, is_empty)
     display = _choose_display(flags, settings)

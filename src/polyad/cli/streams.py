@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import ParamSpec
 
 import typer
@@ -15,8 +15,8 @@ from polyad.text.words import sanitize
 P = ParamSpec("P")
 
 
-def say_json(value: Mapping[str, object]) -> None:
-    """Print a mapping as JSON on stdout, with the version of the output schema."""
+def say_json(value: object) -> None:
+    """Print an object as JSON on stdout, with the version of the output schema."""
     is_unicode = (sys.stdout.encoding or "").lower().replace("-", "").startswith("utf")
     typer.echo(json.dumps(versioned(value), ensure_ascii=not is_unicode, indent=2))
 
@@ -27,9 +27,9 @@ def say(text: str = "") -> None:
 
 
 def say_result(
-    as_json: bool, shape: Mapping[str, object], show: Callable[P, object], *arguments: P.args, **options: P.kwargs
+    as_json: bool, shape: object, show: Callable[P, object], *arguments: P.args, **options: P.kwargs
 ) -> None:
-    """Print a command's result: the mapping ``shape`` as JSON if ``as_json``, otherwise as text by calling ``show``."""
+    """Print a command's result: ``shape`` as JSON if ``as_json``, otherwise as text by calling ``show``."""
     if as_json:
         say_json(shape)
     else:

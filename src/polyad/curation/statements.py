@@ -271,7 +271,7 @@ class Scope(NamedTuple):
     where: str = ""
 
 
-Row = dict[str, object]
+Row = dict[str, Any]
 """A row of a list of statements, as JSON."""
 
 

@@ -9,16 +9,21 @@ from typing import Any
 from polyad.errors import ConfigurationError
 from polyad.model import Answer, Citation, Evidence, ScoredPassage
 from polyad.schemas.evidence import answer_json, evidence_json, hit_json
+from polyad.schemas.objects import JsonObject
 from polyad.schemas.places import describe_citation, describe_hit, summarize_hit
+from polyad.text.json_types import format_value
 
 Displayed = Evidence | ScoredPassage | Answer
 
 
 def to_dict(value: Displayed) -> Mapping[str, Any]:
     """Return the object that ``polyad search --json`` or ``polyad ask --json`` prints; of a hit, the part about it."""
-    if isinstance(value, Answer):
-        return answer_json(value, explain=False)
-    return evidence_json(value, explain=False) if isinstance(value, Evidence) else hit_json(value, ())
+    if isinstance(value, ScoredPassage):
+        shape: JsonObject = hit_json(value, ())
+    else:
+        shape = answer_json(value, explain=False) if isinstance(value, Answer) else evidence_json(value, explain=False)
+    formatted: dict[str, Any] = format_value(shape)
+    return formatted
 
 
 def to_pandas(value: Displayed) -> Any:
@@ -64,14 +69,14 @@ def format_html(value: Displayed) -> str:
 def _list_rows(value: Displayed) -> Iterable[Mapping[str, Any]]:
     if isinstance(value, Answer):
         names = {"number", "claim", "title", "source", "page", "heading", "document_id", "passage_id"}
-        citations = answer_json(value, explain=False)["citations"]
-        return ({name: item for name, item in each.items() if name in names} for each in citations)
+        citations = answer_json(value, explain=False).citations
+        return ({name: item for name, item in vars(each).items() if name in names} for each in citations)
     names = {"title", "text", "score", "relevance", "source", "page", "heading", "document_id", "passage_id"}
     hits = value.passages if isinstance(value, Evidence) else (value,)
     return (
         {
             "best_sentence": "".join(span.of(hit.passage.text) for span in hit.best_sentences[:1]),
-            **{name: value for name, value in hit_json(hit, ()).items() if name in names},
+            **{name: value for name, value in vars(hit_json(hit, ())).items() if name in names},
         }
         for hit in hits
     )

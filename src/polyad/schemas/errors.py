@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 
-from typing_extensions import TypedDict
-
 from polyad.errors import PolyadError
+from polyad.schemas.objects import JsonObject
 
 
-class ErrorSchema(TypedDict):
+class ErrorSchema(JsonObject):
     """An error as JSON: its kind, the message, and a hint that helps with most errors of this kind.
 
     The kind is a name of :mod:`polyad.errors` such as ``store_not_found``, or ``usage``, ``system``, ``interrupted`` or
@@ -21,7 +20,7 @@ class ErrorSchema(TypedDict):
     hint: str
 
 
-class FailedSchema(TypedDict):
+class FailedSchema(JsonObject):
     """Output of each command with ``--json`` that fails, and of the server: an object with the key ``error``."""
 
     error: ErrorSchema
@@ -38,4 +37,4 @@ def error_json(error: PolyadError) -> FailedSchema:
 
 def failed_json(kind: str, message: str, hint: str = "") -> FailedSchema:
     """Return a JSON object for an error without an exception class, such as a wrong option."""
-    return {"error": {"kind": kind, "message": message, "hint": hint}}
+    return FailedSchema(error=ErrorSchema(kind=kind, message=message, hint=hint))

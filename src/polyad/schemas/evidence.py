@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NotRequired, TypeVar
-
-from typing_extensions import TypedDict
 
 from polyad.model import (
     AbsentName,
     Answer,
     AnswerContext,
+    Argument,
     DocumentVersion,
-    Entity,
     Evidence,
+    Excerpt,
+    Location,
     MetadataValue,
     Origin,
     Passage,
@@ -21,18 +20,17 @@ from polyad.model import (
     ScoredHyperedge,
     ScoredPassage,
     Span,
-    Timings,
     TraceStep,
     Usage,
 )
 from polyad.schemas.errors import ErrorSchema
-from polyad.schemas.filling import fields_of, fill_schema
+from polyad.schemas.objects import JsonObject
 from polyad.schemas.places import map_excerpts
 from polyad.text.page_labels import find_page_label
 from polyad.text.pictures import select_labels
 
 
-class PlaceSchema(TypedDict):
+class PlaceSchema(JsonObject):
     """The location of a text in a document: character offsets, source, and page, heading, sheet or slide if any.
 
     ``page`` counts the pages of the file; ``page_label`` is the printed number.
@@ -68,21 +66,21 @@ class PassageSchema(PlaceSchema):
     metadata: Mapping[str, MetadataValue]
 
 
-class ArgumentSchema(TypedDict):
+class ArgumentSchema(JsonObject):
     """A role of a fact and its value, with unit and further names if there are any."""
 
     role: str
     value: str
     type: str
-    unit: NotRequired[str]
-    names: NotRequired[list[str]]
+    unit: str | None = None
+    names: Sequence[str] | None = None
 
 
 MAX_MEMBERS = 100
 """Entities and arguments of a hyperedge in a search result: a fact may have thousands, such as authors."""
 
 
-class ScoredHyperedgeSchema(TypedDict):
+class ScoredHyperedgeSchema(JsonObject):
     """A retrieved hyperedge with its score and the names of its entities.
 
     Relation, arguments and dates are present only if the hyperedge has them. ``member_count`` is the number of all
@@ -92,39 +90,20 @@ class ScoredHyperedgeSchema(TypedDict):
     id: str
     text: str
     score: float
-    entities: list[str]
-    relation: NotRequired[str]
-    arguments: NotRequired[list[ArgumentSchema]]
-    valid_from: NotRequired[str]
-    valid_to: NotRequired[str]
-    member_count: NotRequired[int]
+    entities: Sequence[str]
+    relation: str | None = None
+    arguments: Sequence[ArgumentSchema] | None = None
+    valid_from: str | None = None
+    valid_to: str | None = None
+    member_count: int | None = None
 
 
-class ExcerptSchema(TypedDict):
+class ExcerptSchema(JsonObject):
     """The sentences of a hit that fit the question best, and their range of characters in the document."""
 
     text: str
     start: int
     end: int
-
-
-@fields_of(RetractedFact)
-class RetractedFactSchema(TypedDict):
-    """A fact that a passage states and a user has retracted; ``entities`` is empty if the whole fact was retracted."""
-
-
-@fields_of(Span)
-class SpanSchema(TypedDict):
-    """A range of characters in a text: ``text[start:end]``."""
-
-
-@fields_of(DocumentVersion)
-class VersionSchema(TypedDict):
-    """The status of a document among its versions: ``superseded`` by another, or the one ``in force``.
-
-    Editions that differ by year are ``earlier`` or the ``latest``; a version may also be a ``draft`` or of the
-    ``future``.
-    """
 
 
 class HitSchema(PassageSchema):
@@ -139,51 +118,52 @@ class HitSchema(PassageSchema):
     score: float
     relevance: float | None
     reason: str
-    highlight: list[int] | None
-    best_sentences: list[SpanSchema]
+    highlight: Sequence[int] | None
+    best_sentences: Sequence[Span]
     excerpt: ExcerptSchema | None
-    copies: list[CopySchema]
-    hyperedges: list[ScoredHyperedgeSchema]
-    retracted: list[RetractedFactSchema]
-    version: NotRequired[VersionSchema]
+    copies: Sequence[CopySchema]
+    hyperedges: Sequence[ScoredHyperedgeSchema]
+    retracted: Sequence[RetractedFact]
+    version: DocumentVersion | None = None
 
 
-@fields_of(Timings)
-class TimingsSchema(TypedDict):
+class TimingsSchema(JsonObject):
     """Durations of a search in milliseconds."""
 
+    encode: float
+    retrieve: float
     total: float
 
 
-@fields_of(TraceStep)
-class StepSchema(TypedDict):
-    """A step of a search through the hypergraph: the hyperedge that it reached, and why."""
+class ContextEntitySchema(JsonObject):
+    """An entity in the prompt of an answer."""
+
+    key: str
+    name: str
+    type: str
+    description: str
 
 
-@fields_of(Entity)
-class ScoredEntitySchema(TypedDict):
+class ScoredEntitySchema(ContextEntitySchema):
     """A retrieved entity with its score."""
 
-
-@fields_of(AbsentName)
-class AbsentNameSchema(TypedDict):
-    """A name or code of the question that no passage contains, and the nearest code that one contains."""
+    score: float
 
 
-class EvidenceSchema(TypedDict):
+class EvidenceSchema(JsonObject):
     """Output of ``polyad search --json``; ``--explain`` adds the trace, hyperedges and entities."""
 
     query: str
     retriever: str
-    hits: list[HitSchema]
+    hits: Sequence[HitSchema]
     timings_ms: TimingsSchema
-    best_relevance: NotRequired[float]
-    absent_names: NotRequired[list[AbsentNameSchema]]
-    notes: NotRequired[dict[str, int]]
-    spelling: NotRequired[dict[str, str]]
-    trace: NotRequired[list[StepSchema]]
-    hyperedges: NotRequired[list[ScoredHyperedgeSchema]]
-    entities: NotRequired[list[ScoredEntitySchema]]
+    best_relevance: float | None = None
+    absent_names: Sequence[AbsentName] | None = None
+    notes: Mapping[str, int] | None = None
+    spelling: Mapping[str, str] | None = None
+    trace: Sequence[TraceStep] | None = None
+    hyperedges: Sequence[ScoredHyperedgeSchema] | None = None
+    entities: Sequence[ScoredEntitySchema] | None = None
 
 
 class CitationSchema(PlaceSchema):
@@ -195,12 +175,7 @@ class CitationSchema(PlaceSchema):
     title: str
     excerpt: ExcerptSchema | None
     claim: str
-    answer_span: list[int]
-
-
-@fields_of(Usage)
-class UsageSchema(TypedDict):
-    """The number of calls and tokens of a language model, and their cost in US dollars, as JSON."""
+    answer_span: Sequence[int]
 
 
 class ContextHyperedgeSchema(ScoredHyperedgeSchema):
@@ -209,16 +184,7 @@ class ContextHyperedgeSchema(ScoredHyperedgeSchema):
     number: int
 
 
-class ContextEntitySchema(TypedDict):
-    """An entity in the prompt of an answer."""
-
-    key: str
-    name: str
-    type: str
-    description: str
-
-
-class ContextPassageSchema(TypedDict):
+class ContextPassageSchema(JsonObject):
     """A passage, or a part of one, in the prompt of an answer, with its citation number."""
 
     number: int
@@ -226,15 +192,15 @@ class ContextPassageSchema(TypedDict):
     text: str
 
 
-class AnswerContextSchema(TypedDict):
+class AnswerContextSchema(JsonObject):
     """The evidence in the prompt of an answer: as much of the retrieved evidence as the token limit allows."""
 
-    hyperedges: list[ContextHyperedgeSchema]
-    entities: list[ContextEntitySchema]
-    passages: list[ContextPassageSchema]
+    hyperedges: Sequence[ContextHyperedgeSchema]
+    entities: Sequence[ContextEntitySchema]
+    passages: Sequence[ContextPassageSchema]
 
 
-class AnswerSchema(TypedDict):
+class AnswerSchema(JsonObject):
     """Output of ``polyad ask --json``; ``--explain`` adds ``context`` (the evidence in the prompt) and ``thoughts``.
 
     If the language model failed, ``answer`` is empty and ``error`` says why.
@@ -243,85 +209,106 @@ class AnswerSchema(TypedDict):
     query: str
     retriever: str
     answer: str
-    entities: list[str]
-    citations: list[CitationSchema]
+    entities: Sequence[str]
+    citations: Sequence[CitationSchema]
     dropped_citations: int
     note: str
-    usage: UsageSchema
+    usage: Usage
     evidence: EvidenceSchema
-    error: NotRequired[ErrorSchema]
-    context: NotRequired[AnswerContextSchema]
-    thoughts: NotRequired[str]
-
-
-H = TypeVar("H", bound=ScoredHyperedgeSchema)
+    error: ErrorSchema | None = None
+    context: AnswerContextSchema | None = None
+    thoughts: str | None = None
 
 
 def evidence_json(evidence: Evidence, explain: bool) -> EvidenceSchema:
     """Return a search result as the JSON object that ``polyad search --json`` prints."""
-    shape = fill_schema(
-        EvidenceSchema,
+    timings = evidence.timings
+    return EvidenceSchema(
         query=evidence.question,
         retriever=evidence.retriever,
         hits=[hit_json(hit, select_hyperedges(evidence, hit)) for hit in evidence.passages],
-        timings_ms={key: round(getattr(evidence.timings, key), 2) for key in TimingsSchema.__annotations__},
-        notes=evidence.notes,
+        timings_ms=TimingsSchema(
+            encode=round(timings.encode, 2), retrieve=round(timings.retrieve, 2), total=round(timings.total, 2)
+        ),
+        best_relevance=evidence.best_relevance,
+        absent_names=evidence.absent_names or None,
+        notes=evidence.notes or None,
+        spelling=evidence.spelling or None,
+        trace=evidence.trace if explain else None,
+        hyperedges=list(map(_hyperedge_json, evidence.hyperedges)) if explain else None,
+        entities=[ScoredEntitySchema.from_object(scored.entity, score=scored.score) for scored in evidence.entities]
+        if explain
+        else None,
     )
-    if evidence.best_relevance is not None:
-        shape["best_relevance"] = evidence.best_relevance
-    if evidence.spelling:
-        shape["spelling"] = dict(evidence.spelling)
-    if evidence.absent_names:
-        shape["absent_names"] = [fill_schema(AbsentNameSchema, name) for name in evidence.absent_names]
-    if explain:
-        shape["trace"] = [fill_schema(StepSchema, step) for step in evidence.trace]
-        shape["hyperedges"] = [_hyperedge_json(ScoredHyperedgeSchema, edge) for edge in evidence.hyperedges]
-        shape["entities"] = [fill_schema(ScoredEntitySchema, scored, scored.entity) for scored in evidence.entities]
-    return shape
+
+
+def _locate(location: Location, origin: Origin) -> PlaceSchema:
+    return PlaceSchema.from_object(
+        location, source=origin.source, url=origin.url, page_label=find_page_label(origin.metadata, location.page)
+    )
+
+
+def passage_json(passage: Passage, origin: Origin, location: Location | None = None) -> PassageSchema:
+    """Return a passage as a JSON object with ids, text, location and the metadata of its document.
+
+    Args:
+        passage: The passage.
+        origin: Its document.
+        location: The location to state; None for that of the whole passage.
+    """
+    location = location or passage.location
+    return PassageSchema(
+        **vars(_locate(location, origin)),
+        document_id=passage.document_id,
+        passage_id=passage.id,
+        title=passage.title,
+        text=passage.text,
+        metadata=select_labels(origin.metadata, f"{location.heading}\n{passage.text}"),
+    )
 
 
 def hit_json(hit: ScoredPassage, hyperedges: Sequence[ScoredHyperedge]) -> HitSchema:
     """Return a hit, with the hyperedges that belong to it or led to it, as a JSON object."""
-    return fill_schema(
-        HitSchema,
-        hit,
-        hit.location,
-        hit.passage,
-        hit.origin,
-        passage_id=hit.passage.id,
-        metadata=select_labels(hit.origin.metadata, f"{hit.location.heading}\n{hit.passage.text}"),
-        page_label=find_page_label(hit.origin.metadata, hit.location.page),
-        end_page=hit.excerpt.end_page if hit.excerpt else hit.passage.page,
-        highlight=[hit.excerpt.highlight.start, hit.excerpt.highlight.end] if hit.excerpt else None,
-        copies=[
-            fill_schema(CopySchema, location, origin, page_label=find_page_label(origin.metadata, location.page))
-            for origin, location in hit.copies
-        ],
-        hyperedges=[_hyperedge_json(ScoredHyperedgeSchema, edge) for edge in hyperedges],
+    excerpt = hit.excerpt
+    return HitSchema(
+        **vars(passage_json(hit.passage, hit.origin, hit.location)),
+        end_page=excerpt.end_page if excerpt else hit.passage.page,
+        score=hit.score,
+        relevance=hit.relevance,
+        reason=hit.reason,
+        highlight=[excerpt.highlight.start, excerpt.highlight.end] if excerpt else None,
+        best_sentences=hit.best_sentences,
+        excerpt=_excerpt_json(excerpt),
+        copies=[CopySchema(**vars(_locate(location, origin)), title=origin.title) for origin, location in hit.copies],
+        hyperedges=list(map(_hyperedge_json, hyperedges)),
+        retracted=hit.retracted,
+        version=hit.version,
     )
 
 
-def _hyperedge_json(shape: type[H], scored: ScoredHyperedge, **values: object) -> H:
+def _excerpt_json(excerpt: Excerpt | None) -> ExcerptSchema | None:
+    return ExcerptSchema.from_object(excerpt) if excerpt else None
+
+
+def argument_json(argument: Argument) -> ArgumentSchema:
+    """Return a role of a fact with its value as a JSON object."""
+    return ArgumentSchema.from_object(argument, unit=argument.unit or None, names=argument.names or None)
+
+
+def _hyperedge_json(scored: ScoredHyperedge) -> ScoredHyperedgeSchema:
     edge = scored.hyperedge
-    names = [entity.name for entity in scored.members[:MAX_MEMBERS]]
-    built = fill_schema(shape, scored, id=edge.id, text=edge.text, entities=names, **values)
-    if edge.valid_from:
-        built["valid_from"] = edge.valid_from
-    if edge.valid_to:
-        built["valid_to"] = edge.valid_to
-    if edge.arguments:
-        built["relation"] = edge.relation
-        built["arguments"] = [fill_schema(ArgumentSchema, argument) for argument in edge.arguments[:MAX_MEMBERS]]
-    if (member_count := max(len(scored.members), len(edge.arguments))) > MAX_MEMBERS:
-        built["member_count"] = member_count
-    return built
-
-
-def passage_json(passage: Passage, origin: Origin) -> PassageSchema:
-    """Return a passage as a JSON object with ids, text, location and the metadata of its document."""
-    label = find_page_label(origin.metadata, passage.page)
-    metadata = select_labels(origin.metadata, f"{passage.heading}\n{passage.text}")
-    return fill_schema(PassageSchema, passage, origin, passage_id=passage.id, page_label=label, metadata=metadata)
+    member_count = max(len(scored.members), len(edge.arguments))
+    return ScoredHyperedgeSchema(
+        id=edge.id,
+        text=edge.text,
+        score=scored.score,
+        entities=[entity.name for entity in scored.members[:MAX_MEMBERS]],
+        relation=edge.relation if edge.arguments else None,
+        arguments=list(map(argument_json, edge.arguments[:MAX_MEMBERS])) or None,
+        valid_from=edge.valid_from or None,
+        valid_to=edge.valid_to or None,
+        member_count=member_count if member_count > MAX_MEMBERS else None,
+    )
 
 
 def select_hyperedges(evidence: Evidence, hit: ScoredPassage) -> list[ScoredHyperedge]:
@@ -334,23 +321,28 @@ def select_hyperedges(evidence: Evidence, hit: ScoredPassage) -> list[ScoredHype
     ]
 
 
-def answer_json(answer: Answer, explain: bool) -> AnswerSchema:
-    """Return an answer as the JSON object that ``polyad ask --json`` prints."""
+def answer_json(answer: Answer, explain: bool, error: ErrorSchema | None = None) -> AnswerSchema:
+    """Return an answer as the JSON object that ``polyad ask --json`` prints.
+
+    Args:
+        answer: The answer.
+        explain: Whether to add the evidence in the prompt.
+        error: Why the language model failed.
+    """
     excerpts = map_excerpts(answer.evidence)
-    shape = fill_schema(
-        AnswerSchema,
+    return AnswerSchema(
         query=answer.evidence.question,
         retriever=answer.evidence.retriever,
         answer=answer.text,
         entities=answer.entities,
         citations=[
-            fill_schema(
-                CitationSchema,
-                citation,
-                citation.location,
-                citation.origin,
-                page_label=find_page_label(citation.origin.metadata, citation.location.page),
-                excerpt=excerpts.get(citation.passage_id),
+            CitationSchema(
+                **vars(_locate(citation.location, citation.origin)),
+                number=citation.number,
+                passage_id=citation.passage_id,
+                document_id=citation.document_id,
+                title=citation.title,
+                excerpt=_excerpt_json(excerpts.get(citation.passage_id)),
                 claim=citation.answer_span.of(answer.text),
                 answer_span=[citation.answer_span.start, citation.answer_span.end],
             )
@@ -360,21 +352,21 @@ def answer_json(answer: Answer, explain: bool) -> AnswerSchema:
         note=answer.note,
         usage=answer.usage,
         evidence=evidence_json(answer.evidence, explain),
+        error=error,
+        context=_context_json(answer.context) if explain else None,
+        thoughts=answer.thoughts if explain else None,
     )
-    if explain:
-        shape["context"] = _context_json(answer.context)
-        shape["thoughts"] = answer.thoughts
-    return shape
 
 
 def _context_json(context: AnswerContext) -> AnswerContextSchema:
-    return fill_schema(
-        AnswerContextSchema,
-        context,
+    return AnswerContextSchema(
         hyperedges=[
-            _hyperedge_json(ContextHyperedgeSchema, scored, number=number) for number, scored in context.hyperedges
+            ContextHyperedgeSchema(**vars(_hyperedge_json(scored)), number=number)
+            for number, scored in context.hyperedges
         ],
+        entities=list(map(ContextEntitySchema.from_object, context.entities)),
         passages=[
-            {"number": number, "passage_id": passage.id, "text": text} for number, passage, text in context.passages
+            ContextPassageSchema(number=number, passage_id=passage.id, text=text)
+            for number, passage, text in context.passages
         ],
     )

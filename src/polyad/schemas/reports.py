@@ -2,41 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NotRequired
-
-from typing_extensions import TypedDict
+from collections.abc import Mapping, Sequence
 
 from polyad.curation.curator import CorrectionReport, HistoryEntry
 from polyad.engine.maintenance import CheckReport
-from polyad.engine.transfer import ExportReport, ImportReport
+from polyad.engine.transfer import ExportReport
 from polyad.indexing.run import IndexReport
 from polyad.model import Failure, Usage
 from polyad.protocols.store import Damage
-from polyad.schemas.evidence import UsageSchema
-from polyad.schemas.filling import fields_of, fill_schema
+from polyad.schemas.objects import JsonObject
 
 
-@fields_of(Failure)
-class FailureSchema(TypedDict):
-    """A document or file that could not be indexed, with the reason."""
-
-
-class DuplicateSchema(TypedDict):
+class DuplicateSchema(JsonObject):
     """Ids of a document, and of an older document with the same content."""
 
     id: str
     of: str
 
 
-class MoveSchema(TypedDict):
+class MoveSchema(JsonObject):
     """A document whose file has another name now: its old and its new id."""
 
     old: str
     new: str
 
 
-class IndexSchema(TypedDict):
+class IndexSchema(JsonObject):
     """Output of ``polyad index --json``; ``added`` to ``left`` count documents, ``skipped`` counts files.
 
     ``ignored`` are the files and folders that .gitignore files name or tools generate.
@@ -52,71 +43,71 @@ class IndexSchema(TypedDict):
     hyperedges: int
     seconds: float
     encode_seconds: float
-    failures: list[FailureSchema]
-    skipped_files: list[str]
-    ignored: list[str]
-    skipped_kinds: dict[str, int]
+    failures: Sequence[Failure]
+    skipped_files: Sequence[str]
+    ignored: Sequence[str]
+    skipped_kinds: Mapping[str, int]
     stopped: str
-    usage: UsageSchema
-    notes: dict[str, int]
-    missing: list[str]
-    protected: list[str]
-    moved: list[MoveSchema]
+    usage: Usage
+    notes: Mapping[str, int]
+    missing: Sequence[str]
+    protected: Sequence[str]
+    moved: Sequence[MoveSchema]
     pruned: bool
     method: str
-    other_methods: dict[str, int]
-    duplicates: list[DuplicateSchema]
+    other_methods: Mapping[str, int]
+    duplicates: Sequence[DuplicateSchema]
 
 
-class EstimateSchema(TypedDict):
+class EstimateSchema(JsonObject):
     """Output of ``polyad index --dry-run --json``: the estimated tokens and cost of a language model."""
 
-    estimate: UsageSchema
+    estimate: Usage
 
 
-class RemovalSchema(TypedDict):
+class RemovalSchema(JsonObject):
     """Output of ``polyad remove --json``: the removed ids, and the number of remaining documents.
 
     With ``--dry-run``, ``is_trial`` is true and nothing was removed.
     """
 
-    removed: list[str]
+    removed: Sequence[str]
     documents: int
-    is_trial: NotRequired[bool]
+    is_trial: bool | None = None
 
 
-class HistorySchema(TypedDict):
+class HistorySchema(JsonObject):
     """Output of ``polyad log --json``: the changes of an index, newest first."""
 
-    changes: list[HistoryEntry]
+    changes: Sequence[HistoryEntry]
 
 
-class WithdrawalSchema(TypedDict):
+class WithdrawalSchema(JsonObject):
     """A fact that a user retracted or restored; ``entities`` is empty if the whole fact is meant."""
 
     document_id: str
     passage_id: str
     hyperedge_id: str
     text: str
-    entities: list[str]
+    entities: Sequence[str]
     reason: str
 
 
-class CorrectionSchema(TypedDict):
+class CorrectionSchema(JsonObject):
     """Output of ``polyad retract``, ``restore``, ``disable``, ``enable`` and ``alias`` with ``--json``.
 
     ``documents`` are the documents whose facts changed, and ``passages`` the passages whose text still states a
     withdrawn fact.
     """
 
-    withdrawn: list[WithdrawalSchema]
-    restored: list[WithdrawalSchema]
-    documents: list[str]
-    passages: list[str]
+    withdrawn: Sequence[WithdrawalSchema]
+    restored: Sequence[WithdrawalSchema]
+    documents: Sequence[str]
+    passages: Sequence[str]
     is_trial: bool
 
 
-class DamageSchema(TypedDict):
+class DamageSchema(JsonObject):
     """An inconsistency of an index that ``polyad check`` detected; ``source`` is the file to index again, or empty."""
 
     invariant: str
@@ -128,60 +119,47 @@ class DamageSchema(TypedDict):
     remedy: str
 
 
-class CheckSchema(TypedDict):
+class CheckSchema(JsonObject):
     """Output of ``polyad check --json``: all damage, and the damage that remains after the repair."""
 
-    damage: list[DamageSchema]
-    remaining: list[DamageSchema]
+    damage: Sequence[DamageSchema]
+    remaining: Sequence[DamageSchema]
     seconds: float
 
 
-@fields_of(ExportReport)
-class ExportSchema(TypedDict):
+class ExportSchema(JsonObject):
     """Output of ``polyad export --json``: the written files, their contents, and ``size`` in bytes."""
 
-    files: list[str]
-
-
-@fields_of(ImportReport)
-class ImportSchema(TypedDict):
-    """Output of ``polyad import --json``: numbers of imported documents and corrections, and invalid lines."""
-
-    failures: list[FailureSchema]
-
-
-class KeySchema(TypedDict):
-    """An API key of the server without its secret; ``last_used`` and ``expires`` are empty for never."""
-
-    id: str
-    name: str
-    scope: str
-    created: str
-    last_used: str
-    expires: str
-
-
-def usage_json(usage: Usage) -> UsageSchema:
-    """Return calls, tokens and cost of a language model as a JSON object."""
-    return fill_schema(UsageSchema, usage)
+    format: str
+    files: Sequence[str]
+    documents: int
+    entities: int
+    hyperedges: int
+    size: int
+    seconds: float
 
 
 def index_json(report: IndexReport) -> IndexSchema:
     """Return the report of an indexing run as the JSON object that ``polyad index --json`` prints."""
-    return fill_schema(
-        IndexSchema,
+    counts = report.counts
+    return IndexSchema.from_object(
         report,
-        report.counts,
-        failed=len(report.failures),
-        left=report.counts.unprocessed,
+        added=counts.added,
+        updated=counts.updated,
+        unchanged=counts.unchanged,
+        failed=len(counts.failures),
+        left=counts.unprocessed,
         skipped=len(report.skipped),
+        passages=counts.passages,
+        hyperedges=counts.hyperedges,
         seconds=round(report.seconds, 3),
         encode_seconds=round(report.encode_seconds, 3),
+        failures=counts.failures,
         skipped_files=report.skipped,
-        stopped=report.counts.stop_reason,
-        moved=[{"old": old, "new": new} for old, new in report.moved],
+        stopped=counts.stop_reason,
+        moved=[MoveSchema(old=old, new=new) for old, new in report.moved],
         pruned=report.is_pruned,
-        duplicates=[{"id": id, "of": earlier} for id, earlier in report.duplicates],
+        duplicates=[DuplicateSchema(id=id, of=earlier) for id, earlier in counts.duplicates],
     )
 
 
@@ -190,27 +168,24 @@ def correction_json(report: CorrectionReport, *, is_trial: bool = False) -> Corr
 
     ``is_trial`` states that nothing was changed (``--dry-run``).
     """
-    return fill_schema(CorrectionSchema, report, is_trial=is_trial)
+    return CorrectionSchema.from_object(
+        report,
+        withdrawn=list(map(WithdrawalSchema.from_object, report.withdrawn)),
+        restored=list(map(WithdrawalSchema.from_object, report.restored)),
+        is_trial=is_trial,
+    )
 
 
 def check_json(report: CheckReport) -> CheckSchema:
     """Return the result of a check of an index as the JSON object that ``polyad check --json`` prints."""
 
     def describe(damage: Sequence[Damage]) -> list[DamageSchema]:
-        return [fill_schema(DamageSchema, one, source=report.sources.get(one.document_id, "")) for one in damage]
+        return [DamageSchema.from_object(one, source=report.sources.get(one.document_id, "")) for one in damage]
 
     seconds = round(report.seconds, 3)
-    return fill_schema(
-        CheckSchema, damage=describe(report.damage), remaining=describe(report.remaining), seconds=seconds
-    )
+    return CheckSchema(damage=describe(report.damage), remaining=describe(report.remaining), seconds=seconds)
 
 
 def export_json(report: ExportReport) -> ExportSchema:
     """Return the report of an export as the JSON object that ``polyad export --json`` prints."""
-    files = [str(file) for file in report.files]
-    return fill_schema(ExportSchema, report, files=files, seconds=round(report.seconds, 3))
-
-
-def import_json(report: ImportReport) -> ImportSchema:
-    """Return the report of an import as the JSON object that ``polyad import --json`` prints."""
-    return fill_schema(ImportSchema, report, seconds=round(report.seconds, 3))
+    return ExportSchema.from_object(report, files=list(map(str, report.files)), seconds=round(report.seconds, 3))

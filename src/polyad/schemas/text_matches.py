@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing_extensions import TypedDict
+from collections.abc import Mapping, Sequence
 
 from polyad.model import TextMatch, TextMatches
-from polyad.schemas.filling import fields_of, fill_schema
+from polyad.schemas.objects import JsonObject
 
 
-@fields_of(TextMatch)
-class TextMatchSchema(TypedDict):
-    """A line of a document that matches, with its place; ``start`` and ``end`` are characters of the document."""
-
-
-class TextMatchesSchema(TypedDict):
+class TextMatchesSchema(JsonObject):
     """Output of ``polyad grep --json``: matching lines of one page, with numbers of all that match.
 
     ``counts`` has the number of matching lines by document, of the documents of the page. ``is_complete`` is false if
@@ -21,10 +16,10 @@ class TextMatchesSchema(TypedDict):
     """
 
     pattern: str
-    matches: list[TextMatchSchema]
+    matches: Sequence[TextMatch]
     total: int
     documents: int
-    counts: dict[str, int]
+    counts: Mapping[str, int]
     next_cursor: int | None
     is_complete: bool
 
@@ -32,6 +27,6 @@ class TextMatchesSchema(TypedDict):
 def text_matches_json(result: TextMatches, *, all_counts: bool = False) -> TextMatchesSchema:
     """Return the result of an exact search as JSON, with counts of all matching documents if ``all_counts``."""
     ids = result.counts if all_counts else dict.fromkeys(match.document_id for match in result.matches)
-    return fill_schema(
-        TextMatchesSchema, result, documents=len(result.counts), counts={id: result.counts[id] for id in ids}
+    return TextMatchesSchema.from_object(
+        result, documents=len(result.counts), counts={id: result.counts[id] for id in ids}
     )

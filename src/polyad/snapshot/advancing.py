@@ -202,8 +202,24 @@ def _empty_rows(dimension: int) -> StoredRows:
     integers, floats = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
     vectors, times = np.empty((0, dimension), dtype=np.float32), build_intervals([])
     return StoredRows(
-        *(integers, [], [], [], [], [], vectors, integers, [], integers, floats, vectors, times, times),
-        *(integers, integers, floats, {}),
+        passage_numbers=integers,
+        passage_ids=[],
+        document_ids=[],
+        texts=[],
+        document_dates=[],
+        document_families=[],
+        passage_vectors=vectors,
+        hyperedge_numbers=integers,
+        hyperedge_ids=[],
+        passage_of_hyperedge=integers,
+        hyperedge_scores=floats,
+        hyperedge_vectors=vectors,
+        passage_intervals=times,
+        hyperedge_intervals=times,
+        incidence_entity=integers,
+        incidence_hyperedge=integers,
+        incidence_strength=floats,
+        entity_keys={},
     )
 
 

@@ -90,6 +90,7 @@ class FilterError(ConfigurationError):
     """Raised if a metadata filter cannot be parsed; the message shows the position of the error."""
 
 
+@lru_cache(maxsize=64)  # the options of a search check the filter that the search applies
 def parse_filter(text: str) -> Filter:
     """Parse a filter on metadata, such as ``year >= 2020 and not author = Ada``.
 

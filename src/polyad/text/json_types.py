@@ -29,6 +29,8 @@ _MAX_COMPONENT = 1000
 
 _SIZE = re.compile("[0-9]{1,15}")
 
+_JSON_TYPES = frozenset({str, int, float, bool, NoneType})
+
 
 class FieldError(ValueError):
     """An error for a field of a JSON file whose value has the wrong type.
@@ -92,15 +94,32 @@ def format_value(value: Any) -> Any:
     >>> format_value(np.ones(2, dtype=np.float32))
     'AACAPwAAgD8='
     """
-    if is_dataclass(value):
-        return {each.name: format_value(getattr(value, each.name)) for each in fields(value)}
-    if isinstance(value, np.ndarray):
-        return b64encode(value.astype("<f4", copy=False).tobytes()).decode()
+    kind = type(value)
+    if kind in _JSON_TYPES:
+        return value
+    if is_dataclass(kind):
+        return {
+            name: format_value(item)
+            for name, is_optional in _list_keys(kind)
+            if (item := getattr(value, name)) is not None or not is_optional
+        }
+    if isinstance(value, tuple | list):
+        return list(map(format_value, value))
     if isinstance(value, Mapping):
         return {key: format_value(item) for key, item in value.items()}
-    if isinstance(value, frozenset):
-        return sorted(value)
-    return list(map(format_value, value)) if isinstance(value, tuple) else value
+    if isinstance(value, np.ndarray):
+        return b64encode(value.astype("<f4", copy=False).tobytes()).decode()
+    return sorted(value) if isinstance(value, frozenset) else value
+
+
+@cache
+def _list_keys(kind: Any) -> list[tuple[str, bool]]:
+    """Return the field names of a dataclass, and whether each is left out if its value is None.
+
+    A class names such fields as a TypedDict does; see :class:`polyad.schemas.objects.JsonObject`.
+    """
+    optional_keys = getattr(kind, "__optional_keys__", ())
+    return [(each.name, each.name in optional_keys) for each in fields(kind)]
 
 
 def _parse_alternatives(value: object, types: Sequence[Any], place: str) -> Any:

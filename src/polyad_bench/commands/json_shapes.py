@@ -9,7 +9,6 @@ from dataclasses import asdict
 from polyad.indexing.run import IndexReport
 from polyad.model import Statistics
 from polyad.retrieval.default.scorer import WEIGHTS_FILE
-from polyad.schemas.reports import usage_json
 from polyad_bench.runs.retriever_evaluation import RetrieverResult
 from polyad_bench.training import linear_scorer
 from polyad_bench.training.linear_scorer import TrainingReport
@@ -30,7 +29,7 @@ def eval_index_json(report: IndexReport, statistics: Statistics) -> dict[str, ob
         "hyperedges": statistics.hyperedges,
         "entities": statistics.entities,
         "peak_rss_mb": round(_peak_memory_mb(), 1),
-        "llm": usage_json(report.usage),
+        "llm": asdict(report.usage),
         "failed": len(report.failures) + report.counts.unprocessed,
     }
 

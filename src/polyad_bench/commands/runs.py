@@ -23,7 +23,7 @@ from polyad_bench.measures.ranking import parse_measure
 from polyad_bench.reports import report as reports
 from polyad_bench.reports.tables import format_result_row
 from polyad_bench.runs import comparison, imported_runs, run_folder
-from polyad_bench.runs.comparison import Comparison, Difference, System
+from polyad_bench.runs.comparison import Difference, RunComparison, System
 from polyad_bench.runs.records import QuestionRecord
 
 T = TypeVar("T")
@@ -172,7 +172,7 @@ def report(
     say_result(json, {"files": [str(file) for file in files]}, say, "\n".join(map(str, files)))
 
 
-def _show_comparison(comparison: Comparison, max_questions: int) -> None:
+def _show_comparison(comparison: RunComparison, max_questions: int) -> None:
     first, second = comparison.first, comparison.second
     say(f"{second.name} against {first.name}: {len(first.records)} questions; in percentage points")
     output.show_table([_format_difference(difference) for difference in comparison.differences])

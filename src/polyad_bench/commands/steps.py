@@ -8,7 +8,7 @@ import tempfile
 import time
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -27,7 +27,6 @@ from polyad.indexing.run import IndexReport
 from polyad.indexing.split import SentenceSplitter
 from polyad.model import Evidence
 from polyad.protocols.components import Progress
-from polyad.schemas.reports import usage_json
 from polyad.text.prompts import Prompts
 from polyad.text.words import format_count
 from polyad_bench.answers import judging as answer_judging
@@ -186,7 +185,7 @@ class Measuring:
             sizes = eval_index_json(report, statistics) | {
                 "cpu_seconds": round(cpu_seconds, 3),
                 "embedder": statistics.settings["embedder"],
-                "llm_uncached": usage_json(engine.components.usage_uncached - before),
+                "llm_uncached": asdict(engine.components.usage_uncached - before),
             }
             writer.write_index_cost(sizes)
             writer.write_statistics(partial(compute_statistics, engine.catalogue))
@@ -200,7 +199,7 @@ class Measuring:
             for name in self.retrievers:
                 before = engine.components.usage_uncached
                 engine.prepare(name, progress)  # reports and summaries are construction, not part of a question
-                writer.add_preparation_cost(name, usage_json(engine.components.usage_uncached - before))
+                writer.add_preparation_cost(name, asdict(engine.components.usage_uncached - before))
                 missing = find_missing_questions(writer.by_key, name, queries)
                 for record, evidence in self._search_questions(engine, name, missing, progress, measure_coverage):
                     writer.add_record(record, evidence)

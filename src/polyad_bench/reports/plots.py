@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from polyad.text.files import write_atomically
 from polyad_bench.reports.summary import CURVE_BUDGETS, RECALL, GroupSummary, SystemSummary
-from polyad_bench.runs.records import Histogram, HypergraphStatistics, Neighbourhood
+from polyad_bench.runs.records import ExampleNeighbourhood, Histogram, HypergraphStatistics
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -379,7 +379,7 @@ def _plot_cumulative(axes: Axes, histograms: Mapping[str, Histogram], x_label: s
     axes.grid(color="#dddddd")
 
 
-def plot_neighbourhood(neighbourhood: Neighbourhood) -> Figure:
+def plot_neighbourhood(neighbourhood: ExampleNeighbourhood) -> Figure:
     """Return a plot of an entity and its hyperedges (squares) with all their entities (HyperGraphRAG, Figure 5)."""
     figure = create_figure(9, 7)
     axes = figure.subplots()
@@ -400,7 +400,7 @@ def plot_neighbourhood(neighbourhood: Neighbourhood) -> Figure:
     return figure
 
 
-def _compute_layout(neighbourhood: Neighbourhood) -> tuple[dict[str, Point], list[Point]]:
+def _compute_layout(neighbourhood: ExampleNeighbourhood) -> tuple[dict[str, Point], list[Point]]:
     """Return (x, y) positions for a plot of an entity's neighbourhood: of entities, by name, and of hyperedges.
 
     Entities lie on a circle in the order of the hyperedges. A hyperedge lies between the centre and its entities that

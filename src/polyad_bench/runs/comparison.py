@@ -64,7 +64,7 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class RunComparison:
     """The difference between a system and a baseline system in each measure.
 
     Attributes:
@@ -162,14 +162,14 @@ def choose_measures(pairs: Sequence[tuple[System, System]]) -> list[str]:
     return []
 
 
-def compare_systems(pairs: Sequence[tuple[System, System]], measures: Sequence[str], seed: int) -> list[Comparison]:
+def compare_systems(pairs: Sequence[tuple[System, System]], measures: Sequence[str], seed: int) -> list[RunComparison]:
     """Return a comparison of each pair of systems in each measure, with p values corrected for the number of tests."""
     differences = [
         [_compute_difference(first, second, parse_measure(name), seed) for name in measures] for first, second in pairs
     ]
     corrected = iter(correct_holm([difference.p for group in differences for difference in group]))
     return [
-        Comparison(first, second, [replace(difference, p_holm=next(corrected)) for difference in group])
+        RunComparison(first, second, [replace(difference, p_holm=next(corrected)) for difference in group])
         for (first, second), group in zip(pairs, differences, strict=True)
     ]
 
@@ -181,7 +181,7 @@ def _compute_difference(first: System, second: System, measure: Measure, seed: i
     return Difference(measure.name, statistics.fmean(before), statistics.fmean(after), *interval, p)
 
 
-def find_failures(comparisons: Sequence[Comparison], min_differences: Mapping[str, float]) -> list[str]:
+def find_failures(comparisons: Sequence[RunComparison], min_differences: Mapping[str, float]) -> list[str]:
     """Return a message for each difference between systems that is below the minimum allowed for its measure.
 
     Args:
@@ -216,7 +216,7 @@ def parse_min_differences(options: Sequence[str]) -> dict[str, float]:
     return min_differences
 
 
-def comparisons_to_json(comparisons: Sequence[Comparison]) -> dict[str, object]:
+def comparisons_to_json(comparisons: Sequence[RunComparison]) -> dict[str, object]:
     """Return comparisons as the JSON object that ``polyad bench compare --json`` prints; differences are in [-1, 1]."""
     return {
         "comparisons": [

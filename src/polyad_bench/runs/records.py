@@ -156,7 +156,7 @@ _MAX_NEIGHBOURS = 24
 
 
 @dataclass(frozen=True, slots=True)
-class Neighbourhood:
+class ExampleNeighbourhood:
     """An entity that is plotted as an example, with all its hyperedges as lists of entity names.
 
     Attributes:
@@ -184,7 +184,7 @@ class HypergraphStatistics:
     degree: Histogram
     sentences: Histogram
     words: int
-    neighbourhood: Neighbourhood | None
+    neighbourhood: ExampleNeighbourhood | None
 
     @property
     def hyperedges(self) -> int:
@@ -219,7 +219,7 @@ def compute_statistics(catalogue: Catalogue) -> HypergraphStatistics:
         words=sum(count_words(hyperedge.text) for hyperedge in hyperedges),
         neighbourhood=None
         if example is None
-        else Neighbourhood(names[example], [[names[key] for key in members[id]] for id in memberships[example]]),
+        else ExampleNeighbourhood(names[example], [[names[key] for key in members[id]] for id in memberships[example]]),
     )
 
 

@@ -24,7 +24,7 @@ from polyad.retrieval.default.scorer import LinearScorer
 from polyad.retrieval.default.second_stage import (
     FEATURES,
     MAX_CANDIDATES,
-    Comparison,
+    PassageComparison,
     compute_second_stage_weight,
 )
 from polyad.retrieval.default.signals import SignalExtractor
@@ -92,7 +92,7 @@ def compare_examples(
     compared = []
     for example in examples:
         inputs = extractor.compute_inputs(example.text)
-        comparison = Comparison(inputs, example.signals, example.compute_scores(scorer), snapshot)
+        comparison = PassageComparison(inputs, example.signals, example.compute_scores(scorer), snapshot)
         features = comparison.compute_features(comparison.first)
         if select:
             weight = np.float32(compute_second_stage_weight(example.linkability, len(features)))

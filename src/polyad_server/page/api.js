@@ -4,6 +4,7 @@ import { el, openDialog } from "./dom.js";
 
 const KEY = "polyad-key";
 let workspace = "";
+let retrievers = [];
 
 export class ApiError extends Error {
   constructor(status, detail) {
@@ -18,6 +19,15 @@ export function setWorkspace(name) {
 
 export function getWorkspace() {
   return workspace;
+}
+
+/** Remember the names of the search methods that the server offers. */
+export function setRetrievers(names) {
+  retrievers = names;
+}
+
+export function getRetrievers() {
+  return retrievers;
 }
 
 /** Forget the key of this tab. */

@@ -5,7 +5,7 @@ import { forgetTurns, openTurns } from "./conversation.js";
 import { el, fill, format, plural, questionWords } from "./dom.js";
 import { hitCard } from "./evidence.js";
 import { growingField, questionForm, readParameters, showProblem } from "./form.js";
-import { address, go } from "./main.js";
+import { address, go } from "./route.js";
 import { openSaved, recentConversations, saveButton } from "./saved.js";
 import { readModel, readSettings } from "./settings.js";
 

@@ -6,7 +6,7 @@ import { announce, el, fill, plural, questionWords } from "./dom.js";
 import { answerSentences, bestSentences, describePlace, findAnswers, focusOnClaim, hitCard, passageAddress } from "./evidence.js";
 import { showProblem } from "./form.js";
 import { evidenceGraph } from "./graph.js";
-import { address, getParameters } from "./main.js";
+import { address, getParameters } from "./route.js";
 import { markdownNodes } from "./markdown.js";
 import { addPreview } from "./preview.js";
 import { describeScope } from "./scope.js";

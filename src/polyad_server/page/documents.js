@@ -3,7 +3,7 @@
 import { call } from "./api.js";
 import { announce, el, fill } from "./dom.js";
 import { askToConfirm, count, facetSelect, nameLanguage, readableDate, short } from "./controls.js";
-import { address } from "./main.js";
+import { address } from "./route.js";
 import { askInDocuments, askInFacets } from "./scope.js";
 import { followReindexing, uploadPanel } from "./upload.js";
 

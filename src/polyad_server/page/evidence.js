@@ -1,6 +1,6 @@
 // Evidence: the cards of hits, the sentence that answers, and where a hit stands in its document.
 
-import { address } from "./main.js";
+import { address } from "./route.js";
 import { el, fill, markWords, questionWords } from "./dom.js";
 import { pageButton } from "./pageimage.js";
 import { plainReasons } from "./reasons.js";

@@ -1,10 +1,10 @@
 // The form of a question: a field that grows with its text, the retriever, a filter and a date.
 
+import { getRetrievers } from "./api.js";
 import { el } from "./dom.js";
-import { go } from "./main.js";
+import { go } from "./route.js";
 import { describeScope } from "./scope.js";
 
-export const RETRIEVERS = ["default", "hypersu", "hypergraphrag", "hyperretriever", "hypermemory", "dense", "bm25"];
 const EDITORS = {
   where: { label: "+ filter", example: 'year >= 2020 and path like "manuals/*"', format: describeScope },
   as_of: { label: "+ date", example: "2024-05-17", format: (value) => `as of ${value}` },
@@ -61,7 +61,7 @@ export function questionForm(view, parameters, retrievers, onSubmit = () => {}) 
 }
 
 function retrieverSelector(name, chosen, submit) {
-  const others = RETRIEVERS.includes(chosen) || !chosen ? RETRIEVERS : [...RETRIEVERS, chosen];
+  const others = [...new Set([...getRetrievers(), chosen].filter(Boolean))];
   return el(
     "select.chip",
     { name, "aria-label": "Search method", onchange: submit },

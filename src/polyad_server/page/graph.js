@@ -6,7 +6,7 @@ import { count } from "./controls.js";
 import { announce, el, fill } from "./dom.js";
 import { findAnswers } from "./evidence.js";
 import { GraphView, svgNode } from "./graph-view.js";
-import { address, go } from "./main.js";
+import { address, go } from "./route.js";
 
 const MAX_ENTITIES = 36;
 const LEAVES = 3; // entities of one hyperedge that nothing else in the drawing mentions

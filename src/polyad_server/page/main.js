@@ -1,12 +1,13 @@
-// The frame of the page: navigation, workspaces and theme. The address holds the whole state of a view.
+// The frame of the page: navigation, workspaces and theme.
 
-import { call, forgetKey, hasKey, setWorkspace } from "./api.js";
+import { call, forgetKey, hasKey, setRetrievers, setWorkspace } from "./api.js";
 import { announce, el, fill } from "./dom.js";
 import { showAsk, showCompare } from "./ask.js";
 import { showDocument, showEntity, showPassage } from "./objects.js";
 import { showDocuments } from "./documents.js";
 import { showGraph } from "./graph.js";
 import { showApi, showLog } from "./manage.js";
+import { address, go, readAddress } from "./route.js";
 import { showConversations } from "./saved.js";
 import { openSettings } from "./settings.js";
 
@@ -29,35 +30,6 @@ const THEME = "polyad-theme";
 
 let workspaces = [];
 let leave = () => {};
-
-/** Return the name and the parameters of the view in the address. */
-function readAddress() {
-  const [name, query = ""] = location.hash.replace(/^#\/?/, "").split("?");
-  return { name, parameters: new URLSearchParams(query) };
-}
-
-/** Return the parameters of the view in the address. */
-export function getParameters() {
-  return readAddress().parameters;
-}
-
-/** Return the address of a view with its parameters; empty ones are left out, and a list is repeated. */
-export function address(name, parameters = {}) {
-  const query = new URLSearchParams();
-  const current = getParameters().get("workspace");
-  if (current) query.set("workspace", current);
-  for (const [key, value] of Object.entries(parameters)) {
-    for (const each of [value].flat()) if (each && key !== "workspace") query.append(key, each);
-  }
-  const text = query.toString();
-  return `#/${name}${text ? `?${text}` : ""}`;
-}
-
-export function go(name, parameters) {
-  const next = address(name, parameters);
-  if (next === location.hash) show();
-  else location.hash = next;
-}
 
 async function show() {
   leave();
@@ -130,7 +102,9 @@ async function start() {
   const system = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
   document.documentElement.dataset.theme = saved ?? system;
   try {
-    workspaces = (await call("workspaces")).workspaces.map((each) => each.name);
+    const listed = await call("workspaces");
+    workspaces = listed.workspaces.map((each) => each.name);
+    setRetrievers(listed.retrievers);
   } catch (error) {
     announce(error.message);
   }

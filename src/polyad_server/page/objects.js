@@ -6,7 +6,7 @@ import { askToConfirm, count, nameLanguage, openForm, readableDate } from "./con
 import { hideDocuments, indexAgain, removeDocuments, showInSearches } from "./documents.js";
 import { describePlace } from "./evidence.js";
 import { entityLink, neighbourhoodGraph } from "./graph.js";
-import { address, go } from "./main.js";
+import { address, go } from "./route.js";
 import { pageButton, pictureList } from "./pageimage.js";
 import { askToRetract, retractedCard } from "./retractions.js";
 import { askInDocuments } from "./scope.js";

@@ -4,7 +4,7 @@ import { call } from "./api.js";
 import { forgetTurns } from "./conversation.js";
 import { announce, el, readableText } from "./dom.js";
 import { count, openForm, readableDate } from "./controls.js";
-import { address } from "./main.js";
+import { address } from "./route.js";
 
 /**
  * Show what a retraction would withdraw, and withdraw it when its reason is confirmed.

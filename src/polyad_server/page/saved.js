@@ -3,7 +3,7 @@
 import { ApiError, call, getBlob, hasKey } from "./api.js";
 import { announce, el, fill } from "./dom.js";
 import { askToConfirm, count, openForm, readableDate } from "./controls.js";
-import { address } from "./main.js";
+import { address } from "./route.js";
 
 const OPTIONS = ["retriever", "where", "as_of"];
 

@@ -2,7 +2,7 @@
 
 import { announce } from "./dom.js";
 import { count } from "./controls.js";
-import { go } from "./main.js";
+import { go } from "./route.js";
 
 const MAX_LENGTH = 9500; // characters of a filter that the server accepts, with room for another condition
 const quoted = (text) => `"${text.replace(/[\\"]/g, "\\$&")}"`;

@@ -1,10 +1,9 @@
 // The settings of a workspace that this browser remembers: the model that writes answers, the search method, and the number
 // of sources of an answer.
 
-import { call, getWorkspace } from "./api.js";
+import { call, getRetrievers, getWorkspace } from "./api.js";
 import { announce, el } from "./dom.js";
 import { openForm } from "./controls.js";
-import { RETRIEVERS } from "./form.js";
 
 const KEY = "polyad-settings";
 
@@ -27,7 +26,7 @@ export async function openSettings(onChange) {
   const { settings, language_model: own, models } = await call("stats");
   const none = "none: answers are the evidence alone";
   const model = models.length > 0 && el("select", {}, el("option", { value: "" }, own ? `automatic (${own})` : none), models.map((each) => el("option", { value: each.name, selected: each.name === readModel() }, describeModel(each))));
-  const choice = el("select", {}, el("option", { value: "" }, "automatic"), RETRIEVERS.map((name) => el("option", { value: name, selected: name === retriever }, name)));
+  const choice = el("select", {}, el("option", { value: "" }, "automatic"), getRetrievers().map((name) => el("option", { value: name, selected: name === retriever }, name)));
   const number = el("input", { type: "number", min: 1, max: 50, value: k, placeholder: "5" });
   const onSubmit = () => {
     const chosen = { model: model ? model.value : "", retriever: choice.value, k: Number(number.value) || 0 };

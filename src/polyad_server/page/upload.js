@@ -3,7 +3,7 @@
 import { ApiError, call, getWorkspace, stream } from "./api.js";
 import { el, fill } from "./dom.js";
 import { count, openForm } from "./controls.js";
-import { address } from "./main.js";
+import { address } from "./route.js";
 
 const FILES_PER_JOB = 50;
 const SKIPPED_FOLDERS = /(^|\/)(\.[^/]+|node_modules|__pycache__)(\/|$)/; // hidden files and what programs generate

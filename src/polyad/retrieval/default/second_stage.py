@@ -64,7 +64,7 @@ FEATURES = (
 """The features of a candidate, in the order of the columns of :meth:`Comparison.compute_features`."""
 
 
-class Network(Protocol):
+class RankingNetwork(Protocol):
     """A protocol of networks that score candidates by their features."""
 
     def score(self, features: FloatArray) -> FloatArray:
@@ -103,7 +103,7 @@ class LinkRanking(NamedTuple):
 
 
 def rank_by_links(
-    inputs: SignalInputs, signals: FloatArray, scores: FloatArray, network: Network, snapshot: Snapshot
+    inputs: SignalInputs, signals: FloatArray, scores: FloatArray, network: RankingNetwork, snapshot: Snapshot
 ) -> LinkRanking:
     """Rank the best candidates of the first stage by comparing them with the very best of them.
 
@@ -116,7 +116,7 @@ def rank_by_links(
         network: Scores candidates by their features.
         snapshot: The index.
     """
-    comparison = Comparison(inputs, signals, scores, snapshot)
+    comparison = PassageComparison(inputs, signals, scores, snapshot)
     ranked = comparison.first
     weight = np.float32(compute_second_stage_weight(inputs.linkability, len(ranked)))
     for _ in range(ROUNDS):
@@ -141,7 +141,7 @@ def compute_second_stage_weight(linkability: float, candidate_count: int) -> flo
     return linkability**2 * min(1.0, candidate_count / MAX_CANDIDATES)
 
 
-class Comparison:
+class PassageComparison:
     """Compares the best candidates of a question with the very best of them, by any ranking.
 
     What does not depend on the ranking is read once.

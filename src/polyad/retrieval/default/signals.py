@@ -377,12 +377,12 @@ class SignalExtractor:
         is_added = coverage.find_contained_terms(context) & ~is_contained[:, np.newaxis]
         trust, similar_rows = scale.trust, scale.similar[0]
         return SignalInputs(
-            question,
-            linkability,
-            scale,
-            candidates,
-            hops,
-            np.maximum(*(hop.get_link_strengths(candidates) for hop in hops)),
+            question=question,
+            linkability=linkability,
+            scale=scale,
+            candidates=candidates,
+            hops=hops,
+            links=np.maximum(*(hop.get_link_strengths(candidates) for hop in hops)),
             dense=dense,
             rest=rest,
             dense_rank=trust * _invert_ranks(scale.nearest[0], candidates),

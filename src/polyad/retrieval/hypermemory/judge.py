@@ -64,7 +64,7 @@ class BeamCandidates:
     compute_similarities: Callable[[], Sequence[float]]
 
 
-class Judge:
+class MemoryJudge:
     """Scores the candidates of one search with a language model, up to a maximum number and time of requests.
 
     After several failures in a row, or when the time is over, no further prompt is sent; requests in progress finish.

@@ -27,8 +27,8 @@ from polyad.retrieval.evidence import (
     read_entity_names,
     sort_by_score,
 )
-from polyad.retrieval.hypermemory.judge import Judge
-from polyad.retrieval.hypermemory.search import BeamSearch, Step
+from polyad.retrieval.hypermemory.judge import MemoryJudge
+from polyad.retrieval.hypermemory.search import BeamSearch, BeamStep
 from polyad.retrieval.hypermemory.settings import HyperMemorySettings
 from polyad.retrieval.prompting import QuestionNameExtractor
 from polyad.retrieval.question import QuestionLinker
@@ -77,7 +77,7 @@ class HyperMemoryRetriever:
         """
         question = query.text
         link_calls = int(isinstance(self.linker.extractor, QuestionNameExtractor))  # prompts that the linker sends
-        judge = Judge(self.language_model, question, self.settings, calls=link_calls, prompts=self.prompts)
+        judge = MemoryJudge(self.language_model, question, self.settings, calls=link_calls, prompts=self.prompts)
         vector = self.embedder.encode([question], "query")[0]
         search = BeamSearch(snapshot, self.embedder, judge, vector)
         topics = list(self.linker.link(question, snapshot).entities)
@@ -98,7 +98,7 @@ class HyperMemoryRetriever:
         self, snapshot: Snapshot, question: str, hits: list[RankedPassage], search: BeamSearch, topics: set[int]
     ) -> Evidence:
         entities = dict.fromkeys(search.topics, 1.0)
-        through: defaultdict[int, list[Step]] = defaultdict(list)
+        through: defaultdict[int, list[BeamStep]] = defaultdict(list)
         for step in search.steps:
             through[step.edge].append(step)
             if step.tail >= 0:
@@ -120,7 +120,7 @@ class HyperMemoryRetriever:
         return build_evidence(snapshot, question, self.name, hits, edges, sort_by_score(snapshot, "entity", entities))
 
 
-def _rank_passages(snapshot: Snapshot, steps: Sequence[Step], vector: FloatArray, k: int) -> list[RankedPassage]:
+def _rank_passages(snapshot: Snapshot, steps: Sequence[BeamStep], vector: FloatArray, k: int) -> list[RankedPassage]:
     """Return the ``k`` best passages as (row, score, reason): on search paths first, then near the question."""
     scores: defaultdict[int, float] = defaultdict(float)
     edges: defaultdict[int, set[int]] = defaultdict(set)

@@ -13,7 +13,7 @@ from polyad.model import FloatArray, Passage, ScoredHyperedge
 from polyad.protocols.components import Embedder
 from polyad.protocols.snapshot import Snapshot
 from polyad.retrieval.evidence import read_entity_names, read_hyperedges
-from polyad.retrieval.hypermemory.judge import BeamCandidates, CandidateList, Judge
+from polyad.retrieval.hypermemory.judge import BeamCandidates, CandidateList, MemoryJudge
 from polyad.text.prompts import join_lines
 from polyad.text.words import collapse_whitespace, count_tokens
 
@@ -26,7 +26,7 @@ _MAX_DESCRIPTION_CHARACTERS = 300  # a frequent entity has a description from ev
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class BeamStep:
     """One step of a search path, from a head entity over a hyperedge to a tail entity, with the path's score so far.
 
     A path begins with a step of depth 0, which has only a tail: the topic entity.
@@ -61,7 +61,7 @@ class BeamSearch:
         steps: The steps of the beam, by depth, then best first.
     """
 
-    def __init__(self, snapshot: Snapshot, embedder: Embedder, judge: Judge, vector: FloatArray) -> None:
+    def __init__(self, snapshot: Snapshot, embedder: Embedder, judge: MemoryJudge, vector: FloatArray) -> None:
         self._snapshot = snapshot
         self._embedder = embedder
         self._judge = judge
@@ -74,7 +74,7 @@ class BeamSearch:
         self._depth = 0
         self._sufficient = False
         self.topics: list[int] = []
-        self.steps: list[Step] = []
+        self.steps: list[BeamStep] = []
 
     def find_start_entities(self) -> list[int]:
         """Return start entities for a question without names: the entities of its three nearest hyperedges."""
@@ -92,7 +92,7 @@ class BeamSearch:
         """Search from the entities ``topics``, hop by hop, until the evidence suffices or a limit is reached."""
         self.topics = list(topics)
         self._visited = set(topics)
-        frontier = [Step(entity, (), -1, entity, 0, 1.0) for entity in topics]
+        frontier = [BeamStep(entity, (), -1, entity, 0, 1.0) for entity in topics]
         while frontier and self._depth < self._settings.depth and not self._judge.is_exhausted:
             self._depth += 1
             frontier = self._extend_paths(frontier)
@@ -102,7 +102,7 @@ class BeamSearch:
                 if self._sufficient:
                     return
 
-    def _extend_paths(self, frontier: Sequence[Step]) -> list[Step]:
+    def _extend_paths(self, frontier: Sequence[BeamStep]) -> list[BeamStep]:
         """Extend the search paths ``frontier`` by one hop, record the best steps, and return the extended paths.
 
         A hyperedge without an unvisited member ends the path, yet may contain the answer: with ``dead_ends``, the best
@@ -124,16 +124,16 @@ class BeamSearch:
         ends = self._select_best([step for step in candidates if has_end and not tails[step.edge]])
         self.steps += self._sort_steps([*beam, *ends])
         self._used.update(step.edge for step in (*beam, *ends))
-        reached: dict[int, Step] = {}
+        reached: dict[int, BeamStep] = {}
         for step in beam:  # best first, so that of two paths to one entity the better one continues
             reached.setdefault(step.tail, step)
         self._visited.update(reached)
         return list(reached.values())
 
-    def _select_best(self, steps: Iterable[Step]) -> list[Step]:
+    def _select_best(self, steps: Iterable[BeamStep]) -> list[BeamStep]:
         return self._sort_steps(steps)[: self._settings.width]
 
-    def _sort_steps(self, steps: Iterable[Step]) -> list[Step]:
+    def _sort_steps(self, steps: Iterable[BeamStep]) -> list[BeamStep]:
         """Return the steps sorted by score, best first, ties by the ids of head, hyperedge and tail."""
         step_list, snapshot = list(steps), self._snapshot
         heads = snapshot.ids("entity", [step.heads[0] for step in step_list])
@@ -145,7 +145,7 @@ class BeamSearch:
         )
         return [step for _, step in sorted(zip(keys, step_list, strict=True), key=lambda pair: pair[0])]
 
-    def _score_hyperedges(self, frontier: Sequence[Step]) -> list[Step]:
+    def _score_hyperedges(self, frontier: Sequence[BeamStep]) -> list[BeamStep]:
         """Return the steps from each entity in ``frontier`` to its best hyperedges, with the scores of the paths."""
         offers = [
             (reached, edges)
@@ -169,7 +169,7 @@ class BeamSearch:
             for step in self._build_steps(reached, edges, scores or ())
         ]
 
-    def _score_in_one_prompt(self, frontier: Sequence[Step]) -> tuple[list[Step], dict[int, dict[int, float]]]:
+    def _score_in_one_prompt(self, frontier: Sequence[BeamStep]) -> tuple[list[BeamStep], dict[int, dict[int, float]]]:
         """Score hyperedges and entities in one prompt; return (steps to the best hyperedges, scores of their entities).
 
         The ``frontier`` has the paths to the entities reached so far. Scores are by hyperedge, then by entity.
@@ -202,13 +202,13 @@ class BeamSearch:
         candidates = _merge_same_hyperedges(self._sort_steps(steps))
         return candidates, {step.edge: {row: entity_scores[row] for row in members[step.edge]} for step in candidates}
 
-    def _build_steps(self, previous: Step, edges: Sequence[int], scores: Sequence[float]) -> list[Step]:
+    def _build_steps(self, previous: BeamStep, edges: Sequence[int], scores: Sequence[float]) -> list[BeamStep]:
         """Return a step for each of the best hyperedges ``edges`` of the entity that the step ``previous`` reached."""
         path_score = previous.score if self._settings.composite == "product" else 1.0
         # A stable sort: of equal scores, the hyperedge nearest to the question comes first.
         ranked = sorted(zip(scores, edges, strict=bool(scores)), key=lambda pair: -pair[0])
         return [
-            Step(previous.topic, (previous.tail,), edge, -1, self._depth, path_score * score, previous.edge)
+            BeamStep(previous.topic, (previous.tail,), edge, -1, self._depth, path_score * score, previous.edge)
             for score, edge in ranked[: self._settings.width]
             if score > 0
         ]
@@ -328,12 +328,12 @@ class BeamSearch:
         return preamble + "\n".join(["Texts:", *lines])
 
 
-def _merge_same_hyperedges(steps: Iterable[Step]) -> list[Step]:
+def _merge_same_hyperedges(steps: Iterable[BeamStep]) -> list[BeamStep]:
     """Merge steps over the same hyperedge into one step, which has the head entities of all of them.
 
     The other steps lead to the same entities and would only fill the beam.
     """
-    merged: dict[int, Step] = {}
+    merged: dict[int, BeamStep] = {}
     for step in steps:
         first = merged.setdefault(step.edge, step)
         if first is not step:

@@ -21,7 +21,7 @@ _FORM = "postgresql://USER@HOST/DATABASE?workspace=NAME"
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class DatabaseAddress:
     """The address of an index in PostgreSQL: a database, and a workspace (a schema of the database).
 
     Attributes:
@@ -37,7 +37,7 @@ class Address:
     vector_type: str = ""
 
     @classmethod
-    def from_url(cls, url: str) -> Address:
+    def from_url(cls, url: str) -> DatabaseAddress:
         """Parse the address ``postgresql://USER:PASSWORD@HOST:PORT/DATABASE?workspace=NAME`` of an index.
 
         ``vectors=float16`` stores the vectors of a new index in half the bytes, ``vectors=vector`` and

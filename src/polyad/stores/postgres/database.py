@@ -16,7 +16,7 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 
 from polyad.errors import IndexMismatchError, StoreError
 from polyad.protocols.store import WITHDRAWN, Manifest
-from polyad.stores.postgres.address import Address
+from polyad.stores.postgres.address import DatabaseAddress
 from polyad.stores.postgres.connection import (
     PostgresConnection,
     Queries,
@@ -78,7 +78,7 @@ class PostgresDatabase:
         address: The address.
     """
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: DatabaseAddress) -> None:
         self.address = address
         self.is_read_only = False
         self._pool: ConnectionPool[psycopg.Connection[Any]] | None = None

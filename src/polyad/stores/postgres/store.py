@@ -23,7 +23,7 @@ from polyad.model import IndexedDocument, Usage
 from polyad.protocols.jobs import Job
 from polyad.protocols.lookups import check_manifest
 from polyad.protocols.store import NO_VALUES, REPLIES, Damage, Manifest, Values, VectorType
-from polyad.stores.postgres.address import Address
+from polyad.stores.postgres.address import DatabaseAddress
 from polyad.stores.postgres.connection import PostgresConnection, ReadConnection
 from polyad.stores.postgres.database import LOG_LENGTH, RARE_NAMESPACES, PostgresDatabase
 from polyad.stores.postgres.errors import translate_errors
@@ -76,7 +76,7 @@ class PostgresStore:
             ConfigurationError: the address is malformed, or the login was refused.
             StoreError: the server does not answer, or is too old.
         """
-        database = PostgresDatabase(Address.from_url(url))
+        database = PostgresDatabase(DatabaseAddress.from_url(url))
         stored = database.retry(lambda: _prepare_tables(database, manifest))
         if stored is None:
             raise StoreNotFoundError(

@@ -79,7 +79,7 @@ class _OpenConnection:
     file_state: tuple[int, int, int] | None = None
 
 
-class Database:
+class SqliteDatabase:
     """A SQLite database file, with one connection for each thread that uses the file.
 
     A file without write permission, on a read-only disk or of another user, can be read.

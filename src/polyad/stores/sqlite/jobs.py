@@ -11,7 +11,7 @@ from polyad.errors import IndexMismatchError
 from polyad.stores.relational.connection import Connection
 from polyad.stores.relational.jobs import RelationalJobQueue
 from polyad.stores.sqlite.connection import SqliteConnection
-from polyad.stores.sqlite.database import Database, create_tables, has_tables, run_script
+from polyad.stores.sqlite.database import SqliteDatabase, create_tables, has_tables, run_script
 from polyad.text.files import read_package_file
 
 T = TypeVar("T")
@@ -34,7 +34,7 @@ class SqliteJobQueue(RelationalJobQueue):
     def __init__(self, path: Path) -> None:
         self._path = path
         self._opening = threading.Lock()
-        self._database: Database | None = None
+        self._database: SqliteDatabase | None = None
 
     def _change(self, change: Callable[[Connection], T]) -> T:
         with self._open().writing() as connection:
@@ -46,12 +46,12 @@ class SqliteJobQueue(RelationalJobQueue):
         with self._open().reading() as connection:
             return connection.execute(query, parameters).fetchall()
 
-    def _open(self) -> Database:
+    def _open(self) -> SqliteDatabase:
         with self._opening:
             if self._database is None:
                 if not self._path.exists() or not has_tables(self._path):  # a file of another user can be read
                     create_tables(self._path, _create, _REMEDY)
-                self._database = Database(self._path, _REMEDY)
+                self._database = SqliteDatabase(self._path, _REMEDY)
                 with self._database.reading() as connection:
                     [(version,)] = connection.execute("PRAGMA user_version")
                 if version != _VERSION:

@@ -42,7 +42,7 @@ from polyad.stores.relational.rows import (
 )
 from polyad.stores.relational.tuples import select_entity_names
 from polyad.stores.sqlite.connection import BATCH, SqliteConnection, is_sound, pad_values
-from polyad.stores.sqlite.database import Database, check_path, create_tables, has_tables, open_lock, run_script
+from polyad.stores.sqlite.database import SqliteDatabase, check_path, create_tables, has_tables, open_lock, run_script
 from polyad.stores.sqlite.integrity import find_index_damage, repair, seal_manifest
 from polyad.stores.sqlite.jobs import JOBS_FILE_NAME, SqliteJobQueue
 from polyad.stores.sqlite.values import (
@@ -80,7 +80,7 @@ class SqliteReadTransaction(RelationalReadTransaction):
         manifest: The manifest of the index when it was opened.
     """
 
-    def __init__(self, connection: SqliteConnection, database: Database, manifest: Manifest) -> None:
+    def __init__(self, connection: SqliteConnection, database: SqliteDatabase, manifest: Manifest) -> None:
         with database.report_errors():
             number = connection.get_version()
         super().__init__(connection, database, manifest, LOG_LENGTH, lambda: number)
@@ -141,7 +141,7 @@ class SqliteStore:
     """
 
     def __init__(self, path: Path, replies: Path | None = None) -> None:
-        self._database = Database(path)
+        self._database = SqliteDatabase(path)
         self.jobs = SqliteJobQueue(path.with_name(JOBS_FILE_NAME))
         self._replies_path = replies
         self._replies: SqliteValueFile | None = None
@@ -341,7 +341,7 @@ class SqliteStore:
         copies = {path: self._database}
         with ExitStack() as stack:
             if replies_path.exists():
-                replies = stack.enter_context(closing(Database(replies_path)))
+                replies = stack.enter_context(closing(SqliteDatabase(replies_path)))
                 copies = {path.with_name(f"{path.name}.replies"): replies, **copies}
             for target, database in copies.items():
                 database.copy_to(target)

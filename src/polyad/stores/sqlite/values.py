@@ -14,7 +14,7 @@ from polyad.errors import IndexMismatchError, StoreError
 from polyad.protocols.store import Damage
 from polyad.stores.relational.rows import check_types
 from polyad.stores.sqlite.connection import SqliteConnection
-from polyad.stores.sqlite.database import Database, check_path, create_tables, run_script
+from polyad.stores.sqlite.database import SqliteDatabase, check_path, create_tables, run_script
 from polyad.stores.sqlite.integrity import find_value_damage, repair_values
 from polyad.text.files import make_folder, read_package_file
 
@@ -48,7 +48,7 @@ class SqliteValueFile:
     """
 
     def __init__(self, path: Path, *, is_required: bool = True) -> None:
-        self._database: Database | None = None
+        self._database: SqliteDatabase | None = None
         check_path(path, "--replies")
         if not is_required and not path.exists() and not os.access(path.parent, os.W_OK):
             return
@@ -58,7 +58,7 @@ class SqliteValueFile:
             raise StoreError(f"cannot make the directory {str(path.parent)!r}: {error.strerror}") from error
         if not path.exists() or os.access(path, os.W_OK):
             create_tables(path, _create_tables, _REMEDY)
-        self._database = Database(path, _REMEDY)
+        self._database = SqliteDatabase(path, _REMEDY)
         try:
             _check_format(self._database)
         except BaseException:
@@ -113,7 +113,7 @@ def _create_tables(connection: SqliteConnection) -> None:
     connection.execute(f"PRAGMA user_version = {_FORMAT_VERSION}")
 
 
-def _check_format(database: Database) -> None:
+def _check_format(database: SqliteDatabase) -> None:
     with database.reading() as connection:
         tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         [(version,)] = check_types(connection.execute("PRAGMA user_version"), int)
