@@ -21,10 +21,12 @@ from polyad.engine.document_table import FACETS, DocumentQuery, Facet, SortKey
 from polyad.engine.registry import methods
 from polyad.errors import ConfigurationError
 from polyad.model import MetadataValue
+from polyad.protocols.jobs import Job
 from polyad.readers.folder.files import FileReader
 from polyad.schemas.catalogue import ListKind, PassageItemSchema, list_items, look_up_document, statistics_json
 from polyad.schemas.reports import CorrectionSchema, HistorySchema, RemovalSchema, WithdrawalSchema, correction_json
 from polyad.text.files import get_source_file
+from polyad.text.json_types import format_value
 from polyad.text.removals import NOTES
 from polyad_server.access import AuthenticatedRoute, Gatekeeper, Reader, Writer
 from polyad_server.jobs import format_job
@@ -240,7 +242,7 @@ def _submit(
     job = access.workspace.jobs.submit(
         files, method=method, metadata=metadata, idempotency_key=idempotency_key, kind=kind, now=datetime.now(UTC)
     )
-    return JobResultSchema(job=JobSchema(**format_job(job)))
+    return JobResultSchema(job=_job_json(job))
 
 
 def _check_name(name: str | None) -> str:
@@ -327,6 +329,11 @@ def enable_documents(body: IdsBody, access: Writer) -> CorrectionSchema:
 # Jobs
 
 
+def _job_json(job: Job) -> JobSchema:
+    state = format_job(job)
+    return JobSchema(**{key: state[key] for key in JobSchema.__required_keys__})
+
+
 @router.post("/check", tags=["jobs"], status_code=202)
 def check_index(access: Writer) -> JobResultSchema:
     """Check the index for damage in the background; the `report` of the job is that of `polyad check --json`."""
@@ -337,13 +344,13 @@ def check_index(access: Writer) -> JobResultSchema:
 def list_jobs(access: Reader, limit: Limit = 100, cursor: Cursor = "") -> JobsPageSchema:
     """List the jobs, newest first."""
     jobs, page = cut_page(access.workspace.jobs.list_all(), limit, cursor)
-    return JobsPageSchema(**vars(page), jobs=[JobSchema(**format_job(job)) for job in jobs])
+    return JobsPageSchema(**vars(page), jobs=[_job_json(job) for job in jobs])
 
 
 @router.get("/job", tags=["jobs"])
 def read_job(access: Reader, id: Id) -> JobResultSchema:
     """Return the state of a job."""
-    return JobResultSchema(job=JobSchema(**format_job(access.workspace.jobs.get(id))))
+    return JobResultSchema(job=_job_json(access.workspace.jobs.get(id)))
 
 
 @router.get("/job/events", tags=["jobs"], response_class=StreamingResponse, responses=EVENTS)
@@ -358,7 +365,8 @@ def follow_job(
         async for job in runner.follow(id, last_event_id):
             if not await run_sync(gatekeeper.is_current, access.principal):
                 return
-            yield format_sse_event(event="job", id=str(job.revision), data_str=json.dumps(format_job(job)))
+            data = json.dumps(format_value(_job_json(job)))
+            yield format_sse_event(event="job", id=str(job.revision), data_str=data)
 
     return StreamingResponse(list_events(), media_type="text/event-stream", headers={"Cache-Control": "no-cache"})
 
@@ -366,7 +374,7 @@ def follow_job(
 @router.post("/job/cancel", tags=["jobs"])
 def cancel_job(body: JobBody, access: Writer) -> JobResultSchema:
     """Cancel a job; documents that it stored before stay in the index."""
-    return JobResultSchema(job=JobSchema(**format_job(access.workspace.jobs.cancel(body.id))))
+    return JobResultSchema(job=_job_json(access.workspace.jobs.cancel(body.id)))
 
 
 # Corrections
