@@ -21,7 +21,7 @@ from polyad.protocols.lookups import get_digests
 from polyad.protocols.store import Manifest
 from polyad.snapshot.provider import SnapshotProvider
 from polyad.stores.postgres import open_postgres
-from polyad.stores.postgres.address import Address
+from polyad.stores.postgres.address import DatabaseAddress
 from polyad.stores.postgres.connection import PostgresConnection
 from polyad.stores.postgres.database import PostgresDatabase
 from polyad.stores.postgres.store import PostgresStore
@@ -62,7 +62,7 @@ def run(url: str, transactions: int, seconds: float) -> None:
     """Write documents from several threads while one reader follows the log and one the snapshot."""
     start = reported = time.perf_counter()
     with closing(open_postgres(url, Manifest("test", 4, "rules"))) as store:
-        writer_store = PostgresStore(HoldingDatabase(Address.from_url(url)), store.manifest)
+        writer_store = PostgresStore(HoldingDatabase(DatabaseAddress.from_url(url)), store.manifest)
         arguments = [writer_store, transactions // _WRITERS, start + seconds]
         writers = [threading.Thread(target=_write, args=[each, *arguments]) for each in range(_WRITERS)]
         for writer in writers:

@@ -28,7 +28,7 @@ from polyad.model import FloatArray, IndexedDocument
 from polyad.protocols.components import TextKind, silent
 from polyad.protocols.jobs import Job
 from polyad.protocols.store import Store
-from polyad.stores.postgres.address import Address
+from polyad.stores.postgres.address import DatabaseAddress
 from polyad.stores.postgres.database import PostgresDatabase
 from polyad.stores.postgres.jobs import PostgresJobQueue
 from polyad.stores.postgres.rate_limit import SharedRateLimiter
@@ -291,7 +291,7 @@ def test_a_worker_whose_lease_expired_stores_nothing(url: str, tmp_path: Path) -
 
 def test_requests_of_all_workers_count_for_one_limit(url: str) -> None:
     with open_engine(url):
-        database = PostgresDatabase(Address.from_url(url))
+        database = PostgresDatabase(DatabaseAddress.from_url(url))
         one, other = (SharedRateLimiter(database, "m at somewhere", 3, 0) for _ in range(2))
         waits: list[float] = []
 

@@ -20,8 +20,8 @@ from polyad.retrieval.default.second_stage import (
     COMPARISONS,
     FEATURES,
     ROUNDS,
-    Comparison,
-    Network,
+    CandidateScorer,
+    PassageComparison,
     rank_by_links,
 )
 from polyad.retrieval.default.signals import SIGNAL_NAMES, SignalExtractor, SignalInputs, compute_signals
@@ -58,7 +58,7 @@ NETWORK = create_random_network()
 
 
 def compute_score_adjustments(
-    inputs: SignalInputs, signals: FloatArray, scores: FloatArray, network: Network, snapshot: Snapshot
+    inputs: SignalInputs, signals: FloatArray, scores: FloatArray, network: CandidateScorer, snapshot: Snapshot
 ) -> FloatArray:
     ranking = rank_by_links(inputs, signals, scores, network, snapshot)
     return ranking.compute_adjustments(scores, ranking.ranked)
@@ -131,7 +131,7 @@ def compute_slowly(inputs: SignalInputs, snapshot: Snapshot, rows: list[int], ra
 
 
 def test_comparisons_equal_a_slow_reference(inputs: SignalInputs, scores: FloatArray, snapshot: Snapshot) -> None:
-    comparison = Comparison(inputs, compute_signals(inputs), scores, snapshot)
+    comparison = PassageComparison(inputs, compute_signals(inputs), scores, snapshot)
     best = comparison.best
     comparisons = comparison.compare(np.arange(len(best)), comparison.first)
     rows = inputs.candidates[best].tolist()
@@ -144,7 +144,7 @@ def test_comparisons_equal_a_slow_reference(inputs: SignalInputs, scores: FloatA
 
 def test_features_follow_the_present_ranking(inputs: SignalInputs, scores: FloatArray, snapshot: Snapshot) -> None:
     signals = compute_signals(inputs)
-    comparison = Comparison(inputs, signals, scores, snapshot)
+    comparison = PassageComparison(inputs, signals, scores, snapshot)
     ranked = np.random.default_rng(4).permutation(len(comparison.best)).astype(np.float32)
     features = comparison.compute_features(ranked)
     assert features.shape == (len(comparison.best), len(FEATURES))

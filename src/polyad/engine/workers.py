@@ -32,7 +32,7 @@ from polyad.processes import ChildProcess, Start, Supervisor, format_exit_code
 from polyad.protocols.components import LanguageModel, Progress
 from polyad.protocols.jobs import Job
 from polyad.readers.pool.worker import parse_record
-from polyad.stores.postgres.address import Address
+from polyad.stores.postgres.address import DatabaseAddress
 from polyad.stores.postgres.database import PostgresDatabase
 from polyad.stores.postgres.rate_limit import SharedRateLimiter
 from polyad.stores.postgres.store import PostgresStore
@@ -64,7 +64,7 @@ class SharedLimitLoader:
     def load_language_model(self, model: str | LanguageModelSettings) -> LanguageModel:
         """Load a language model behind an endpoint, with a rate limiter in the database of the index."""
         settings = LanguageModelSettings(model=model) if isinstance(model, str) else model
-        database, limits = PostgresDatabase(Address.from_url(self.place)), settings
+        database, limits = PostgresDatabase(DatabaseAddress.from_url(self.place)), settings
         name = f"{settings.model} at {settings.base_url}"
         limiter = SharedRateLimiter(database, name, limits.requests_per_minute, limits.tokens_per_minute)
         return OpenAILanguageModel(settings, limiter)

@@ -15,7 +15,7 @@ import numpy as np
 
 from polyad.model import BoolArray, FloatArray, IntArray
 from polyad.protocols.snapshot import Snapshot
-from polyad.retrieval.default.second_stage import FEATURES, MAX_CANDIDATES, LinkRanking, RankingNetwork
+from polyad.retrieval.default.second_stage import FEATURES, MAX_CANDIDATES, CandidateScorer, LinkRanking
 from polyad.retrieval.default.signals import SignalInputs
 from polyad.text.clause_numbers import find_clause_references
 from polyad.text.words import count_words, extract_search_terms
@@ -169,7 +169,7 @@ class WordMatch:
 
 
 def rank_by_words(
-    inputs: SignalInputs, ranking: LinkRanking, network: RankingNetwork, snapshot: Snapshot
+    inputs: SignalInputs, ranking: LinkRanking, network: CandidateScorer, snapshot: Snapshot
 ) -> FloatArray:
     """Return the scores of the compared candidates after the last stage, float32 ``[best]``.
 

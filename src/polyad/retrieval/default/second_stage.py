@@ -64,7 +64,7 @@ FEATURES = (
 """The features of a candidate, in the order of the columns of :meth:`Comparison.compute_features`."""
 
 
-class RankingNetwork(Protocol):
+class CandidateScorer(Protocol):
     """A protocol of networks that score candidates by their features."""
 
     def score(self, features: FloatArray) -> FloatArray:
@@ -103,7 +103,7 @@ class LinkRanking(NamedTuple):
 
 
 def rank_by_links(
-    inputs: SignalInputs, signals: FloatArray, scores: FloatArray, network: RankingNetwork, snapshot: Snapshot
+    inputs: SignalInputs, signals: FloatArray, scores: FloatArray, network: CandidateScorer, snapshot: Snapshot
 ) -> LinkRanking:
     """Rank the best candidates of the first stage by comparing them with the very best of them.
 
