@@ -79,7 +79,7 @@ class LeftOutSchema(JsonObject):
 
 
 class JobSchema(JsonObject):
-    """An indexing job; see :class:`polyad_server.jobs.Job`."""
+    """An indexing job; see :class:`polyad.protocols.jobs.Job`."""
 
     id: str
     files: Sequence[str]

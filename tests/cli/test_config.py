@@ -31,7 +31,7 @@ def settings_of(result: Result) -> dict[tuple[str, str], tuple[Any, str]]:
     assert result.exit_code == 0, result.output
     shape = json.loads(result.stdout)
     assert shape.pop("schema") == 1
-    TypeAdapter(COMMANDS["config"]).validate_python(shape, strict=True)
+    TypeAdapter(COMMANDS["config"]).validate_json(json.dumps(shape), strict=True)
     return {(row["section"], row["key"]): (row["value"], row["origin"]) for row in shape["settings"]}
 
 

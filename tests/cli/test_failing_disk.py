@@ -174,7 +174,7 @@ def test_a_second_writer_waits_and_then_says_so(name: str, monkeypatch: pytest.M
     if name == "repair":
         damage()
     monkeypatch.setattr("polyad.stores.sqlite.database.BUSY_SECONDS", 0.2)
-    monkeypatch.setattr("polyad.stores.sqlite.database.Database.writing.__wrapped__.__defaults__", (0.2,))
+    monkeypatch.setattr("polyad.stores.sqlite.database.SqliteDatabase.writing.__wrapped__.__defaults__", (0.2,))
     with closing(sqlite3.connect(Path("kb", FILE_NAME), isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         code, _, errors = run(arguments)

@@ -36,7 +36,7 @@ def test_every_link_to_a_file_leads_to_one() -> None:
 
 def test_every_module_and_attribute_that_is_named_can_be_imported() -> None:
     files = re.compile(r"polyad\.(toml|egg|db)$")
-    groups = {"commands", "retrievers", "methods", "readers", "embedders", "mentions", "rerankers", "stores"}
+    groups = {"commands", "retrievers", "methods", "readers", "formats", "embedders", "mentions", "rerankers", "stores"}
     missing = []
     pages = {name: page for page in PAGES for name in re.findall(r"\bpolyad(?:\.\w+)+", text_of(page))}
     for name, page in pages.items():
