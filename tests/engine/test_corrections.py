@@ -235,6 +235,10 @@ def test_aliases_close_no_cycle_and_stand_for_one_entity(engine: Engine) -> None
         engine.corrections.remove_alias("Aldby")
 
 
+def test_to_enable_no_document_changes_nothing(engine: Engine) -> None:
+    assert engine.corrections.enable([]).documents == ()
+
+
 def test_a_disabled_document_is_hidden_and_costs_nothing_to_enable(engine: Engine) -> None:
     before, texts = read_everything(engine._store), list_texts(engine)
     engine.corrections.disable(["tower", "award"], "under review")

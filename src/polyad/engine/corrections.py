@@ -260,15 +260,16 @@ class Corrections:
         recorder: HistoryRecorder,
         kind: str,
         keys: Collection[str],
-        document_ids: Collection[str] = (),
+        document_ids: Collection[str] | None = None,
         *,
         is_trial: bool = False,
     ) -> CorrectionReport:
-        """Remove statements of a kind, and restore ``document_ids``, or else all documents that they changed."""
+        """Remove statements of a kind, and restore ``document_ids``, by default all documents that they changed."""
 
         def find(_: ReadTransaction) -> Iterable[str]:
-            effects = {} if document_ids else load_effects(self._store)
-            return document_ids or [id for id, each in effects.items() if {*keys} & {*getattr(each, kind)}]
+            if document_ids is not None:
+                return document_ids
+            return [id for id, each in load_effects(self._store).items() if {*keys} & {*getattr(each, kind)}]
 
         return self._change(lambda current: current.remove(kind, keys), find, recorder, is_trial=is_trial)
 
